@@ -19,6 +19,7 @@
 #include "cli/output.h"
 #include "cli/quantization_options.h"
 #include "cli/recover_option.h"
+#include "cli/sample_buffer.h"
 #include "cli/samples.h"
 
 using namespace intaglio;

@@ -1,4 +1,4 @@
-// Every gemm, gemv and 3 x 3 depthwise kernel that runs here, on layers of real networks. 'peak' is the share
+// Every gemm, gemv, Winograd and 3 x 3 depthwise kernel that runs here, on layers of real networks. 'peak' is the share
 // of the multiply-accumulates a second of the instruction that the kernel is built on, measured in the same
 // run.
 #include <benchmark/benchmark.h>
@@ -16,6 +16,7 @@
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s8.h"
 #include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/winograd/winograd_s8.h"
 
 using namespace intaglio;
 
@@ -181,6 +182,40 @@ void dwconv_3x3_s8(benchmark::State& state, const Dwconv3x3S8Kernel& kernel, con
   report(state, 9.0 * out * out * p.channels, peak_s8(kernel.isa));
 }
 
+struct Map {
+  int32_t size, ic, oc;
+};
+
+// Rates are those of the direct sum.
+void winograd_s8(benchmark::State& state, const WinogradS8Kernel& kernel, const Map& p) {
+  const auto ic = static_cast<size_t>(p.ic), oc = static_cast<size_t>(p.oc),
+             size = static_cast<size_t>(p.size);
+  Aligned<int8_t> x(size * size * ic), w(oc * 9 * ic), y(size * size * oc);
+  Aligned<int32_t> bias(oc);
+  Aligned<float> multiplier(oc);
+  fill_weights(w.data(), oc * 9 * ic, 127.0f);
+  for (size_t i = 0; i < oc; ++i) multiplier.data()[i] = 1e-4f;
+  Aligned<uint8_t> packed(static_cast<size_t>(winograd_s8_packed_bytes(kernel, p.ic, p.oc)));
+  winograd_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), p.ic, p.oc, packed.data());
+  Aligned<uint8_t> scratch(static_cast<size_t>(winograd_s8_scratch_bytes(kernel, p.ic)));
+  WinogradS8Args args{};
+  args.input = x.data();
+  args.packed = packed.data();
+  args.output = y.data();
+  args.scratch = scratch.data();
+  args.requant = make_output_s8(3, -128, 127);
+  args.h = args.w = args.oh = args.ow = p.size;
+  args.ic = p.ic;
+  args.oc = args.past_column = p.oc;
+  args.pad_top = args.pad_left = 1;
+  const int32_t across = (p.size + kWinogradTile - 1) / kWinogradTile;
+  args.past_tile = across * across;
+  for (auto _ : state) kernel.function(args);
+  report(state, 9.0 * p.size * p.size * p.ic * p.oc, peak_s8(kernel.isa));
+}
+
+constexpr Map kMaps[] = {{32, 16, 16},   {16, 32, 32}, {8, 64, 64},   {56, 64, 64},
+                         {28, 128, 128}, {55, 16, 64}, {27, 32, 128}, {13, 64, 256}};
 constexpr Product kProducts[] = {
     {3136, 64, 9, 64}, {3136, 64, 1, 64}, {784, 192, 1, 32},  {784, 512, 1, 128}, {196, 96, 1, 576},
     {196, 576, 1, 96}, {49, 512, 9, 512}, {49, 1280, 1, 320}, {784, 128, 1, 512}, {12544, 16, 1, 32},
@@ -205,6 +240,15 @@ void add_all() {
           (product(kernel.name, p) + "/7_bits").c_str(),
           [&kernel, p](benchmark::State& state) { gemm_s8(state, kernel, p, 63.0f); });
     }
+  }
+  for (int32_t i = 0; i < winograd_s8_count(); ++i) {
+    const WinogradS8Kernel& kernel = winograd_s8_kernel(i);
+    if (!runs_here(kernel)) continue;
+    for (const Map& p : kMaps)
+      benchmark::RegisterBenchmark((std::string(kernel.name) + "/" + std::to_string(p.size) + "x" +
+                                    std::to_string(p.ic) + "x" + std::to_string(p.oc))
+                                       .c_str(),
+                                   [&kernel, p](benchmark::State& state) { winograd_s8(state, kernel, p); });
   }
   for (int32_t i = 0; i < gemv_s8_f32_count(); ++i) {
     const GemvS8F32Kernel& kernel = gemv_s8_f32_kernel(i);

@@ -12,3 +12,4 @@ itg_op_list list(OpList ops) { return {reinterpret_cast<const itg_op* const*>(op
 itg_op_list itg_int8_ops(void) { return list(int8_ops()); }
 itg_op_list itg_float_ops(void) { return list(float_ops()); }
 itg_op_list itg_all_ops(void) { return list(all_ops()); }
+itg_op_list itg_compact_ops(void) { return list(compact_ops()); }

@@ -115,7 +115,7 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
   if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
-  auto loaded = LoadedSession::create(*file, *options);
+  auto loaded = LoadedSession::create(*file, *options, ops_of(arguments.execution));
   if (!loaded) return loaded.failure();
   const double load_ms = now_ms() - opened;
   const SessionNeeds& needs = loaded->needs();
@@ -159,6 +159,7 @@ Command add_bench_command(CLI::App& parent) {
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
+  add_compact_option(*app, arguments->execution);
   add_streamed_option(*app, arguments->execution);
   add_option(*app, "--repeats", arguments->repeats, "time so many runs")
       .range(1, 1000000)

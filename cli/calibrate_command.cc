@@ -1,6 +1,7 @@
 // intaglio calibrate: an FP32 model and a few samples to an int8 model.
 #include <filesystem>
 
+#include "cli/calibration_page.h"
 #include "cli/calibration_run.h"
 #include "cli/command.h"
 #include "cli/recover_option.h"
@@ -29,7 +30,7 @@ Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
     if (auto step = check_output_path(path, arguments.model, option); !step) return step;
   }
   if (!arguments.report.empty())
-    if (auto step = check_replaceable(arguments.report, 0, "<!DOCTYPE html>", "page"); !step) return step;
+    if (auto step = check_page_output(arguments.report, arguments.model, "--report"); !step) return step;
   if (!arguments.report.empty() && !arguments.state.empty() &&
       place(arguments.report) == place(arguments.state))
     return Failure{arguments.state + ": is the report to write; name another file, with --state"};

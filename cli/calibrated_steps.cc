@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/state_recording.h"
 #include "intaglio/step_model.h"
 
 namespace intaglio::cli {
@@ -22,7 +23,7 @@ Outcome<Done> CalibratedSteps::read_sequences(int64_t steps, const SampleArgumen
   if (!sequences) return sequences.failure();
   sequences_ = *sequences;
   if (!has_states()) return Done{};
-  return samples.record_states(*given_, options, [this](size_t i) { return sequences_.begins(i); });
+  return record_states(*given_, options, sequences_, samples);
 }
 
 void CalibratedSteps::set(bool int8, QuantizationLists& lists, CalibratorOptions& options) const {

@@ -1,6 +1,7 @@
 #include "cli/calibration_figures.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "calibrator/observe/digest.h"
 #include "calibrator/recover/recovery.h"
@@ -86,6 +87,14 @@ const char* verdict_text(RecoveryVerdict verdict) {
 
 namespace {
 
+// "12.30 dB", "exact"
+std::string db_text(double sqnr) { return decimal(sqnr, 2) + (std::isfinite(sqnr) ? " dB" : ""); }
+
+void print_quality(const OutputQuality& quality) {
+  print("    output SQNR  %s, before a final softmax\n", db_text(quality.sqnr).c_str());
+  if (quality.agreement) print("    agreement    %.4f with FP32\n", *quality.agreement);
+}
+
 std::string verdict_word(const Verdict& verdict) {
   return verdict.grade == Grade::kNone ? "none. " : std::string(grade_name(verdict.grade)) + ". ";
 }
@@ -139,23 +148,26 @@ void print_figures(const CalibrationFigures& figures, const std::string& output,
   print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
   if (static_cast<size_t>(report.samples) != figures.images)
     print(", %d with those of the state", report.samples);
-  const OutputQuality &held_out = figures.held_out, &calibrating = figures.calibrating;
-  print("\n  output SQNR  %s dB before a final softmax, %s\n", decimal(held_out.sqnr, 2).c_str(),
-        figures.judged > 0 ? "to be expected of other samples (judged by samples held out)"
-                           : "without corrections (too few samples to hold any out)");
-  if (held_out.agreement)
-    print("  agreement    %.4f with FP32 on %zu samples held out\n", *held_out.agreement, figures.judged);
-  print("  on the calibration samples %s dB", decimal(calibrating.sqnr, 2).c_str());
-  if (calibrating.agreement) print(", agreement %.4f", *calibrating.agreement);
-  print("\n");
+  print("\n\n");
+  if (figures.judged > 0)
+    print(
+        "  to be expected of other samples (%zu held out: they judge models that they did not calibrate)\n",
+        figures.judged);
+  else
+    print("  without corrections, which fit the samples (too few to hold any out)\n");
+  print_quality(figures.held_out);
+  print("  on the calibration samples themselves\n");
+  print_quality(figures.calibrating);
   if (figures.sequences) print_sequences(*figures.sequences);
   print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(), figures.verdict.text.c_str());
   if (!figures.verdict.remedy.empty()) print("  remedy       %s\n", figures.verdict.remedy.c_str());
-  for (const RecoverySummary& summary : summarize(report.recoveries, figures.method)) {
-    print("  %s: ", summary.title.c_str());
+  const std::vector<RecoverySummary> recoveries = summarize(report.recoveries, figures.method);
+  if (!recoveries.empty()) print("  recoveries, with the output SQNR of the samples that judged each\n");
+  for (const RecoverySummary& summary : recoveries) {
+    print("    %s: ", summary.title.c_str());
     if (summary.tried)
-      print("%s dB before, %s dB after; ", decimal(sqnr_db(1.0, summary.before), 2).c_str(),
-            decimal(sqnr_db(1.0, summary.after), 2).c_str());
+      print("%s before, %s after; ", db_text(sqnr_db(1.0, summary.before)).c_str(),
+            db_text(sqnr_db(1.0, summary.after)).c_str());
     print("%s\n", summary.outcome.c_str());
   }
   print("  file         %s, %s bytes\n", safe(output).c_str(), grouped(report.bytes.size).c_str());

@@ -19,6 +19,13 @@
 namespace intaglio::cli {
 namespace {
 
+// What each page begins with, and no other one does.
+constexpr char kCalibrationPageStart[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+    "'unsafe-inline'\"><title>Calibration of ";
+
 constexpr size_t kBars = 96, kWorst = 5;
 constexpr double kFew = 1e-3;  // of the values: what a range may leave out without being called wide
 
@@ -49,16 +56,11 @@ class Page {
 
   std::string make() const {
     const std::string name = html_text(shown_path(page_.fp32.path()));
-    std::string html =
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-        "'unsafe-inline'\">";
-    html += tag("title", "Calibration of " + name) + tag("style", kCalibrationPageStyle) +
-            "</head><body><main>\n";
+    std::string html = kCalibrationPageStart + name + "</title>";
+    html += tag("style", kCalibrationPageStyle) + "</head><body><main>\n";
     html += tag("h1", name);
-    html += inputs() + verdict() + next_step_html(page_) + depth() + worst() + recoveries() + layer_table() +
-            histograms() + footer();
+    html += inputs() + warnings() + verdict() + next_step_html(page_) + depth() + worst() + recoveries() +
+            layer_table() + histograms() + footer();
     return html + "</main></body></html>\n";
   }
 
@@ -135,6 +137,13 @@ class Page {
                        "note") +
                    tag("ul", lines)) +
            "\n";
+  }
+
+  std::string warnings() const {
+    if (page_.warnings.empty()) return "";
+    std::string lines;
+    for (const std::string& warning : page_.warnings) lines += tag("li", html_text(warning));
+    return "<section class=\"warnings\">" + tag("h2", "Warnings") + tag("ul", lines) + "</section>\n";
   }
 
   std::string verdict() const {
@@ -367,5 +376,11 @@ class Page {
 }  // namespace
 
 std::string calibration_page(const CalibrationPage& page) { return Page(page).make(); }
+
+Outcome<Done> check_page_output(const std::string& output, const std::string& input,
+                                const std::string& option) {
+  if (auto step = check_output_path(output, input, option); !step) return step;
+  return check_replaceable(output, 0, kCalibrationPageStart, "report");
+}
 
 }  // namespace intaglio::cli

@@ -21,10 +21,15 @@ struct CalibrationPage {
       command;              // the words that were given, to be given again with more; none of captured output
   bool from_state = false;  // the figures are of these samples, the ranges of more
   CalibrationFigures figures;
+  std::vector<std::string> warnings = {};        // what was warned of on the way here
   std::optional<FloatAdvice> float_advice = {};  // where it gains something
   bool float_was_tried = false;
 };
 
 std::string calibration_page(const CalibrationPage& page);
+
+// As check_output_path() (cli/loaded_model.h). What stands there already, and is neither such a page nor empty, is somebody's.
+Outcome<Done> check_page_output(const std::string& output, const std::string& input,
+                                const std::string& option);
 
 }  // namespace intaglio::cli

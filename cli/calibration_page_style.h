@@ -18,11 +18,13 @@ h3{font-size:1rem;margin:0 0 .25rem;overflow-wrap:anywhere}
 p{margin:.25rem 0 .5rem}
 small{display:inline-block}
 small,.note,footer,figcaption{color:var(--faint);font-size:.85rem;font-weight:400}
-.verdict{border:1px solid var(--line);border-left:.4rem solid var(--faint);border-radius:.4rem;padding:.75rem 1rem}
+.verdict{border:1px solid var(--line);border-left:.4rem solid var(--faint);border-radius:.4rem;padding:.75rem 1rem;margin-top:1.25rem}
 .verdict .word{font-size:1.6rem;font-weight:700;margin:0}
 .good{border-left-color:var(--good)}.good .word{color:var(--good)}
 .fair{border-left-color:var(--fair)}.fair .word{color:var(--fair)}
 .poor{border-left-color:var(--poor)}.poor .word{color:var(--poor)}
+.warnings ul{border:1px solid var(--line);border-left:.4rem solid var(--fair);border-radius:.4rem;
+padding:.5rem 1rem .5rem 1.8rem}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.75rem;margin-top:.75rem}
 .tiles b{display:block;font-size:1.15rem}.tiles span{color:var(--faint);font-size:.85rem;line-height:1.3;display:block}
 article{border:1px solid var(--line);border-radius:.4rem;padding:.75rem 1rem;margin:.75rem 0}

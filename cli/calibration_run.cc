@@ -168,8 +168,8 @@ Outcome<Done> Run::measure_state(const Model& int8_model) {
 }
 
 Outcome<Done> Run::write_page(const Calibrator& calibrator, const Model& int8) {
-  CalibrationPage page{job_.file,        int8,        calibrator, layers_, arguments_.output,
-                       arguments_.words, from_state_, figures_};
+  CalibrationPage page{job_.file,        int8,        calibrator, layers_,          arguments_.output,
+                       arguments_.words, from_state_, figures_,   warnings_so_far()};
   // Layers in FP32 are what to do next only where the preprocessing and the number of samples are not.
   page.float_was_tried = figures_.verdict.grade != Grade::kGood && job_.facts.preprocessing_sign.empty() &&
                          job_.samples.count() >= kEnoughSamples && !job_.steps.has_states() && !from_state_ &&

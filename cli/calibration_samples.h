@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "cli/sample_buffer.h"
 #include "cli/samples.h"
 #include "intaglio/calibrator.h"
 

@@ -168,6 +168,12 @@ Outcome<Labels> read_labels(const std::string& path, const std::string& names, c
   return labels;
 }
 
+void warn_of_left_over(const Labels& labels, size_t count, const SampleArguments& arguments) {
+  if (labels.in_order() <= count || !arguments.only.empty() || arguments.limit > 0) return;
+  print_warning("--labels has " + std::to_string(labels.in_order()) + " lines, and there are " +
+                std::to_string(count) + " to judge: the first lines are taken. Are they of these samples?");
+}
+
 void add_names_option(CLI::App& app, std::string& path, const std::string& what) {
   add_option(app, "--names", path,
              what + ": a text file with one a line, class 0 first, or a TFLite file whose metadata has one")

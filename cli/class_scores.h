@@ -63,6 +63,8 @@ class ClassNames {
 // The right classes of samples: a list, or a folder of folders (labels.h). `names`: the path of the classes' names; may be
 // empty. What the user should know is printed as a note. Only where gives_classes().
 Outcome<Labels> read_labels(const std::string& path, const std::string& names, const Model& model);
+// Warns of labels by order that are more than the samples, or sequences, of which `arguments` take all.
+void warn_of_left_over(const Labels& labels, size_t count, const SampleArguments& arguments);
 
 // --names; `what` says what they are for.
 inline constexpr const char* kNamesOfLabels =

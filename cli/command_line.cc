@@ -43,19 +43,42 @@ std::string plain(const std::string& problem) {
   if (problem.rfind(convert, 0) == 0 && equals != std::string::npos)
     return problem.substr(convert.size(), equals - convert.size()) + ": '" + problem.substr(equals + 3) +
            "' is no number";
+  // "--method: magic not in {auto,kl}"
+  const size_t among = problem.find(" not in {");
+  if (const size_t colon = problem.find(": ");
+      among != std::string::npos && colon < among && problem.back() == '}') {
+    std::string choices;
+    for (const char c : problem.substr(among + 9, problem.size() - among - 10))
+      choices += c == ',' ? ", " : std::string(1, c);
+    return problem.substr(0, colon) + ": '" + problem.substr(colon + 2, among - colon - 2) + "' is none of " +
+           choices;
+  }
+  // An option's own check names it, too.
+  if (const size_t colon = problem.find(": "); colon != std::string::npos) {
+    const std::string name = problem.substr(0, colon), behind = problem.substr(colon + 2);
+    if (name.rfind("--", 0) == 0 && behind.rfind(name, 0) == 0) return behind;
+  }
   return problem;
 }
 
-// Arguments have no name on the command line: the help's word for it, and what it is.
+// What is missing, with the help's word for it and what it is. Arguments have no name on the command line.
 std::string missing_argument(const CLI::App& command, const std::string& problem) {
   for (const CLI::App* const subcommand : command.get_subcommands()) {
     const std::string found = missing_argument(*subcommand, problem);
     if (!found.empty()) return found;
   }
-  for (const CLI::Option* const option : command.get_options())
-    if (!option->nonpositional() && problem == option->get_name() + " is required")
-      return option->get_type_name() + " is missing: " + option->get_description();
+  for (const CLI::Option* const option : command.get_options()) {
+    if (problem != option->get_name() + " is required") continue;
+    const std::string name = option->nonpositional() ? option->get_name() + " " : "";
+    return name + option->get_type_name() + " is missing: " + option->get_description();
+  }
   return "";
+}
+
+std::string known_subcommands(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* known : app.get_subcommands({})) names += " " + known->get_name();
+  return names;
 }
 
 // What nobody knows comes before what lacks: it is often the same option, mistyped.
@@ -76,16 +99,30 @@ std::string unknown_option(const CLI::App& app) {
   return "";
 }
 
+// An argument too many is often a sample.
+std::string unexpected_argument(const CLI::App& app, const std::string& problem) {
+  const std::string one = "The following argument was not expected: ";
+  if (problem.rfind(one, 0) != 0) return "";
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::string text = "'" + problem.substr(one.size()) + "' is an argument too many";
+  for (const char* const option : {"--images", "--input"})
+    if (command->get_option_no_throw(option) != nullptr)
+      return text + "; samples are given with " + option + ", and a value stands behind its option";
+  return text;
+}
+
 CommandOutcome wrong_use(const CLI::App& app, std::string problem, const std::string& first = "") {
   std::string name = "intaglio";
   for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
   if (const std::string missing = missing_argument(app, problem); !missing.empty()) problem = missing;
+  if (const std::string argument = unexpected_argument(app, problem); !argument.empty()) problem = argument;
   if (const std::string unknown = unknown_option(app); !unknown.empty()) problem = unknown;
   // CLI11 says only that one is missing.
-  if (app.get_subcommands().empty() && !first.empty() && first[0] != '-') {
-    problem = "'" + first + "' is no subcommand; there are";
-    for (const CLI::App* known : app.get_subcommands({})) problem += " " + known->get_name();
-  }
+  if (app.get_subcommands().empty() && first.empty())
+    problem = "no subcommand is given; there are" + known_subcommands(app);
+  else if (app.get_subcommands().empty() && first[0] != '-')
+    problem = "'" + first + "' is no subcommand; there are" + known_subcommands(app);
   return {CommandEnd::kWrongUse, {problem + "\nRun '" + name + " --help' for what there is."}};
 }
 

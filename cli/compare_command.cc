@@ -4,6 +4,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/layer_comparison.h"
+#include "cli/sample_units.h"
 #include "cli/sequences.h"
 #include "intaglio/describe.h"
 
@@ -37,13 +38,22 @@ struct PairedResult {
   }
 };
 
-Outcome<PairedResult> judge(const Comparison& comparison, const Samples& samples, const Labels& labels) {
-  PairedResult result;
+// The right class of each sample.
+Outcome<std::vector<int32_t>> right_classes(const Samples& samples, const Labels& labels) {
+  std::vector<int32_t> classes;
   for (size_t i = 0; i < samples.count(); ++i) {
-    const auto wanted = labels.of(samples.name(i));
-    if (!wanted) return wanted.failure();
-    const bool reference = comparison.reference_classes[i] == *wanted;
-    const bool test = comparison.test_classes[i] == *wanted;
+    const auto label = labels.of(samples.name(i));
+    if (!label) return label.failure();
+    classes.push_back(*label);
+  }
+  return classes;
+}
+
+PairedResult judge(const Comparison& comparison, const std::vector<int32_t>& wanted) {
+  PairedResult result;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const bool reference = comparison.reference_classes[i] == wanted[i];
+    const bool test = comparison.test_classes[i] == wanted[i];
     result.reference_right += reference ? 1 : 0;
     result.test_right += test ? 1 : 0;
     result.lost += reference && !test ? 1 : 0;
@@ -158,19 +168,23 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   const auto samples = Samples::open(arguments.samples, *reference_file);
   if (!samples) return samples.failure();
   ProgressLine progress;
+  warn_of_units(*samples, reference_file->model(), progress);
   if (reference_file->model().state_count() > 0) {
     if (!arguments.labels.empty())
       return Failure{"--labels: " + arguments.reference +
                      " has states; 'intaglio eval --steps' judges sequences"};
     return compare_steps(arguments, *reference_file, test_model, *samples, *options);
   }
-  Outcome<Labels> labels = Labels();
+  Outcome<std::vector<int32_t>> wanted = std::vector<int32_t>();
   if (!arguments.labels.empty()) {
     if (!gives_classes(reference_file->model(), *samples))
       return no_classes(*reference_file, *samples, "; leave --labels out");
-    labels = read_labels(arguments.labels, arguments.names, reference_file->model());
+    const auto labels = read_labels(arguments.labels, arguments.names, reference_file->model());
+    if (!labels) return labels.failure();
+    wanted = right_classes(*samples, *labels);
+    if (!wanted) return wanted.failure();
+    warn_of_left_over(*labels, samples->count(), arguments.samples);
   }
-  if (!labels) return labels.failure();
   if (arguments.steps > 0) print_note("--steps has no effect: " + arguments.reference + " has no state");
   const auto comparison =
       compare_models(*reference_file, *reference, test_model, *test, *samples, !arguments.json, progress);
@@ -183,9 +197,7 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
     if (comparison->reference_classes.empty())
       return Failure{arguments.test + ": its output holds no scores of the classes of " +
                      arguments.reference + "; leave --labels out"};
-    auto judged = judge(*comparison, *samples, *labels);
-    if (!judged) return judged.failure();
-    paired = *judged;
+    paired = judge(*comparison, *wanted);
   }
   if (!arguments.json) {
     print_comparison(*comparison, reference_file->model(), test_model, samples->count());

@@ -2,6 +2,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/sample_units.h"
 #include "cli/sequences.h"
 
 namespace intaglio::cli {
@@ -35,7 +36,7 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
   if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
-  auto session = LoadedSession::create(*file, *options);
+  auto session = LoadedSession::create(*file, *options, ops_of(arguments.execution));
   if (!session) return session.failure();
   const auto samples = Samples::open(arguments.samples, *file);
   if (!samples) return samples.failure();
@@ -45,24 +46,30 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
   if (!labels) return labels.failure();
   const auto sequences = Sequences::of(arguments.steps, arguments.samples, *samples, *file);
   if (!sequences) return sequences.failure();
+  warn_of_left_over(*labels, sequences->count(), arguments.samples);
   const bool has_states = file->model().state_count() > 0;
 
+  std::vector<int32_t> wanted;  // of each sequence: known before the first one runs
+  for (size_t i = 0; i < samples->count(); ++i) {
+    if (!sequences->ends(i)) continue;
+    const auto label = labels->of(has_states && samples->is_array() ? std::to_string(sequences->number(i))
+                                                                    : samples->name(i));
+    if (!label) return label.failure();
+    wanted.push_back(*label);
+  }
   size_t right = 0, within = 0;
   ProgressLine progress;
+  warn_of_units(*samples, file->model(), progress);
   for (size_t i = 0; i < samples->count(); ++i) {
     progress.show("evaluating", i, samples->count());
     if (sequences->begins(i)) (**session).reset();
     if (auto loaded = samples->load(i, **session); !loaded) return loaded.failure();
     (**session).run();
     if (!sequences->ends(i)) continue;
-    const std::string name =
-        has_states && samples->is_array() ? std::to_string(sequences->number(i)) : samples->name(i);
-    const auto wanted = labels->of(name);
-    if (!wanted) return wanted.failure();
     const std::vector<float> scores = class_scores(**session);
     if (!best_class(scores))
-      return Failure{arguments.model + ": gives a score that is no number for " + name};
-    const int32_t rank = rank_of(scores, *wanted);
+      return Failure{arguments.model + ": gives a score that is no number for " + samples->name(i)};
+    const int32_t rank = rank_of(scores, wanted[sequences->number(i)]);
     right += rank == 0 ? 1 : 0;
     within += rank < kTop ? 1 : 0;
   }
@@ -95,6 +102,7 @@ Command add_eval_command(CLI::App& parent) {
   add_names_option(*app, arguments->names, kNamesOfLabels);
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
+  add_compact_option(*app, arguments->execution);
   add_streamed_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json, "print one JSON object: {count, top1, top5}");
   return make_command(app, arguments, run_eval);

@@ -25,14 +25,30 @@ const OpSymbol kOpSymbols[] = {
 #undef ITG_OP
 };
 
+// Whether the target's kernels of any node are Winograd's: others need no more than the direct sum.
+bool takes_winograd(const ExportedModel& e) {
+  PlanContext context;
+  context.isa = e.target.isa;
+  for (int32_t n = 0; n < e.model->node_count(); ++n) {
+    const NodeView node = {n, e.model->node(n), e.model};
+    NodePlan plan;
+    if (find_op(all_ops(), *e.model, node.info) == &kConv2dS8Winograd &&
+        kConv2dS8Winograd.plan(node, context, &plan).ok() && plan.kernel >= kFamilyNumbers)
+      return true;
+  }
+  return false;
+}
+
 // The names of the operators that the model's nodes need, each once, in the order of op_list.inc:
 // all_ops()'s.
-std::vector<const char*> op_symbols(const Model& model) {
+std::vector<const char*> op_symbols(const ExportedModel& e) {
+  const Model& model = *e.model;
   std::set<const OpDef*> used;
   for (int32_t n = 0; n < model.node_count(); ++n) used.insert(find_op(all_ops(), model, model.node(n)));
   std::vector<const char*> names;
   for (const OpSymbol& symbol : kOpSymbols)
-    if (used.count(symbol.op) != 0) names.push_back(symbol.name);
+    if (used.count(symbol.op) != 0)
+      names.push_back(symbol.op != &kConv2dS8Winograd || takes_winograd(e) ? symbol.name : "kConv2dS8");
   return names;
 }
 
@@ -85,7 +101,7 @@ std::string checked_program(const ExportedModel& e) {
       "// Written by intaglio export-c: what the model needs of the library, and its self-test.\n"
       "#include \"%s_model.h\"\n\nnamespace intaglio {\nstruct OpDef;\n",
       p);
-  const std::vector<const char*> symbols = op_symbols(*e.model);
+  const std::vector<const char*> symbols = op_symbols(e);
   for (const char* const symbol : symbols) c.add("extern const OpDef %s;\n", symbol);
   c.add("}  // namespace intaglio\n\nnamespace {\n\nconst void* const kOps[] = {\n");
   for (const char* const symbol : symbols) c.add("    &intaglio::%s,\n", symbol);
@@ -136,7 +152,7 @@ std::string planned_program(const ExportedModel& e) {
       "#include \"%s_model.h\"\n#include \"intaglio/planned_model.h\"\n%s\n"
       "namespace intaglio {\nstruct OpRun;\n",
       p, plan.streamed ? "#include \"intaglio/streaming.h\"\n" : "");
-  const std::vector<const char*> symbols = op_symbols(*e.model);
+  const std::vector<const char*> symbols = op_symbols(e);
   for (const char* const symbol : symbols) c.add("extern const OpRun %sRun;\n", symbol);
   c.add(
       "}  // namespace intaglio\n\nnamespace {\n\n"

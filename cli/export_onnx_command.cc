@@ -27,6 +27,8 @@ constexpr const char* kFooter =
 Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   for (const std::string& input : {arguments.model, arguments.network})
     if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+  // Such a file begins with the number of its version; no text does, no picture and no array.
+  if (auto step = check_replaceable(arguments.output, 0, "\x08", "ONNX file"); !step) return step.failure();
   OnnxForm form = OnnxForm::kQdq;
   for (const OnnxFormName& known : kOnnxForms)
     if (arguments.form == known.name) form = known.form;

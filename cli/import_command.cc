@@ -114,14 +114,29 @@ Outcome<Done> read_shapes(const ImportArguments& arguments, ImportOptions& optio
   return Done{};
 }
 
+constexpr const char *kInitial = "--initial", *kConstant = "--constant";
+constexpr const char *kOfInitial = "the state's input", *kOfConstant = "the input";
+
+auto named_values_of(const char* option, const char* what, const char* example) {
+  return readable_by([=](const std::string& text) { return parse_named_text(option, text, what, example); });
+}
+
+// That there are two names: where they part the network's own names say.
+Outcome<Done> check_state(const std::string& text) {
+  const size_t equals = text.find('=', 1);
+  if (equals != std::string::npos && equals + 1 < text.size()) return Done{};
+  return Failure{"--state " + text +
+                 ": write the input that takes the state and the output that gives it, as --state IN=OUT"};
+}
+
 Outcome<Done> read_values(const ImportArguments& arguments, ImportOptions& options) {
   for (const std::string& text : arguments.initial) {
-    auto start = parse_named_values("--initial", text, "the state's input", "h");
+    auto start = parse_named_values(kInitial, text, kOfInitial, "h");
     if (!start) return start.failure();
     options.starts.push_back({std::move(start->name), std::move(start->values)});
   }
   for (const std::string& text : arguments.constants) {
-    auto given = parse_named_values("--constant", text, "the input", "n");
+    auto given = parse_named_values(kConstant, text, kOfConstant, "n");
     if (!given) return given.failure();
     options.constants.push_back({std::move(given->name), std::move(given->dims), std::move(given->values)});
   }
@@ -329,16 +344,19 @@ Command add_import_command(CLI::App& parent) {
       *app, "--state", arguments->states,
       "the input IN takes what the output OUT gave in the run before: both leave the model's inputs and "
       "outputs")
+      .checked(check_state)
       .type_name("IN=OUT")
       .repeated();
-  add_option(*app, "--initial", arguments->initial,
+  add_option(*app, kInitial, arguments->initial,
              "what a state begins with, in the network's own layout, where that is not zero")
+      .checked(named_values_of(kInitial, kOfInitial, "h"))
       .type_name("IN=V|X.npy")
       .repeated();
   add_option(
-      *app, "--constant", arguments->constants,
+      *app, kConstant, arguments->constants,
       "an input of an ONNX network that is the same in each run, such as a size or a sample rate: it leaves the "
       "model's inputs")
+      .checked(named_values_of(kConstant, kOfConstant, "n"))
       .type_name("NAME=V[,V]|X.npy")
       .repeated();
   add_option(

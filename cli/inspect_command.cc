@@ -28,6 +28,7 @@ Outcome<SessionReport> measure_session(const InspectArguments& arguments, const 
   const auto of_this_cpu = session_options(serial);
   if (!of_this_cpu) return of_this_cpu.failure();
   SessionOptions options = *of_this_cpu;
+  const OpList ops = ops_of(arguments.execution);
   // Only sized, never called.
   options.executor.width = threads;
   if (threads > 1) options.executor.parallel_for = [](void*, int32_t, void (*)(void*, int32_t), void*) {};
@@ -44,9 +45,9 @@ Outcome<SessionReport> measure_session(const InspectArguments& arguments, const 
       if (planned) report.planned_bytes = planned->total();
     }
   }
-  const auto needs = Session::measure(model, all_ops(), options, arguments.target.empty());
+  const auto needs = Session::measure(model, ops, options, arguments.target.empty());
   if (const auto streamed = stream_rows(model); streamed && model.has_streamed_plan()) {
-    const auto by_rows = Session::measure(*streamed, all_ops(), options, arguments.target.empty());
+    const auto by_rows = Session::measure(*streamed, ops, options, arguments.target.empty());
     if (by_rows) report.streamed_bytes = by_rows->total();
   }
   if (needs) {
@@ -88,6 +89,7 @@ Command add_inspect_command(CLI::App& parent) {
       .checked(readable_by(find_target))
       .type_name("NAME");
   add_isa_option(*app, arguments->execution);
+  add_compact_option(*app, arguments->execution);
   add_option(*app, "--threads", arguments->execution.threads,
              "show what a session needs with so many threads")
       .range(1, Executor::kMaxWidth)

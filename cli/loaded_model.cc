@@ -50,23 +50,44 @@ void add_streamed_option(CLI::App& app, ExecutionOptions& options) {
            "run by rows where the model has a streamed plan ('intaglio plan'). Results do not depend on it");
 }
 
+void add_compact_option(CLI::App& app, ExecutionOptions& options) {
+  add_flag(
+      app, "--compact", options.compact,
+      "leave out kernels whose packed weights take several times the model's bytes: less memory, more time. "
+      "Results do not depend on it");
+}
+
 std::string isa_names() {
   std::string names;
   for (const IsaName& isa : kIsaNames) names += std::string(names.empty() ? "" : ", ") + isa.name;
   return names;
 }
 
+namespace {
+
+// Whether every CPU of `wanted` has the other one, of the same family.
+bool has(IsaMask wanted, IsaMask other) {
+  // In-order variants (isa_list.inc) run on cores that have nothing beyond the instruction set that they are variants of.
+  if (wanted == isa::kNeonA53) wanted = isa::kNeon;
+  if (wanted == isa::kNeonA55) wanted = isa::kNeonDot;
+  // AVX-VNNI is no part of AVX-512: Ice Lake and Zen 4 lack it.
+  return other <= wanted && (other != isa::kAvxVnni || wanted == isa::kAvxVnni);
+}
+
+}  // namespace
+
 Outcome<IsaMask> isa_up_to(const std::string& name) {
   for (const IsaName& wanted : kIsaNames) {
     if (name != wanted.name) continue;
-    IsaMask mask = isa::kScalar;
-    for (const IsaName& other : kIsaNames) {
-      if (other.bit <= wanted.bit && std::string(other.family) == wanted.family) mask |= other.bit;
-    }
+    IsaMask mask = wanted.bit;
+    for (const IsaName& other : kIsaNames)
+      if (std::string(other.family) == wanted.family && has(wanted.bit, other.bit)) mask |= other.bit;
     return mask;
   }
   return Failure{"'" + name + "' is no instruction set that is known here; there are " + isa_names()};
 }
+
+OpList ops_of(const ExecutionOptions& options) { return options.compact ? compact_ops() : all_ops(); }
 
 Outcome<SessionOptions> session_options(const ExecutionOptions& options) {
   SessionOptions session;
@@ -131,15 +152,22 @@ Outcome<Done> check_output_path(const std::string& output, const std::string& in
   return Done{};
 }
 
-Outcome<Done> check_replaceable(const std::string& output, size_t offset, const std::string& mark,
-                                const std::string& what) {
+Outcome<Done> check_replaceable(const std::string& output, const std::string& what,
+                                const std::function<bool()>& is_one) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(output, error) || std::filesystem::file_size(output, error) == 0)
+  if (!std::filesystem::is_regular_file(output, error) || std::filesystem::file_size(output, error) == 0 ||
+      is_one())
     return Done{};
-  const auto begin = read_file_part(output, offset, mark.size());
-  if (begin && std::memcmp(begin->data(), mark.data(), mark.size()) == 0) return Done{};
   return Failure{output + ": is there already, is no " + what +
                  ", and would be lost; name another file, or remove this one"};
+}
+
+Outcome<Done> check_replaceable(const std::string& output, size_t offset, const std::string& mark,
+                                const std::string& what) {
+  return check_replaceable(output, what, [&] {
+    const auto begin = read_file_part(output, offset, mark.size());
+    return begin && std::memcmp(begin->data(), mark.data(), mark.size()) == 0;
+  });
 }
 
 // Of FlatBuffers, behind the root's offset.
@@ -209,14 +237,14 @@ Outcome<LoadedModel> LoadedModel::open(const std::string& path, MappedFile bytes
   return file;
 }
 
-Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOptions& options) {
-  const auto needs = Session::measure(model, all_ops(), options);
+Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOptions& options, OpList ops) {
+  const auto needs = Session::measure(model, ops, options);
   if (!needs) return needs.error();
   LoadedSession loaded;
   loaded.needs_ = *needs;
   loaded.memory_ = FileBytes(needs->total());
   loaded.parts_ = Session::split({loaded.memory_.data(), loaded.memory_.size()}, *needs);
-  const auto session = Session::create(model, all_ops(), loaded.parts_, options);
+  const auto session = Session::create(model, ops, loaded.parts_, options);
   if (!session) return session.error();
   loaded.session_ = *session;
   return loaded;
@@ -247,7 +275,8 @@ Outcome<Done> LoadedModel::stream_if(bool streamed) {
   return Done{};
 }
 
-Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const SessionOptions& options) {
+Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const SessionOptions& options,
+                                             OpList ops) {
   SessionOptions releasing = options;
   releasing.observer.context = const_cast<LoadedModel*>(&file);
   releasing.observer.on_packed = [](void* context, int32_t node) {
@@ -255,7 +284,7 @@ Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const Sess
     for (const int32_t input : packed.model().node(node).inputs)
       if (input >= 0) packed.release(packed.model().tensor(input).constant);
   };
-  auto session = create(file.model(), options.observer.on_tensor == nullptr ? releasing : options);
+  auto session = create(file.model(), options.observer.on_tensor == nullptr ? releasing : options, ops);
   if (!session) return file.failure(session.error());
   return std::move(*session);
 }

@@ -1,6 +1,7 @@
 // A model file in memory, and a session that runs it as the command line says.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "calibrator/host/system/error_text.h"
@@ -15,15 +16,19 @@ struct ExecutionOptions {
   int32_t threads = 1;
   std::string isa;        // empty: the best that this CPU has
   bool streamed = false;  // by the model's streamed plan
+  bool compact = false;   // compact_ops()
 };
 void add_threads_option(CLI::App& app, ExecutionOptions& options);
 void add_isa_option(CLI::App& app, ExecutionOptions& options);
 void add_streamed_option(CLI::App& app, ExecutionOptions& options);
+void add_compact_option(CLI::App& app, ExecutionOptions& options);
 Outcome<SessionOptions> session_options(const ExecutionOptions& options);
+OpList ops_of(const ExecutionOptions& options);
 
 // "scalar, avx2, ..."
 std::string isa_names();
-// The instruction set of this name and those below it in its family; nothing where there is no such name.
+// The instruction set of this name and those below it in its family; of an order for in-order cores (isa_list.inc) those that
+// such cores have. Nothing where there is no such name.
 Outcome<IsaMask> isa_up_to(const std::string& name);
 // The best instruction set among the kernels that a session has chosen.
 const char* isa_in_use(const Session& session);
@@ -34,7 +39,10 @@ Outcome<Done> check_output_path(const std::string& output, const std::string& in
                                 const std::string& option = "-o");
 // The same of a model that is written: what stands there already, and is neither a model nor empty, is somebody's.
 Outcome<Done> check_model_output(const std::string& output, const std::string& input);
-// Refuses a regular file that is not empty, and does not hold `mark` at `offset`. `what`: "model".
+// Refuses a regular file that is not empty, and is not what would be written. `what`: "model".
+Outcome<Done> check_replaceable(const std::string& output, const std::string& what,
+                                const std::function<bool()>& is_one);
+// One is known by `mark` at `offset`.
 Outcome<Done> check_replaceable(const std::string& output, size_t offset, const std::string& mark,
                                 const std::string& what);
 
@@ -79,8 +87,10 @@ Outcome<Done> check_no_states(const LoadedModel& file);
 class LoadedSession {
  public:
   // The model and what the options point to outlive the session.
-  static Outcome<LoadedSession> create(const LoadedModel& file, const SessionOptions& options);
-  static Result<LoadedSession> create(const Model& model, const SessionOptions& options);
+  static Outcome<LoadedSession> create(const LoadedModel& file, const SessionOptions& options,
+                                       OpList ops = all_ops());
+  static Result<LoadedSession> create(const Model& model, const SessionOptions& options,
+                                      OpList ops = all_ops());
 
   Session& operator*() { return session_; }
   Session* operator->() { return &session_; }

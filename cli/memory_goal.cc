@@ -14,6 +14,7 @@ void add_memory_option(CLI::App& app, std::string& word) {
   add_option(
       app, "--memory", word,
       "what activations may take: 'least', a number of bytes, or 'flat', layer by layer. See 'intaglio plan'")
+      .checked(readable_by(memory_goal))
       .type_name("BYTES")
       .show_default();
 }

@@ -34,6 +34,15 @@ struct NamedValues {
   std::vector<float> values;
 };
 
+struct NamedText {
+  std::string name;
+  std::string file;  // of an array; empty: `values` are a list
+  std::vector<float> values;
+};
+// What the words alone say: no file is read.
+Outcome<NamedText> parse_named_text(const std::string& option, const std::string& text, const char* what,
+                                    const char* example);
+
 // "h=0.5", "n=1,2" or "h=h0.npy"; names may hold an equals sign, so the last one parts them. `what` has the name, of which
 // messages give `example`.
 Outcome<NamedValues> parse_named_values(const std::string& option, const std::string& text, const char* what,

@@ -75,13 +75,15 @@ std::string next_step_html(const CalibrationPage& page) {
     std::string nodes;
     for (const int32_t n : page.float_advice->nodes)
       nodes += (nodes.empty() ? "@" : ",@") + std::to_string(n);
-    text = float_text(*page.float_advice, page.figures.seconds);
+    if (page.figures.verdict.by_agreement)
+      text = sentence(page.figures.verdict.remedy) + " More decibels may help as well. ";
+    text += float_text(*page.float_advice, page.figures.seconds);
     command = command_keeping(page.command, nodes);
     if (command.empty())
       text += " The layers, for " + tag("code", kKeepFloat) + ": " + tag("code", html_text(nodes)) + ".";
   } else {
     text = sentence(page.figures.verdict.remedy);
-    if (page.float_was_tried)
+    if (page.float_was_tried && !page.figures.verdict.by_agreement)
       text = "To keep the layers in FP32 that lose most gains less than 0.5 dB here. Try more samples.";
   }
   return tag("section", tag("h2", "What to do") + tag("p", text) +

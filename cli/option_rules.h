@@ -152,12 +152,12 @@ inline constexpr OptionRule kOptionRules[] = {
      {},
      OptionRuleKind::kOneOf,
      {{"--images"}, {"--input"}, {"--params"}},
-     "no samples are given, and a model with several inputs takes --input NAME=DIR|X.npy for each"},
+     "no samples are given (of a model with several inputs each takes its own, --input NAME=DIR|X.npy)"},
     {"simulate|eval|compare",
      {},
      OptionRuleKind::kOneOf,
      {{"--images"}, {"--input"}},
-     "no samples are given, and a model with several inputs takes --input NAME=DIR|X.npy for each"},
+     "no samples are given (of a model with several inputs each takes its own, --input NAME=DIR|X.npy)"},
     // run
     {"run", {"--raw"}, OptionRuleKind::kNeeds, {{"--output"}}, "it says how that file is written"},
     // bench

@@ -50,6 +50,8 @@ size_t width_of(const std::string& text) {
 
 thread_local CapturedOutput* captured_here = nullptr;
 
+std::vector<std::string> warnings_here;  // where nothing is captured: of the one command of this process
+
 // Why stdout did not take something; 0 where it took everything so far.
 int results_error = 0;
 
@@ -64,7 +66,8 @@ void print_line(const char* kind, const std::string& text) {
 
 }  // namespace
 
-void print_json(const Json& json) {
+void print_json(Json json) {
+  if (!warnings_so_far().empty()) json["warnings"] = warnings_so_far();
   print("%s\n", json.dump(2, ' ', true, Json::error_handler_t::replace).c_str());
 }
 
@@ -116,8 +119,9 @@ Outcome<Done> finish_results() {
   if (captured_here != nullptr) return Done{};
   note_results(std::fflush(stdout) == 0);
   if (results_error == 0) return Done{};
-  return Failure{std::string("stdout: the results could not be written: ") +
-                 (results_error == EBADF ? "it is closed" : std::strerror(results_error))};
+  return Failure{std::string("stdout: the results could not be printed: ") +
+                 (results_error == EBADF ? "it is closed" : std::strerror(results_error)) +
+                 "; files that were asked for are complete"};
 }
 
 std::string safe(std::string_view text, bool lines) {
@@ -164,7 +168,12 @@ void print_note(const std::string& text) {
 
 void print_warning(const std::string& text) {
   if (captured_here != nullptr) return captured_here->warnings.push_back(safe(text, true));
+  warnings_here.push_back(safe(text, true));
   print_line("warning: ", text);
+}
+
+const std::vector<std::string>& warnings_so_far() {
+  return captured_here != nullptr ? captured_here->warnings : warnings_here;
 }
 
 void print_error(const std::string& text) { print_line("", text); }

@@ -19,8 +19,8 @@ namespace intaglio::cli {
 
 using Json = nlohmann::ordered_json;
 
-// One object, ASCII alone.
-void print_json(const Json& json);
+// One object, ASCII alone. Behind its own keys `warnings` has what was warned of, if there was anything.
+void print_json(Json json);
 // As safe() makes them.
 Json json_lines(const std::vector<std::string>& lines);
 // null where the number is not finite: JSON has no infinity.
@@ -47,6 +47,8 @@ std::string shortened(const std::string& text, size_t most = 48);
 void print_note(const std::string& text);
 void print_warning(const std::string& text);
 void print_error(const std::string& text);
+// What this command has warned of so far.
+const std::vector<std::string>& warnings_so_far();
 
 std::string decimal(double value, int digits);  // "exact" where it is infinite, "-" where it is no number
 std::string grouped(uint64_t number);           // 1 234 567

@@ -52,6 +52,9 @@ Outcome<Done> run_export(const ParamsCommandArguments& arguments) {
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   const auto format = params_format(arguments.params.format, arguments.output);
   if (!format) return format.failure();
+  const auto is_table = [&] { return static_cast<bool>(read_params(arguments.output, *format)); };
+  const std::string what = "parameter file of the format " + std::string(params_format_name(*format));
+  if (auto step = check_replaceable(arguments.output, what, is_table); !step) return step.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const auto table = params_of_model(file->model(), arguments.model);
@@ -82,7 +85,7 @@ Outcome<LoadedModel> open_float_model(const ParamsCommandArguments& arguments) {
   auto file = LoadedModel::open(arguments.model);
   if (!file) return file;
   for (const std::string& input : {arguments.model, arguments.params.file})
-    if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+    if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
   if (auto step = check_float(*file); !step) return step.failure();
   if (auto step = check_no_states(*file); !step) return step.failure();
   return file;

@@ -90,6 +90,7 @@ Outcome<Done> read_slot(const std::string& text, const LoadedModel& file, SlotSe
 }
 
 struct SlotWords {
+  std::string slot;  // as it was written
   SlotSetting setting;
   SlotRange range;
   bool has_lo = false, has_hi = false;
@@ -139,28 +140,39 @@ Outcome<Done> read_value(const std::string& key, const std::string& value, SlotW
   return error.ok() ? Outcome<Done>(Done{}) : Failure{error_text(error)};
 }
 
-Outcome<SlotWords> read_setting(const std::string& text, const LoadedModel& file) {
+// What the words alone say.
+Outcome<SlotWords> parse_setting(const std::string& text) {
   SlotWords words;
-  SlotSetting& setting = words.setting;
   const size_t equals = text.find('=');  // none of the keys has a colon
   const size_t colon = text.rfind(':', equals);
   if (equals == std::string::npos || colon == std::string::npos)
     return Failure{"--set " + text + ": is not like SLOT:bits=4,rounding=half-up"};
-  if (auto step = read_slot(text.substr(0, colon), file, setting); !step)
-    return Failure{"--set " + text + ": " + step.message()};
+  words.slot = text.substr(0, colon);
   for (const std::string& part : split(text.substr(colon + 1), ',')) {
     const size_t at = part.find('=');
     if (at == std::string::npos) return Failure{"--set " + text + ": '" + part + "' is not like bits=4"};
     if (auto step = read_value(part.substr(0, at), part.substr(at + 1), words); !step)
       return Failure{"--set " + text + ": " + step.message()};
   }
-  SlotRange& range = words.range;
+  const SlotRange& range = words.range;
   if (words.has_lo != words.has_hi) return Failure{"--set " + text + ": give both lo and hi"};
   if (words.has_lo && range.lo >= range.hi) return Failure{"--set " + text + ": lo has to be below hi"};
-  const int32_t bits = setting.bits > 0 ? setting.bits : 8;
+  const int32_t bits = words.setting.bits > 0 ? words.setting.bits : 8;
   if (words.has_lo && int64_t{range.hi} - range.lo >= int64_t{1} << bits)
     return Failure{"--set " + text + ": these are more codes than " + std::to_string(bits) +
                    " bits have; give more bits"};
+  return words;
+}
+
+// Of this model.
+Outcome<SlotWords> read_setting(const std::string& text, const LoadedModel& file) {
+  auto parsed = parse_setting(text);
+  if (!parsed) return parsed.failure();
+  SlotWords words = std::move(*parsed);
+  const SlotSetting& setting = words.setting;
+  if (auto step = read_slot(words.slot, file, words.setting); !step)
+    return Failure{"--set " + text + ": " + step.message()};
+  SlotRange& range = words.range;
   if (range.observer >= 0 && setting.role == SlotRole::kWeights)
     return Failure{"--set " + text + ": weights have no observer, since their scales come from the weights"};
   range.node = setting.node;
@@ -211,8 +223,10 @@ void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
       app, "--set", arguments.set,
       "quantize one slot or many in another way: "
       "SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-tensor+linear+symmetric,observer=kl. SLOT is all, "
-      "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; NODE is a number or a name. May be repeated; the last one holds")
-      .type_name("SLOT:KEY=VALUE,...");
+      "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; NODE is a number or a name. Of several for a slot the last one holds")
+      .checked(readable_by(parse_setting))
+      .type_name("SLOT:KEY=VALUE,...")
+      .repeated();
   add_option(
       app, "--keep-float", arguments.keep_float,
       "keep these nodes in FP32, by their numbers or names in 'intaglio inspect NET.itg --ops'; separate them by commas")

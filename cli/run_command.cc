@@ -7,6 +7,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/sample_units.h"
 #include "cli/sequences.h"
 #include "intaglio/describe.h"
 
@@ -159,18 +160,21 @@ void print_sample(const Session& session, const std::string& sample, const Shown
   }
 }
 
+Outcome<Done> check_array_name(const std::string& path) {
+  // A dash has a message of its own.
+  if (path == "-" || (path.size() > 4 && path.compare(path.size() - 4, 4, ".npy") == 0)) return Done{};
+  return Failure{path + ": outputs are written as .npy arrays; choose such a name"};
+}
+
 Outcome<Done> run_run(const RunArguments& arguments) {
   auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
   if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
-  if (!arguments.output.empty()) {
-    if (arguments.output.size() < 5 || arguments.output.substr(arguments.output.size() - 4) != ".npy")
-      return Failure{arguments.output + ": outputs are written as .npy arrays; choose such a name"};
+  if (!arguments.output.empty())
     if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
-  }
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
-  auto loaded = LoadedSession::create(*file, *options);
+  auto loaded = LoadedSession::create(*file, *options, ops_of(arguments.execution));
   if (!loaded) return loaded.failure();
   Session& session = **loaded;
   SampleArguments sample_arguments;
@@ -199,6 +203,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   OutputArrays arrays(file->model(), arguments.raw, *samples);
   Json json{{"samples", Json::array()}};
   ProgressLine progress;
+  warn_of_units(*samples, file->model(), progress);
   for (size_t i = 0; i < samples->count(); ++i) {
     if (!arguments.output.empty() || arguments.json) progress.show("running", i, samples->count());
     if (sequences->begins(i)) session.reset();
@@ -246,10 +251,12 @@ Command add_run_command(CLI::App& parent) {
   add_option(
       *app, "--output", arguments->output,
       "write the outputs to this file, as float32, or as int32 where they are indices. Several outputs go to Y.0.npy, Y.1.npy and so on")
+      .checked(check_array_name)
       .type_name("Y.npy");
   add_flag(*app, "--raw", arguments->raw, "write int8 outputs as their codes, with --output");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
+  add_compact_option(*app, arguments->execution);
   add_streamed_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {samples: [{name, outputs: [{name, dtype, shape, top: [{class, score}] or "

@@ -13,17 +13,8 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr size_t kNamesInWarning = 3;
-
 bool is_constant(Span<const float> values) {
   return std::all_of(values.begin(), values.end(), [&](float x) { return x == values[0]; });
-}
-
-// "0 to 255"
-std::string range_words(double lo, double hi) {
-  char words[64];
-  std::snprintf(words, sizeof words, "%.4g to %.4g", lo, hi);
-  return words;
 }
 
 // How much of the range that pixels have by the recipe these values take up, zero included.
@@ -44,7 +35,7 @@ class OtherValues {
     Range pixels;
     if (samples_.count() == 0 || !range_of_pixels(model, input, {}, pixels)) return;
     samples_.warn("samples with values that no pixel gives by the model's preprocessing (they hold " +
-                  range_words(range_.lo, range_.hi) + ", its pixels " + range_words(pixels.lo, pixels.hi) +
+                  range_text(range_) + ", its pixels " + range_text(pixels) +
                   "); the input's range is taken from them");
   }
 
@@ -59,8 +50,8 @@ struct SampleLook {
   Digest digest;
   bool constant = true;
   std::vector<std::pair<size_t, Range>> other_values;  // inputs for pictures that hold no pixels
-  double filled = 0.0;  // the largest share of an input's range by its preprocessing; 1 without one
-  std::string problem;  // why it is refused
+  double filled = 0.0;        // the largest share of an input's range by its preprocessing; 1 without one
+  std::string path, problem;  // why it is refused, and of which input's samples
 };
 
 SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples, const Model& model,
@@ -80,6 +71,7 @@ SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples, co
     const Extremes extremes = extremes_of(values, kernel);
     if (!extremes.finite) {
       const auto bad = static_cast<size_t>(first_non_finite(values));
+      look.path = samples.path(j);
       look.problem = (sample.size == 1 ? "" : ", input " + std::to_string(j)) + ": element " +
                      std::to_string(bad) + (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
                      "; leave the sample out, or mend the array";
@@ -107,17 +99,6 @@ bool is_near_uniform(const std::vector<float>& scores) {
 
 }  // namespace
 
-void Suspects::add(const std::string& name) {
-  if (++count_ > kNamesInWarning) return;
-  names_ += (names_.empty() ? "" : ", ") + name;
-}
-
-void Suspects::warn(const std::string& what) const {
-  if (count_ == 0) return;
-  print_warning(what + " (" + std::to_string(count_) + "): " + names_ +
-                (count_ > kNamesInWarning ? ", ..." : ""));
-}
-
 Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& executor,
                                    ProgressLine& progress) {
   constexpr size_t kAtOnce = 16;
@@ -140,7 +121,8 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
     for (size_t i = first; i < first + count; ++i) {
       const SampleLook& look = looks[i - first];
       const std::string& name = samples.name(i);
-      if (!look.problem.empty()) return Failure{"sample " + name + look.problem};
+      if (!look.problem.empty())
+        return Failure{look.path + (look.path.empty() ? "" : ", ") + "sample " + name + look.problem};
       if (!seen.insert(look.content).second) duplicates.add(name);
       if (look.constant) constants.add(name);
       for (const auto& [input, range] : look.other_values) others[input].add(name, range);

@@ -6,20 +6,9 @@
 #include "calibrator/observe/digest.h"
 #include "cli/calibration_samples.h"
 #include "cli/output.h"
+#include "cli/suspects.h"
 
 namespace intaglio::cli {
-
-// Warnings of one kind, told as one: how many, and the first names.
-class Suspects {
- public:
-  void add(const std::string& name);
-  size_t count() const { return count_; }
-  void warn(const std::string& what) const;
-
- private:
-  size_t count_ = 0;
-  std::string names_;
-};
 
 struct SampleFacts {
   std::vector<Digest> digests;     // of each sample's inputs

@@ -1,26 +1,14 @@
 // The pictures or arrays that a subcommand is given, as inputs of a model.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrator/host/pictures/image_folder.h"
-#include "cli/loaded_model.h"
-#include "cli/options.h"
+#include "cli/sample_arguments.h"
 
 namespace intaglio::cli {
-
-struct SampleArguments {
-  std::string images;               // of a model with one input
-  std::vector<std::string> inputs;  // NAME=PATH, one an input; with one input PATH alone will do
-  std::string only;
-  int64_t limit = 0;
-  bool skip_bad = false;
-};
-// --images, --input, --only, --limit, --skip-bad
-void add_sample_options(CLI::App& app, SampleArguments& arguments);
 
 // A sample holds every input of a model, each from a folder or an array of its own; the first one names it.
 // They are paired in the order of their names.
@@ -39,13 +27,23 @@ class Samples {
   bool is_array() const { return sources_[0].folder.is_array(); }
   // Refuses an output that would stand in the place of a file of samples.
   Outcome<Done> check_output(const std::string& output) const;
-  // Behind the inputs' own values each sample has what the states of `file` hold before it, in FP32. `begins(i)`:
-  // whether they begin anew with sample i. From then on load() fills the inputs of the step model.
-  Outcome<Done> record_states(const LoadedModel& file, const SessionOptions& options,
-                              const std::function<bool(size_t)>& begins);
+  // Behind the values of its inputs each sample has these bytes, which load() writes into the inputs that follow.
+  void follow_by(std::vector<std::vector<uint8_t>> states) { states_ = std::move(states); }
   // Whether the input's samples are pictures, not arrays of its values.
   bool holds_pictures(size_t input) const {
     return input < sources_.size() && sources_[input].folder.holds_pictures();
+  }
+  // Where the input's samples are; empty: a state, which has none.
+  std::string path(size_t input) const {
+    return input < sources_.size() ? sources_[input].folder.path() : "";
+  }
+  // Whether they are numbers in the input's own unit: neither pictures nor codes.
+  bool holds_values(size_t input) const {
+    return input < sources_.size() && sources_[input].folder.holds_values();
+  }
+  // One input of a sample alone.
+  Outcome<Done> load_input(size_t i, size_t input, const TensorView& view) const {
+    return sources_[input].folder.load(i, view, recipe(input));
   }
   // nullptr: the input has none.
   const ImageInput* recipe(size_t input) const {
@@ -63,26 +61,8 @@ class Samples {
   Outcome<Done> leave_out_bad(const Model& model);
   void keep(const std::vector<size_t>& places);
 
-  std::vector<Source> sources_;  // one an input
-  std::vector<std::vector<uint8_t>>
-      states_;  // of each sample, one state behind the other; empty: not recorded
+  std::vector<Source> sources_;               // one an input
+  std::vector<std::vector<uint8_t>> states_;  // of each sample; empty: nothing follows
 };
-
-// One sample outside of any session, in memory of bytes() that outlives this.
-class SampleBuffer {
- public:
-  static size_t bytes(const Model& model);
-  SampleBuffer(const Model& model, uint8_t* memory);
-
-  Span<const TensorView> views() const { return {views_.data(), views_.size()}; }
-  Span<const Span<const uint8_t>> inputs() const { return {inputs_.data(), inputs_.size()}; }
-
- private:
-  std::vector<TensorView> views_;
-  std::vector<Span<const uint8_t>> inputs_;
-};
-
-// Into a session's inputs, of the same types.
-void fill_inputs(Session& session, Span<const Span<const uint8_t>> inputs);
 
 }  // namespace intaglio::cli

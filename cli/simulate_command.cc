@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/layer_comparison.h"
 #include "cli/quantization_options.h"
+#include "cli/sample_checks.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -165,6 +166,7 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
                        const SessionOptions& execution) {
   const Model& model = file.model();
   ProgressLine progress;
+  if (const auto facts = check_samples(samples, execution.executor, progress); !facts) return facts.failure();
   const auto needs = Calibrator::measure(model, options);
   if (!needs) return file.failure(needs.error());
   FileBytes memory(needs->total());

@@ -30,6 +30,7 @@ Grade grade_of(const Judgeable& figures) {
 Verdict judge(const Judgeable& figures) {
   Verdict verdict;
   verdict.grade = grade_of(figures);
+  verdict.by_agreement = verdict.grade != Grade::kGood && figures.agreement && figures.sqnr >= kGoodSqnr;
   switch (verdict.grade) {
     case Grade::kNone:
       verdict.text = figures.judged == 0 ? "Too few samples to hold any out, so nothing is known of others."
@@ -52,9 +53,13 @@ Verdict judge(const Judgeable& figures) {
         ": import with the pixels' range, mean and norm that the network was trained with, or give arrays in that unit";
   else if (figures.samples < kEnoughSamples)
     verdict.remedy = "calibrate with more samples, 16 to 64, of all kinds that will occur";
+  else if (verdict.by_agreement)
+    verdict.remedy =
+        "see with labels whether answers are lost, or only ties fall the other way: intaglio compare --labels LABELS.txt; "
+        "if they are lost, --max-drop POINTS --labels LABELS.txt gives the fewest layers more bits";
   else
     verdict.remedy =
-        "see which layers lose most (--report PAGE.html), and keep these in FP32: --min-sqnr DB finds the fewest";
+        "see which layers lose most (--report PAGE.html); --min-sqnr 20 gives the fewest layers more bits";
   return verdict;
 }
 

@@ -15,8 +15,9 @@ enum class Grade { kNone, kGood, kFair, kPoor };
 
 struct Verdict {
   Grade grade = Grade::kNone;
-  std::string text;    // a sentence or two
-  std::string remedy;  // what to try first; empty for a good model
+  std::string text;           // a sentence or two
+  std::string remedy;         // what to try first; empty for a good model
+  bool by_agreement = false;  // the SQNR is that of a good model: more dB may not help
 };
 
 // What the verdict rests on, of samples that were held out.

@@ -66,30 +66,31 @@ std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill, bool fed 
   return bytes;
 }
 
-// Compares what the file holds packed with what its weights give, for every instruction set. How many bytes
+// Compares what the file holds packed with what its weights give, for every kernel that a session may choose. How many bytes
 // it was of.
 Outcome<size_t> check_packs(const LoadedModel& file) {
   const Model& model = file.model();
   std::set<int32_t> checked;
-  for (const IsaName& isa : kIsaNames) {
-    HostArena memory;
-    const auto bytes = pack_model(model, all_ops(), *isa_up_to(isa.name), memory.arena());
-    if (!bytes) return file.failure(bytes.error());
-    const auto again = Model::open(*bytes);
-    if (!again) return file.failure(again.error());
-    for (int32_t n = 0; n < model.node_count(); ++n) {
-      const PackInfo found = model.pack(n), expected = again->pack(n);
-      if (found.data.empty() || found.layout != expected.layout ||
-          std::strcmp(found.kernel, expected.kernel) != 0)
-        continue;
-      const auto* const last = expected.data.end();
-      const auto* const differs =
-          std::mismatch(expected.data.begin(), last, found.data.begin(), found.data.end()).first;
-      if (differs != last || found.data.size != expected.data.size)
-        return file.failure({Status::kBadPack, n, -1, differs - expected.data.begin()});
-      checked.insert(n);
+  for (const OpList ops : {all_ops(), compact_ops()})
+    for (const IsaName& isa : kIsaNames) {
+      HostArena memory;
+      const auto bytes = pack_model(model, ops, *isa_up_to(isa.name), memory.arena());
+      if (!bytes) return file.failure(bytes.error());
+      const auto again = Model::open(*bytes);
+      if (!again) return file.failure(again.error());
+      for (int32_t n = 0; n < model.node_count(); ++n) {
+        const PackInfo found = model.pack(n), expected = again->pack(n);
+        if (found.data.empty() || found.layout != expected.layout ||
+            std::strcmp(found.kernel, expected.kernel) != 0)
+          continue;
+        const auto* const last = expected.data.end();
+        const auto* const differs =
+            std::mismatch(expected.data.begin(), last, found.data.begin(), found.data.end()).first;
+        if (differs != last || found.data.size != expected.data.size)
+          return file.failure({Status::kBadPack, n, -1, differs - expected.data.begin()});
+        checked.insert(n);
+      }
     }
-  }
   size_t bytes = 0;
   for (const int32_t n : checked) bytes += model.pack(n).data.size;
   return bytes;

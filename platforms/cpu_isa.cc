@@ -4,6 +4,7 @@
 #include <cpuid.h>
 #elif defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
 #include <sys/auxv.h>
+#include "platforms/in_order_cores.h"
 #endif
 
 namespace intaglio {
@@ -49,13 +50,77 @@ IsaMask cpu_isa() {
 
 #elif defined(__linux__) && defined(__aarch64__)
 
+namespace {
+
+// The system calls themselves: a device's library needs no more of its C library than memcpy and the like.
+long call(long number, long a, long b, long c, long d) {
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+  return x0;
+}
+constexpr long kOpenat = 56, kClose = 57, kRead = 63, kSchedGetaffinity = 123;
+
+// MIDR_EL1 of a core, as the kernel shows it; 0 where it does not.
+uint64_t midr_of(uint32_t core) {
+  constexpr char kBefore[] = "/sys/devices/system/cpu/cpu", kAfter[] = "/regs/identification/midr_el1";
+  constexpr long kWorkingFolder = -100;
+  char path[sizeof kBefore + sizeof kAfter + 10];
+  char* to = path;
+  for (const char* from = kBefore; *from != 0;) *to++ = *from++;
+  char digits[10];
+  int32_t count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + core % 10);
+    core /= 10;
+  } while (core != 0);
+  while (count > 0) *to++ = digits[--count];
+  for (const char* from = kAfter; *from != 0;) *to++ = *from++;
+  *to = 0;
+  const long file = call(kOpenat, kWorkingFolder, reinterpret_cast<long>(path), 0, 0);
+  if (file < 0) return 0;
+  char text[32];  // "0x00000000410fd034\n"
+  const long size = call(kRead, file, reinterpret_cast<long>(text), sizeof text, 0);
+  call(kClose, file, 0, 0, 0);
+  uint64_t midr = 0;
+  for (long i = 2; i < size && text[i] > ' '; ++i)
+    midr = midr << 4 | static_cast<uint64_t>(text[i] <= '9' ? text[i] - '0' : (text[i] | 0x20) - 'a' + 10);
+  return midr;
+}
+
+// The schedule that all cores want which this thread may run on. Where the kernel does not show them: this one, if it lets
+// programs ask.
+IsaMask schedule_here(IsaMask found) {
+  constexpr uint32_t kCores = 1024;
+  constexpr unsigned long kHwcapCpuid = 1ul << 11;
+  uint8_t allowed[kCores / 8] = {};
+  const long bytes = call(kSchedGetaffinity, 0, sizeof allowed, reinterpret_cast<long>(allowed), 0);
+  SharedSchedule cores(found);
+  for (uint32_t i = 0; bytes > 0 && i < 8 * static_cast<uint32_t>(bytes); ++i) {
+    if ((allowed[i / 8] >> (i % 8) & 1) == 0) continue;
+    const uint64_t midr = midr_of(i);
+    if (midr != 0 && !cores.add(midr)) return isa::kScalar;
+  }
+  if (!cores.any() && (getauxval(AT_HWCAP) & kHwcapCpuid) != 0) {
+    uint64_t midr;
+    __asm__("mrs %0, midr_el1" : "=r"(midr));
+    cores.add(midr);
+  }
+  return cores.shared();
+}
+
+}  // namespace
+
 IsaMask cpu_isa() {
   constexpr unsigned long kHwcapAsimdDp = 1ul << 20, kHwcapSha2 = 1ul << 6, kHwcap2I8mm = 1ul << 13;
   IsaMask found = isa::kNeon;
   if ((getauxval(AT_HWCAP) & kHwcapAsimdDp) != 0) found |= isa::kNeonDot;
   if ((getauxval(AT_HWCAP) & kHwcapSha2) != 0) found |= isa::kNeonSha2;
   if ((getauxval(AT_HWCAP2) & kHwcap2I8mm) != 0) found |= isa::kNeonI8mm;
-  return found;
+  return found | schedule_here(found);
 }
 
 #elif defined(__linux__) && defined(__arm__)

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "intaglio/isa.h"
+
 namespace intaglio {
 namespace {
 
@@ -104,6 +106,29 @@ void put_tensor(Line& line, int32_t index, const Model* model) {
   put_item(line, "tensor", index, known ? model->tensor(index).name : "");
 }
 
+// The target whose kernels these are, as `intaglio export-c --target` calls it.
+void put_target(Line& line, int64_t kernels) {
+  // Two lists without pointers: a table of names would be larger.
+  static constexpr uint8_t kBits[] = {
+#define ITG_ISA(name, constant, bit, ...) bit,
+#define ITG_DIGEST_ISA(...)
+#include "intaglio/isa_list.inc"
+#undef ITG_ISA
+  };
+  static constexpr char kNames[] =
+#define ITG_ISA(name, constant, bit, family, ...) family "-" #name "\0"
+#include "intaglio/isa_list.inc"
+#undef ITG_DIGEST_ISA
+#undef ITG_ISA
+      ;
+  const char *found = "scalar", *name = kNames;
+  for (const uint8_t bit : kBits) {
+    if ((kernels >> bit & 1) != 0) found = name;
+    name += strlen(name) + 1;
+  }
+  line.put(found);
+}
+
 void put_field(Line& line, const char* field, size_t length, const Error& error, const Model* model) {
   const auto is = [&](const char* name) {
     return strlen(name) == length && memcmp(field, name, length) == 0;
@@ -113,6 +138,8 @@ void put_field(Line& line, const char* field, size_t length, const Error& error,
   if (is("node")) line.put_number(error.node);
   if (is("tensor")) put_tensor(line, error.tensor, model);
   if (is("op")) line.put(op_name(static_cast<Op>(error.value)));
+  if (is("target")) put_target(line, error.value);
+  if (is("own_target")) put_target(line, error.limit);
   if (is("state")) line.put(quant_state_name(error.value));
   if (is("next_state")) line.put(quant_state_name(error.limit));
   if (is("rounding")) line.put(rounding_name(error.value));

@@ -74,6 +74,9 @@ struct PlanContext {
 // An operator with several families of kernels numbers each from a multiple of this on.
 inline constexpr uint16_t kFamilyNumbers = 256;
 
+// NodePlan::kernel before plan(): the node's segment runs by rows, and a band may be lower than what some kernels compute at once.
+inline constexpr uint16_t kRunsByRows = 0xffff;
+
 // What a node needs, as plan() finds it.
 struct NodePlan {
   uint32_t persistent_bytes = 0;

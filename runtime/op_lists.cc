@@ -5,6 +5,7 @@ namespace intaglio {
 #define ITG_OP(name, kind) extern const OpDef k##name;
 #include "runtime/op_list.inc"
 #undef ITG_OP
+extern const OpDef kConv2dS8;
 
 namespace {
 
@@ -34,10 +35,24 @@ const OpDef* const kAllOps[] = {
 #undef ITG_OP
 };
 
+// A Cortex-M has one list of both.
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+const auto& kCompactOps = kAllOps;
+#else
+#define ITG_COMPACT_OPS 1
+const OpDef* const kCompactOps[] = {
+#define ITG_OP(name, kind) &k##name,
+#include "runtime/op_list.inc"
+#undef ITG_OP
+};
+#undef ITG_COMPACT_OPS
+#endif
+
 }  // namespace
 
 OpList int8_ops() { return kInt8Ops; }
 OpList float_ops() { return kFloatOps; }
 OpList all_ops() { return kAllOps; }
+OpList compact_ops() { return kCompactOps; }
 
 }  // namespace intaglio

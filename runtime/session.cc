@@ -47,9 +47,14 @@ PersistentLayout persistent_layout(const Model& model) {
   return layout;
 }
 
-bool same_text(const char* a, const char* b) {
+// Whether two kernels read the same packed weights: their names are equal, or one is an in-order variant (isa_list.inc) of the
+// other: <family>_neona53 of <family>_neon, <family>_neona55 of <family>_neondot. From the first difference on they are then
+// "a53" and "", "a55" and "dot".
+__attribute__((noinline)) bool pack_alike(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) ++a, ++b;
-  return *a == *b;
+  if (*a == *b) return true;
+  const char *const order = *a == 'a' ? a : b, *const base = *a == 'a' ? b : a;
+  return order[0] == 'a' && order[1] == '5' && (order[2] == '3' ? *base == '\0' : *base == 'd');
 }
 
 struct NodeChoice {
@@ -63,7 +68,7 @@ Error find_pack(const NodeView& node, const OpDef& def, NodeChoice* choice) {
   const PackInfo pack = node.model->pack(node.index);
   if (pack.data.empty() || pack.layout != kPackLayout || choice->plan.persistent_bytes == 0 ||
       def.kernel_name == nullptr || reinterpret_cast<uintptr_t>(pack.data.data) % kMemoryAlignment != 0 ||
-      !same_text(pack.kernel, def.kernel_name(choice->plan.kernel)))
+      !pack_alike(pack.kernel, def.kernel_name(choice->plan.kernel)))
     return kNoError;
   const size_t expected = choice->plan.persistent_bytes;
   if (pack.data.size != expected)

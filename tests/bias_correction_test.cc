@@ -82,8 +82,9 @@ TEST_CASE("one sample, or a few, of vectors without a mean: other samples lose n
 TEST_CASE(
     "vectors with a mean: the rounding of weights makes a mean error, and other samples gain by the correction") {
   CHECK(gain_db(1, 0.8f, 1.2f) > 0.7);
-  CHECK(gain_db(5, 0.8f, 1.2f) > 1.5);
-  CHECK(gain_db(16, 0.8f, 1.2f) > 1.8);
+  // Less than the weights' part alone would give: activations have room for others, and their rounding stays.
+  CHECK(gain_db(5, 0.8f, 1.2f) > 1.35);
+  CHECK(gain_db(16, 0.8f, 1.2f) > 1.7);
 }
 
 TEST_CASE("vectors that an activation cuts off are corrected for the rounding of weights alone") {

@@ -157,33 +157,37 @@ TEST_CASE("recoveries are recorded, and only those asked for run") {
   constexpr RecoveryVerdict kKept = RecoveryVerdict::kKept, kWorse = RecoveryVerdict::kNetworkWorse;
   struct Case {
     size_t samples;
+    RangeMethod method;
     std::vector<RecoveryVerdict> verdicts;
   };
-  // The search of methods; biases for the weights' rounding; biases by samples, which the halves of four samples say against.
-  const Case cases[] = {{4, {kWorse, kKept}}, {16, {kWorse, kKept, kWorse}}, {18, {kWorse, kKept, kKept}}};
+  // The search, for auto alone; biases for the weights' rounding; biases by samples, which the halves of 14 deny.
+  const Case cases[] = {{14, RangeMethod::kAuto, {kWorse, kKept}},
+                        {4, RangeMethod::kAuto, {kWorse, kKept, kKept}},
+                        {16, RangeMethod::kKl, {kKept, kWorse}}};
   for (const Case& c : cases) {
     CAPTURE(c.samples);
     const Samples samples = small_cnn_samples(c.samples);
-    Bench bench(model);
+    CalibratorOptions options;
+    options.method = c.method;
+    Bench bench(model, options);
     bench.add(samples);
     bench.finish(&samples);
     const CalibrationReport& report = bench.calibrator.report();
     REQUIRE(report.recoveries.size == c.verdicts.size());
-    CHECK(report.recoveries[0].recovery == recovery::kRangeMethod);
-    CHECK(report.recoveries[0].verdict == c.verdicts[0]);
     double error = report.noise_without_recovery / report.signal;
-    for (size_t i = 1; i < c.verdicts.size(); ++i) {
+    for (size_t i = 0; i < c.verdicts.size(); ++i) {
       CAPTURE(i);
       const RecoveryRecord& record = report.recoveries[i];
-      CHECK(record.recovery == recovery::kBiasCorrection);
+      const bool is_search = i == 0 && c.method == RangeMethod::kAuto;
+      CHECK(record.recovery == (is_search ? recovery::kRangeMethod : recovery::kBiasCorrection));
       CHECK(record.verdict == c.verdicts[i]);
+      if (is_search) continue;
       CHECK(record.before == error);
       CHECK((record.after <= record.before) == (record.verdict == kKept));
       if (record.verdict == kKept) error = record.after;
     }
     CHECK(report.noise / report.signal == error);
-
-    CalibratorOptions none;
+    CalibratorOptions none = options;
     none.recover = recovery::kNone;
     Bench plain(model, none);
     plain.add(samples);

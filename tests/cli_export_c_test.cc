@@ -2,7 +2,10 @@
 // rest.
 #include <doctest/doctest.h>
 
+#include <cstdio>
+
 #include "calibrator/host/system/files.h"
+#include "intaglio/isa.h"
 #include "tests/support/run_cli.h"
 #include "tests/support/small_models.h"
 
@@ -47,6 +50,24 @@ TEST_CASE("sizes are those that inspect gives for the same target") {
     CHECK(holds(header, "NET_MEMORY_BYTES " + std::to_string(session["total_bytes"].get<size_t>()) + "\n"));
     CHECK(
         holds(header, "NET_SCRATCH_BYTES " + std::to_string(session["scratch_bytes"].get<size_t>()) + "\n"));
+  }
+}
+
+// What cpu_isa() finds there: with another bit such a machine would refuse the session, and its own choice would be another.
+TEST_CASE("a target asks for no more than its CPUs have") {
+  const Folder folder;
+  for (const auto& [target, isa] :
+       {std::pair("arm-neona53", isa::kNeon | isa::kNeonA53),
+        std::pair("arm-neona55", isa::kNeon | isa::kNeonDot | isa::kNeonA55),
+        std::pair("x86-avxvnni", isa::kAvx2 | isa::kAvxVnni),
+        std::pair("x86-avx512ymm", isa::kAvx2 | isa::kAvx512Ymm),
+        std::pair("x86-avx512vnni", isa::kAvx2 | isa::kAvx512Ymm | isa::kAvx512Vnni)}) {
+    char text[16];
+    std::snprintf(text, sizeof text, "0x%xu", static_cast<unsigned>(isa));
+    folder.good(std::string("export-c %/net.itg -o %/checked --target ") + target);
+    CHECK(holds(folder.text("checked/net_model.cc"), std::string("options.isa = ") + text + ";"));
+    folder.good(std::string("export-c %/net.itg -o %/planned --planned --target ") + target);
+    CHECK(holds(folder.text("planned/net_model.cc"), std::string("}, ") + text + ", "));
   }
 }
 

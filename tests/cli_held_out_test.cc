@@ -74,10 +74,12 @@ TEST_CASE(
       CHECK(found["agreement"].get<double>() >= 0.75);
       CHECK(found["calibration_agreement"] == 1.0);
       CHECK(found["verdict"] != "poor");
-      flattery.push_back(found["calibration_sqnr_db"].get<double>() - exact);
+      if (count != 4) continue;
+      // What is measured on the samples themselves is above the truth, most of all where ranges have no room for others.
+      const auto tight = demo.figures(names, " --method minmax");
+      flattery.push_back(tight["calibration_sqnr_db"].get<double>() - demo.true_sqnr());
     }
     CHECK(std::abs(median(differences)) <= 2);
-    // What is measured on the samples themselves is above the truth.
     if (count == 4) CHECK(median(flattery) > 1);
   }
 }
@@ -113,7 +115,9 @@ TEST_CASE("fewer than 4 pictures: the figure of a model without corrections, and
     CHECK(found["remedy"].get<std::string>().find("more samples") != std::string::npos);
     const double exact = demo.true_sqnr();
     CHECK(found["sqnr_db"].get<double>() < exact + 6);
-    CHECK(found["calibration_sqnr_db"].get<double>() > exact + 4.5);
+    CHECK(found["calibration_sqnr_db"].get<double>() > exact);
+    const auto tight = demo.figures({all.begin(), all.begin() + count}, " --method minmax");
+    CHECK(tight["calibration_sqnr_db"].get<double>() > demo.true_sqnr() + 4.5);
     const auto plain = demo.figures({all.begin(), all.begin() + count}, " --recover none");
     CHECK(plain["sqnr_db"].get<double>() == doctest::Approx(found["sqnr_db"].get<double>()).epsilon(1e-9));
   }

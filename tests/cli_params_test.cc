@@ -41,6 +41,25 @@ TEST_CASE("what is exported bakes the same file") {
         folder.json("inspect %/tengine.itg --json --quant")["quant"]);
 }
 
+TEST_CASE("export replaces a table of its format, and no other file") {
+  const Meter folder;
+  folder.good("params export %/int8.itg -o %/p.json");
+  folder.good("params export %/int8.itg -o %/p.json");
+  folder.good("params export %/int8.itg -o %/t.record");
+  folder.put("names.json", R"(["dog", "cat"])");
+  folder.put("notes.txt", "mine");
+  folder.put("empty.json", "");
+  for (const auto& [file, format] : {std::pair("names.json", "ppq"), std::pair("notes.txt", "amct"),
+                                     std::pair("t.record", "ppq"), std::pair("int8.itg", "ppq")}) {
+    const std::string before = folder.get(file);
+    folder.bad(std::string("params export %/int8.itg --format ") + format + " -o %/" + file,
+               file == std::string("int8.itg") ? "is the input"
+                                               : "is there already, is no parameter file of the format ");
+    CHECK(folder.get(file) == before);
+  }
+  folder.good("params export %/int8.itg -o %/empty.json");
+}
+
 TEST_CASE("what a table cannot hold is said") {
   const Meter folder;
   folder.bad("params export %/int8.itg -o %/t.scale", "has the zero point");

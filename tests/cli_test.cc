@@ -116,8 +116,18 @@ TEST_CASE("a value that is wrong whatever the files hold exits with 2, and nothi
            {calibrate + "magic", "--recover: 'magic' is no recovery; there are method, cle"},
            {calibrate + "bias,", "'' is no recovery"},
            {calibrate + "all,bias", "'all' cannot be combined"},
-           {"calibrate %/none.itg -o %/y.itg", "for each; give --images or --input or --params\n"},
-           {"simulate %/none.itg", "for each; give --images or --input\n"},
+           {calibrate + "none --set 0:bits=1", "--set 0:bits=1: bits are 2 to 32"},
+           {"simulate %/none.itg --images %/none --set all", "--set all: is not like"},
+           {"import %/none.onnx -o %/y.itg --state h", "--state h: write the input that takes the state"},
+           {"import %/none.onnx -o %/y.itg --state h=o --initial h", "--initial h: write the state's input"},
+           {"import %/none.onnx -o %/y.itg --state h=o --initial h=1,x", "--initial h=1,x: 'x' is no number"},
+           {"import %/none.onnx -o %/y.itg --constant =1", "--constant =1: write the input"},
+           {"import %/none.onnx -o %/y.itg --constant n=1,", "--constant n=1,: '' is no number"},
+           {"plan %/none.itg -o %/y.itg --memory much", "--memory much: is neither 'least' nor 'flat'"},
+           {"run %/none.itg --input %/x.npy --output y.txt", "y.txt: outputs are written as .npy arrays"},
+           {"calibrate %/none.itg -o %/y.itg",
+            "its own, --input NAME=DIR|X.npy); give --images or --input or --params\n"},
+           {"simulate %/none.itg", "NAME=DIR|X.npy); give --images or --input\n"},
            {"eval %/none.itg --labels %/none", "no samples are given"},
            {"compare %/none.itg %/none2.itg", "no samples are given"}}) {
     const Ran ran = folder.run(words);
@@ -134,6 +144,16 @@ TEST_CASE("an argument that is missing is called what the help calls it") {
   CHECK(holds(folder.run("compare net.itg").err,
               "B.itg is missing: the file of the model that was made from it"));
   CHECK(holds(folder.run("eval").err, "NET.itg is missing: the model file"));
+  CHECK(holds(folder.run("import a.onnx").err,
+              "intaglio: --output NET.itg is missing: the model file to write\n"));
+  CHECK(holds(folder.run("").err, "no subcommand is given; there are import calibrate"));
+  CHECK(holds(folder.run("calibrate a.itg pictures -o b.itg --images x").err,
+              "'pictures' is an argument too many; samples are given with --images"));
+  CHECK(holds(folder.run("inspect a.itg b.itg").err, "'b.itg' is an argument too many\n"));
+  CHECK(holds(folder.run("calibrate a.itg --images x -o b --method magic").err,
+              "--method: 'magic' is none of auto, minmax, percentile"));
+  // The option's name stands once.
+  CHECK(holds(folder.run("inspect a.itg --target m99").err, "intaglio: --target m99: is not known"));
   CHECK(holds(folder.run("params prune").err, "NET.itg is missing: "));
 }
 
@@ -183,7 +203,6 @@ TEST_CASE("errors say what, where and what to do") {
   folder.bad("import @/meter.onnx -o %/no/y.itg", "there is no folder");
   folder.bad("import @/meter.onnx -o %/", "is a folder");
   folder.bad("run %/net.itg --input %/none.png", "none.png");
-  folder.bad("run %/net.itg --input @/test/digit_0001.png --output %/y.txt", ".npy");
   folder.bad("eval %/net.itg --images @/test --labels @/test_labels.txt", "no scores of classes");
   folder.bad("calibrate %/net.itg --images %/ -o %/y.itg", "holds no pictures");
   folder.bad("calibrate %/net.itg --images @/calibration -o %/net.itg", "is the input");
@@ -321,7 +340,9 @@ TEST_CASE("results that cannot be written are a failure, which says why") {
     const auto fails = [&](const char* redirection, const std::string& why) {
       const Ran ran = folder.run(words, redirection);
       CHECK(ran.code == 1);
-      CHECK_MESSAGE(ran.err == "intaglio: stdout: the results could not be written: " + why + "\n", ran.err);
+      CHECK_MESSAGE(ran.err == "intaglio: stdout: the results could not be printed: " + why +
+                                   "; files that were asked for are complete\n",
+                    ran.err);
     };
     fails(">/dev/full", "No space left on device");
     fails(">&-", "it is closed");

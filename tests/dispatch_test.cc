@@ -111,6 +111,9 @@ TEST_CASE("ARM's masks, from any machine") {
   CHECK(gemm(neon) == "gemm_s8_neon");
   CHECK(gemm(dot) == "gemm_s8_neondot");
   CHECK(gemm(i8mm) == "gemm_s8_neoni8mm");
+  CHECK(gemm(neon | isa::kNeonA53) == "gemm_s8_neona53");
+  CHECK(gemm(dot | isa::kNeonA55) == "gemm_s8_neona55");
+  CHECK(gemm((dot | isa::kNeonA55) & ~isa::kNeonA55) == "gemm_s8_neondot");
   CHECK(std::string(dwconv_s8_kernel(dwconv_s8_select(i8mm, 1)).name) == "dwconv_s8_neon");
   CHECK(std::string(dwconv_s8_kernel(dwconv_s8_select(i8mm, 2)).name) == "dwconv_s8_scalar");
   CHECK(std::string(gemm_f32_kernel(gemm_f32_select(i8mm)).name) == "gemm_f32_neon");

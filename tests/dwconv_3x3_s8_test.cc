@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
 #include "tests/support/random.h"
+#include "tests/support/runnable_isa.h"
 
 using namespace intaglio;
 using intaglio::test::Exact;
@@ -100,7 +100,7 @@ void run_case(const Dwconv3x3S8Kernel& kernel, const Case& c, Random& random) {
 TEST_CASE("every kernel, random shapes") {
   for (int32_t index = 0; index < dwconv_3x3_s8_count(); ++index) {
     const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(index);
-    if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+    if ((kernel.isa & ~test::runnable_isa()) != 0) continue;
     Random random(static_cast<uint32_t>(index) + 1);
     const int32_t cases = test::shape_count(3000);
     for (int32_t i = 0; i < cases; ++i) {

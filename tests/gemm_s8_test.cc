@@ -8,15 +8,15 @@
 #include <random>
 #include <string>
 
-#include "intaglio/platform.h"
-#include "kernels/compiled_isa.h"
 #include "kernels/gemm/gemm_s8_pairs.h"
 #include "tests/support/random_windows.h"
+#include "tests/support/runnable_isa.h"
 
 using namespace intaglio;
 using intaglio::test::Exact;
 using intaglio::test::Random;
 using intaglio::test::random_windows;
+using intaglio::test::runnable_isa;
 using intaglio::test::window_tap;
 
 namespace {
@@ -24,7 +24,7 @@ namespace {
 // A kernel that uses its weights in place takes any number of rows.
 int32_t most_rows(const GemmS8Kernel& kernel) { return kernel.packs ? kernel.mr : 19; }
 
-bool runs_here(const GemmS8Kernel& kernel) { return (kernel.isa & ~(cpu_isa() & kCompiledIsa)) == 0; }
+bool runs_here(const GemmS8Kernel& kernel) { return (kernel.isa & ~runnable_isa()) == 0; }
 
 struct Case {
   int32_t m, n, taps, k;

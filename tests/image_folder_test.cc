@@ -273,6 +273,12 @@ TEST_CASE("float and int8 arrays are inputs, one a sample") {
   CHECK(one_code.view.as<int8_t>()[0] == -1);
   REQUIRE(write_npy(folder / "e.npy", NpyType::kF32, {0, 1}, {}));
   CHECK(refused(ImageFolder::open(folder / "e.npy"), "holds no samples"));
+  CHECK(refused(ImageFolder::open(folder.put("x.npz", std::string("PK\3\4"))),
+                "write one as .npy, with numpy.save"));
+  const std::vector<uint8_t> pixels(384);
+  REQUIRE(write_npy(folder / "first.npy", NpyType::kU8, {2, 3, 8, 8}, {pixels.data(), pixels.size()}));
+  CHECK(refused(ImageFolder::open(folder / "first.npy"),
+                "channels come last here: save x.transpose(0, 2, 3, 1)"));
   CHECK(refused(ImageFolder::open(folder.put("bad.npy", std::string("text and more text"))), "no .npy file"));
 }
 

@@ -91,9 +91,20 @@ TEST_CASE("ONNX: computed weights that do not fit are refused") {
   CHECK(Import(onnx_file_of(c, true)).says("its bias has 5 values for 6 channels"));
   c = {"Conv", {1, 2, 4, 4, 4}, {2, 2, 1, 1, 1}, 1, 2, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}};
   CHECK(Import(onnx_file_of(c, true)).says("must be a constant"));
+  // Asked before lists of its windows are made, which would have 2^28 numbers along one axis alone.
+  OnnxBuilder file(13);
+  file.input("x", {1, 1, 1 << 26, 4});
+  file.integers("from", {0});
+  file.integers("to", {4});
+  file.integers("axis", {2});
+  file.node("Slice", {"x", "from", "to", "axis"}, "w");
+  file.node("Conv", {"x", "w"}, "y");
+  Import huge(file.output("y").bytes());
+  CAPTURE(huge.message());
+  CHECK(huge.says("a tensor of shape [67108861, 4, 1, 4] is larger than the limit"));
 }
 
-TEST_CASE("TFLite: CONV_2D and DEPTHWISE_CONV_2D, with a fused activation and a bias in codes") {
+TEST_CASE("TFLite: CONV_2D and DEPTHWISE_CONV_2D, with a fused activation") {
   enum Code : int32_t { kSub = 41, kReduceMax = 82, kExp = 47, kMul = 18 };
   for (const bool is_depthwise : {false, true}) {
     CAPTURE(is_depthwise);
@@ -132,4 +143,18 @@ TEST_CASE("TFLite: CONV_2D and DEPTHWISE_CONV_2D, with a fused activation and a 
     const Reals x = random_values(1, of_x);
     check_near(run_file(file_of(true), x), run_file(file_of(false), x));
   }
+}
+
+TEST_CASE("TFLite: a convolution of codes, whose bias has codes of its own") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteInt8, {1, 2, 2, 1}, TfliteScales{{0.5f}, 1}),
+                y = file.tensor("y", kTfliteInt8, {1, 1, 1, 1}, TfliteScales{{0.5f}, -3}),
+                b = file.constant("b", kTfliteInt32, {1}, Ints{4}, TfliteScales{{0.25f}});
+  file.op(kTfliteConv, {x, x, b}, {y}, Options::Conv2DOptions,
+          tflite::CreateConv2DOptions(file.fbb(), tflite::Padding::Valid, 1, 1).Union());
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  // 1, 2, -1 and 0 in reals: a sum of squares of 6, and a bias of 1.
+  using Codes = std::vector<int8_t>;
+  CHECK(run_import<int8_t>(import, Codes{3, 5, -1, 1}) == Codes{14 - 3});
 }

@@ -55,6 +55,45 @@ TEST_CASE("ONNX: products, functions, pictures and orders of constants") {
         }) == Reals{5, 10});
 }
 
+TEST_CASE("ONNX: weights that a batch normalization standardizes, by its own statistics or by given ones") {
+  for (const bool is_training : {false, true}) {
+    CAPTURE(is_training);
+    const Reals found = computed(6, [&](OnnxBuilder& file) {
+      file.floats("w", {1, 2, 3}, {1, 2, 3, -4, 0, 4});
+      file.floats("gamma", {2}, {2, 3});
+      file.floats("beta", {2}, {0, 1});
+      file.floats("mean", {2}, {2, 1});
+      file.floats("variance", {2}, {0.25f, 4});
+      auto& node = file.node("BatchNormalization", {"w", "gamma", "beta", "mean", "variance"}, "c");
+      set(node, "epsilon", 0.0f);
+      if (is_training) set(node, "training_mode", int64_t{1});
+    });
+    const float first = 2.0f / std::sqrt(2.0f / 3.0f), second = 3.0f * 4.0f / std::sqrt(32.0f / 3.0f);
+    const Reals expected = is_training ? Reals{-first, 0, first, 1 - second, 1, 1 + second}
+                                       : Reals{-4, 0, 4, -6.5f, -0.5f, 5.5f};
+    for (size_t i = 0; i < 6; ++i) CHECK(std::fabs(found[i] - expected[i]) < 1e-5f);
+  }
+}
+
+TEST_CASE("ONNX: places of what is not 0, of reals and of truth values") {
+  const auto places = [](size_t count, const std::function<void(OnnxBuilder&)>& fill) {
+    return computed(count, [&](OnnxBuilder& file) {
+      fill(file);
+      file.node("NonZero", {"a"}, "places");
+      set(file.node("Cast", {"places"}, "c"), "to", int64_t{onnx_file::TensorProto::FLOAT});
+    });
+  };
+  CHECK(places(6, [](OnnxBuilder& file) {
+          file.floats("a", {2, 3}, {0, 1, 0, -2, 0, 3});
+        }) == Reals{0, 1, 1, 1, 0, 2});
+  CHECK(places(8, [](OnnxBuilder& file) {
+          file.floats("b", {3, 2}, {0, 1, 0, -2, 0, 3});
+          file.floats("zero", {1}, {0});
+          file.node("Less", {"zero", "b"}, "less");
+          file.node("Not", {"less"}, "a");
+        }) == Reals{0, 1, 1, 2, 0, 0, 1, 0});
+}
+
 TEST_CASE("ONNX: what is computed of integers is a list of integers again") {
   OnnxBuilder file(13);
   file.input("x", {2, 3});
@@ -126,4 +165,21 @@ TEST_CASE("TFLite: an int8 constant without a scale goes through no operator") {
   Import import(file.finish({x}, {y, soft}));
   CHECK_MESSAGE(import.says("'soft' (SOFTMAX): tensor 'codes' is int8 and needs one scale, it has 0"),
                 import.message());
+}
+
+TEST_CASE("TFLite: a product of constants, the weights with a scale for each channel") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2}), y = file.tensor("y", kTfliteFloat, {1, 2}),
+                product = file.tensor("product", kTfliteFloat, {1, 2});
+  const int32_t a = file.constant("a", kTfliteFloat, {1, 3}, Reals{1, 2, 3}),
+                w = file.constant("w", kTfliteInt8, {2, 3}, std::vector<int8_t>{1, 0, 2, 0, 4, 0},
+                                  TfliteScales{{0.5f, 0.25f}});
+  file.op(kTfliteFullyConnected, {a, w}, {product}, tflite::Options::FullyConnectedOptions,
+          tflite::CreateFullyConnectedOptions(file.fbb()).Union());
+  file.op(kTfliteAdd, {x, product}, {y}, tflite::Options::AddOptions,
+          tflite::CreateAddOptions(file.fbb()).Union());
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kAdd});
+  CHECK(run_import<float>(import, Reals{10, 20}) == Reals{13.5f, 22});
 }

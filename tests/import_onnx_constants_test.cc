@@ -100,7 +100,7 @@ TEST_CASE("constants that do not fit their input are refused, and what must be o
        "--constant n gives 6 values, which do not fit the input's shape [2, 3]");
   says(message(kInt64, {2, 3}, given({1, 2, 3, 4, 5, 6}, {6})), "do not fit the input's shape [2, 3]");
   says(message(kInt64, {3}, given({1, 2, 0.5f})), "0.5 is none of 24 bits");
-  says(message(kInt64, {3}, {}), "if it is the same in each run, give it with --constant n=...");
+  says(message(kInt64, {3}, {}), "if it is the same in each run, import with --constant n=FILE.npy");
   ImportOptions other;
   other.constants = {{"m", {}, {1}}};
   says(message(kInt64, {3}, other),

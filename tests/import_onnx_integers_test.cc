@@ -299,3 +299,12 @@ TEST_CASE("an integer that FP32 does not hold is refused") {
   file.output("y");
   CHECK(Import(file.bytes()).says("constant 'c' holds 16777217, which float does not hold"));
 }
+
+TEST_CASE("an integer that FP32 rounds up to 2^63 is refused") {
+  OnnxBuilder file(13);
+  input_of(file, "x", {2}, Type::INT64);
+  file.integers("c", {INT64_MAX - 1});
+  file.node("Add", {"x", "c"}, "y");
+  file.output("y");
+  CHECK(Import(file.bytes()).says("constant 'c' holds 9223372036854775806, which float does not hold"));
+}

@@ -205,6 +205,11 @@ TEST_CASE("FakeQuantize: more levels than 8 bits have, ranges without 0, and oth
   CHECK(run(file_of(65536, {{least}, {most}, {least}, {most}}), {1.75f, -2.2f}, true) == Reals{2, -2});
   CHECK(run(file_of(65536, {{least}, {most}, {least}, {most}}), {1e6f, -1e6f}, true) == Reals{most, least});
   CHECK(run(file_of(1001, {{-200}, {300}, {-200}, {300}}), {1000, -1000}, true) == Reals{300, -200});
+  // 0 lies in the middle of two of 300 values: these are moved, as those of 8 bits are, and the user is told.
+  Import moved(file_of(300, {{-1}, {1}, {-1}, {1}}));
+  REQUIRE_MESSAGE(moved.good(), moved.message());
+  CHECK(moved.notes(
+      "1 of 1 ranges of FakeQuantize do not have 0 among their values; they are moved by 0.5 of"));
   // More than int16 has above 0.
   CHECK(run(file_of(65536, {{0}, {32767.5f}, {0}, {32767.5f}}), {20000.2f, -3}, false) == Reals{20000, 0});
   // No 0 in the range.
@@ -214,7 +219,11 @@ TEST_CASE("FakeQuantize: more levels than 8 bits have, ranges without 0, and oth
   // Steps that no scale has; 0 stays 0.
   const float huge = 1.27e38f;
   CHECK(run(file_of(255, {{-huge}, {huge}, {-huge}, {huge}}), {0, 1.5f}, false) == Reals{0, 0});
-  CHECK(Import(file_of(5, {{0, 0}, {4, 0}, {1, 2}, {18, 0}})).good());
+  // Exactly, also where a dead channel stands beside: one step of 0.7 more than -0.7f is not 0 in FP32.
+  CHECK(run(file_of(15, {{-1, 0}, {13, 0}, {-0.7f, 0}, {13 * 0.7f, 0}}), {0, 5}, false) == Reals{0, 0});
+  // A dead channel has one number; 0 to 0 that becomes 2 below and 0 above is no rounding.
+  CHECK(run(file_of(5, {{0, 0}, {4, 0}, {1, 2}, {17, 2}}), {2.6f, 5}, false) == Reals{13, 2});
+  CHECK(Import(file_of(5, {{0, 0}, {4, 0}, {1, 2}, {18, 0}})).says("its range 0 to 0 is empty"));
   CHECK(Import(file_of(300, {{1}, {1}, {1}, {1}})).says("its range 1 to 1 is empty"));
   CHECK(Import(file_of(65536, {{0}, {INFINITY}, {0}, {INFINITY}})).says("its range holds inf"));
 }

@@ -210,7 +210,7 @@ TEST_CASE("messages are short, whatever the file says") {
   open.input("x", std::vector<int64_t>(100000, 0));
   open.node("Relu", {"x"}, "y");
   open.output("y");
-  check(open, "open: give its shape with --shape");
+  check(open, "open; give the sizes, with numbers for what is open: --shape x=1,N,N,N,N,N");
 }
 
 TEST_CASE("preprocessing becomes part of the model") {

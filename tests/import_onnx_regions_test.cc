@@ -15,8 +15,9 @@ void check_near(const Reals& found, const Reals& expected) {
 }
 
 // Regions of x [1, 1, 4, 4] as `height` x 2.
-OnnxBuilder regions_of(const Reals& corners, int64_t ratio, const char* mode, int64_t height = 2) {
-  OnnxBuilder file(16);
+OnnxBuilder regions_of(const Reals& corners, int64_t ratio, const char* mode, int64_t height = 2,
+                       const char* joined = "avg", int64_t opset = 16) {
+  OnnxBuilder file(opset);
   file.input("x", {1, 1, 4, 4});
   const auto count = static_cast<int64_t>(corners.size() / 4);
   file.floats("corners", {count, 4}, corners);
@@ -25,9 +26,42 @@ OnnxBuilder regions_of(const Reals& corners, int64_t ratio, const char* mode, in
   set(node, "output_height", height);
   set(node, "output_width", int64_t{2});
   set(node, "sampling_ratio", ratio);
-  set(node, "coordinate_transformation_mode", mode);
+  if (mode != nullptr) set(node, "coordinate_transformation_mode", mode);
+  set(node, "mode", joined);
   file.output("y");
   return file;
+}
+
+// The definition: samples of each element of the 2 x 2 results, which are joined.
+Reals expected_regions(const Reals& x, const Reals& corners, int ratio, bool is_half, bool takes_most) {
+  const auto between = [&](double row, double column) {
+    if (row < -1 || row > 4 || column < -1 || column > 4) return 0.0;
+    row = std::clamp(row, 0.0, 3.0);
+    column = std::clamp(column, 0.0, 3.0);
+    const auto pixel = [&](double r, double c) { return double{x[static_cast<size_t>(r * 4 + c)]}; };
+    const double top = std::floor(row), left = std::floor(column), low = std::min(3.0, top + 1),
+                 right = std::min(3.0, left + 1), down = row - top, across = column - left;
+    return (1 - down) * ((1 - across) * pixel(top, left) + across * pixel(top, right)) +
+           down * ((1 - across) * pixel(low, left) + across * pixel(low, right));
+  };
+  Reals made;
+  for (size_t region = 0; region < corners.size(); region += 4) {
+    const double shift = is_half ? 0.5 : 0.0, left = corners[region] - shift,
+                 top = corners[region + 1] - shift;
+    double width = corners[region + 2] - shift - left, height = corners[region + 3] - shift - top;
+    if (!is_half) width = std::max(width, 1.0), height = std::max(height, 1.0);
+    for (int i = 0; i < 4; ++i) {
+      double sum = 0, most = -1e30;
+      for (int sample = 0; sample < ratio * ratio; ++sample) {
+        const double row = top + height / 2 * (i / 2 + (sample / ratio + 0.5) / ratio);
+        const double column = left + width / 2 * (i % 2 + (sample % ratio + 0.5) / ratio);
+        sum += between(row, column);
+        most = std::max(most, between(row, column));
+      }
+      made.push_back(static_cast<float>(takes_most ? most : sum / (ratio * ratio)));
+    }
+  }
+  return made;
 }
 
 const Reals kCounted{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -74,6 +108,32 @@ TEST_CASE("regions are averages of samples, and nothing outside the picture") {
   check_near(run_file(regions_of({0, 0, 2, 2}, 2, "output_half_pixel").bytes(), kCounted),
              {2.5f, 3.5f, 6.5f, 7.5f});
   CHECK(Import(regions_of({0, 0, 4, 4}, 0, "half_pixel").bytes()).says("sampling_ratio 0 is not supported"));
+}
+
+TEST_CASE("regions join their samples as the mode says, at places as the other mode says") {
+  const Reals corners{0.3f, 0.2f, 3.9f, 2.5f, 1, 1, 1.4f, 1.2f, -3, 2, 2, 7}, x = Random(5).reals(16, -1, 1);
+  for (const char* const joined : {"avg", "max"}) {
+    for (const char* const places : {"half_pixel", "output_half_pixel", static_cast<const char*>(nullptr)}) {
+      for (const int64_t opset : {10, 16}) {
+        CAPTURE(joined);
+        CAPTURE(opset);
+        const bool is_half = places == nullptr ? opset == 16 : std::string(places) == "half_pixel";
+        for (const int64_t ratio : {1, 2, 3})
+          check_near(run_file(regions_of(corners, ratio, places, 2, joined, opset).bytes(), x),
+                     expected_regions(x, corners, static_cast<int>(ratio), is_half, joined[0] == 'm'));
+      }
+    }
+  }
+  Import most(regions_of(corners, 2, "half_pixel", 2, "max").bytes());
+  REQUIRE(most.good());
+  CHECK(most.notes("RoiAlign 'y' takes the largest of the interpolated samples"));
+}
+
+TEST_CASE("modes of regions that nobody knows are refused") {
+  const Reals corners{0, 0, 4, 4};
+  CHECK(Import(regions_of(corners, 2, "half_pixel", 2, "sum").bytes()).says("mode 'sum' is not known"));
+  CHECK(Import(regions_of(corners, 2, "pixel").bytes())
+            .says("coordinate_transformation_mode 'pixel' is not known"));
 }
 
 TEST_CASE("sizes that a file gives are checked before anything is made of them") {

@@ -79,11 +79,106 @@ TEST_CASE("single numbers that the runs of a scan give are a list") {
   CHECK(run_import<float>(import, std::vector<float>{1, 2, 4, 10, 20, 40}) == std::vector<float>{11, 33, 77});
 }
 
+namespace {
+
+// A Scan of opset 8: a batch of two rows of three numbers, whose sums so far it gives.
+struct BatchedScanFile : ScanFile {
+  BatchedScanFile() : ScanFile(8) {
+    file.graph().clear_input();
+    file.input("x", {2, 3, 1});
+    file.floats("begin", {2, 1}, {100, 200});
+  }
+  OnnxBuilder::Node& batched_scan(const std::string& lengths = "") { return scan({lengths, "begin", "x"}); }
+};
+
+const std::vector<float> kTwoRows{1, 2, 4, 10, 20, 40};
+
+}  // namespace
+
+TEST_CASE("before opset 9 a scan takes each row of a batch") {
+  BatchedScanFile file;
+  file.batched_scan();
+  Import import(file.file.output("rows").bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.dims(import.output()) == std::vector<int32_t>{2, 3, 1});
+  CHECK(run_import<float>(import, kTwoRows) == std::vector<float>{101, 103, 107, 210, 230, 270});
+  BatchedScanFile last;
+  last.batched_scan();
+  CHECK(run_file(last.file.output("last").bytes(), kTwoRows) == std::vector<float>{107, 270});
+}
+
+TEST_CASE("rows of a batch have their own lengths, and go backwards from their end") {
+  for (const bool backwards : {false, true}) {
+    BatchedScanFile file;
+    file.file.integers("lengths", {2, 3});
+    auto& scan = file.batched_scan("lengths");
+    if (backwards) set(scan, "directions", std::vector<int64_t>{1});
+    using Sums = std::vector<float>;
+    CHECK(run_file(file.file.output("rows").bytes(), kTwoRows) ==
+          (backwards ? Sums{102, 103, 0, 240, 260, 270} : Sums{101, 103, 0, 210, 230, 270}));
+  }
+}
+
+TEST_CASE("a batch of single numbers keeps its axes") {
+  BatchedScanFile file;
+  file.file.graph().clear_input();
+  file.file.input("x", {2, 3});
+  file.file.floats("numbers", {2}, {100, 200});
+  for (auto& output : *file.body.mutable_output())
+    output.mutable_type()->mutable_tensor_type()->mutable_shape();
+  file.scan({"", "numbers", "x"});
+  Import import(file.file.output("rows").output("last").bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.dims(import.output(0)) == std::vector<int32_t>{2, 3});
+  CHECK(import.dims(import.output(1)) == std::vector<int32_t>{2});
+  CHECK(run_import<float>(import, kTwoRows) == std::vector<float>{101, 103, 107, 210, 230, 270});
+}
+
 TEST_CASE("scans that do not fit are refused") {
   {
+    BatchedScanFile file;
+    set(file.file.node("Cast", {"x"}, "whole"), "to", int64_t{onnx_file::TensorProto::INT64});
+    file.batched_scan("whole");
+    CHECK(
+        Import(file.file.output("rows").bytes())
+            .says(
+                "its sequence_lens are computed by a run; give them as a constant, with --constant whole=V"));
+  }
+  for (const int64_t length : {int64_t{0}, int64_t{4}}) {
+    BatchedScanFile file;
+    file.file.integers("lengths", {3, length});
+    file.batched_scan("lengths");
+    CHECK(Import(file.file.output("rows").bytes())
+              .says("its sequence_lens hold " + std::to_string(length) + " of 3 slices"));
+  }
+  {
+    BatchedScanFile file;
+    file.file.integers("lengths", {3});
+    file.batched_scan("lengths");
+    CHECK(Import(file.file.output("rows").bytes()).says("it has 1 sequence_lens for 2 rows of the batch"));
+  }
+  {
+    BatchedScanFile file;
+    file.file.floats("three", {3, 1}, {0, 0, 0});
+    file.scan({"", "three", "x"});
+    CHECK(Import(file.file.output("rows").bytes())
+              .says("input 2 has the shape [2, 3, 1], where a batch of 3 and 3 slices are expected"));
+  }
+  {
+    BatchedScanFile file;
+    file.file.graph().clear_input();
+    file.file.input("x", {4097, 3, 1});
+    file.file.input("many", {4097, 1});
+    file.scan({"", "many", "x"});
+    CHECK(Import(file.file.output("rows").bytes()).says("it has a batch of 4097; 1 to 4096 are supported"));
+  }
+  {
     ScanFile file(8);
-    file.scan();
-    CHECK(Import(file.file.output("rows").bytes()).says("it has one more axis and input before opset 9"));
+    file.scan();  // of the newer form
+    CHECK(
+        Import(file.file.output("rows").bytes())
+            .says(
+                "its body has 2 inputs and 2 outputs, which do not fit its 1 inputs behind sequence_lens, 1 of"));
   }
   {
     ScanFile file;

@@ -252,4 +252,26 @@ TEST_CASE("Pad that repeats the border, too") {
   wide.output(wide.layer("Pad", "y", {wide.input("x", {2, 3}), wide.integers({0, 4}), wide.integers({0, 0})},
                          {2, 7}, "pad_mode=\"symmetric\""));
   CHECK(refusal(wide).find("pads of 4 and 0 do not fit a side of 3") != std::string::npos);
+  // An open side is what the user gives.
+  Ir open;
+  open.output(open.layer("Pad", "y", {open.input("x", {2, -1}), open.integers({0, 3}), open.integers({0, 1})},
+                         {2, -1}, "pad_mode=\"symmetric\""));
+  ImportOptions longer = open.options();
+  longer.shapes = {{"x", {2, 4}}};
+  Import other(open.xml(), longer);
+  REQUIRE_MESSAGE(other.good(), other.message());
+  CHECK(run_import<float>(other, Values{1, 2, 3, 4, 5, 6, 7, 8}) ==
+        Values{3, 2, 1, 1, 2, 3, 4, 4, 7, 6, 5, 5, 6, 7, 8, 8});
+  // Neither a side nor a pad of the file makes a list before it is known to fit.
+  constexpr int64_t kMost = INT32_MAX;
+  for (const auto& [pad, text] :
+       {std::pair<int64_t, const char*>{1, "a tensor of shape [1, 2147483647] is larger than the limit"},
+        {kMost, "the constants that layers read are larger than the limit of 1073741824 bytes together"}}) {
+    Ir huge;
+    huge.output(huge.layer("Pad", "y",
+                           {huge.input("x", {1, kMost}), huge.integers({0, pad}), huge.integers({0, pad})},
+                           {1, kMost}, "pad_mode=\"symmetric\""));
+    CAPTURE(refusal(huge));
+    CHECK(refusal(huge).find(text) != std::string::npos);
+  }
 }

@@ -108,6 +108,17 @@ TEST_CASE("a transposed convolution whose output has a size of its own") {
   odd.output(odd.layer("ConvolutionBackpropData", "y", {in, ones, odd.integers({6, 8})}, {1, 1, 6, 8},
                        "strides=\"2, 2\" auto_pad=\"sideways\""));
   CHECK(Import(odd.xml(), odd.options()).says("attribute auto_pad is 'sideways', which is not supported"));
+  // Where a run computes the size, it is what the file says of the sides, whatever it says of the batch.
+  for (const auto& [dims, count] : {std::pair<Dims, size_t>{{-1, 1, 6, 8}, 48}, {{-1, 1, -1, 8}, 63}}) {
+    Ir open;
+    const int from = open.input("x", {-1, 1, 3, 4}),
+              by = open.floats({1, 1, 3, 3}, std::vector<float>(9, 1.0f)), half = open.integers({3, 4}),
+              wanted = open.layer("Add", "size", {half, half}, {2});
+    open.output(open.layer("ConvolutionBackpropData", "y", {from, by, wanted}, dims, "strides=\"2, 2\""));
+    Import import(open.xml(), open.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(run_import<float>(import, std::vector<float>(12, 1.0f)).size() == count);
+  }
 }
 
 TEST_CASE("numbers of 16 bits come and go as int32; a network is cut before NonMaxSuppression") {

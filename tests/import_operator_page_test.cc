@@ -35,8 +35,8 @@ For all of them:
 - `import --constant NAME=V` makes an input of an ONNX network a constant.
 - What says "constants" below may be computed from constants and shapes in the file.
 - Integers of a run (token numbers, masks) are computed in FP32, which is exact up to 16,777,216. Indices are int32.
-- Infinities in a constant become 1.7e38 with their sign where they mask: in Add, Sub, Maximum, Minimum, Concat and Gather. In Where
-  they become the largest float. A note says so. A comparison keeps them; elsewhere they are refused.
+- Infinities in a constant become 1.3e30 with their sign where they mask: in Add, Sub, Maximum, Minimum, Concat and Gather. So do
+  numbers beyond 1.7e38 there and in Mul. In Where infinities become the largest float. A note says so. A comparison keeps them; elsewhere they are refused.
 - A node that calls a function of the ONNX file becomes the nodes of that function.
 - Anything else is refused, with the node's name and the reason.
 )";

@@ -210,14 +210,18 @@ TEST_CASE("activations of float16, and weights of 4 bits") {
 }
 
 TEST_CASE("what is wrong with 16 bits is named") {
-  // An activation's scale has the limits of 8 bits, not those of a bias, which is the product of two.
-  for (const float scale : {1e-17f, std::ldexp(1.0f, 41)}) {
+  // An activation's scale has the limits of 8 bits, not those of a bias, which is the product of two. One that is nearly
+  // nothing, as of a layer that is never open, becomes the least scale.
+  const auto sum = [](float scale) {
     TfliteBuilder file;
     const int32_t x = file.tensor("x", kInt16, {1, 2}, by(0.5f)),
                   y = file.tensor("y", kInt16, {1, 2}, by(scale));
     file.op(kTfliteAdd, {x, x}, {y}, Options::AddOptions, tflite::CreateAddOptions(file.fbb()).Union());
-    CHECK(Import(file.finish({x}, {y})).message().find("tensor 'y': the scale ") != std::string::npos);
-  }
+    return file.finish({x}, {y});
+  };
+  CHECK(Import(sum(std::ldexp(1.0f, 41))).message().find("tensor 'y': the scale ") != std::string::npos);
+  CHECK(Import(sum(0.0f)).message().find("tensor 'y': the scale 0 is not within") != std::string::npos);
+  for (const float value : run_file(sum(1e-17f), {0.0f, 3.0f})) CHECK((value >= 0.0f && value < 1e-7f));
   const auto message = [](const TfliteScales& scales, size_t values) {
     TfliteBuilder file;
     const int32_t x = file.tensor("x", kInt16, {1, 2}, by(0.5f)),

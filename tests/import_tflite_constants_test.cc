@@ -135,7 +135,7 @@ TEST_CASE("integers of both widths") {
         odd32 = constant_of(kTfliteInt32, {1}, std::vector<uint8_t>(6));
   CHECK(thrown([&] { (void)odd.op().integers(0); }) == "tensor 'k': it holds 12 bytes");
   CHECK(thrown([&] { (void)odd32.op().integers(0); }) == "tensor 'k': it holds 6 bytes");
-  OneOp most = constant_of(kTfliteInt32, {1}, std::vector<uint8_t>(4 << 20)),
+  OneOp most = constant_of(kTfliteInt32, {1 << 20}, std::vector<uint8_t>(4 << 20)),
         more = constant_of(kTfliteInt32, {1}, std::vector<uint8_t>((4 << 20) + 4));
   CHECK(most.op().integers(0).size() == 1 << 20);
   CHECK(thrown([&] { (void)more.op().integers(0); }) == "tensor 'k': it holds 4194308 bytes");

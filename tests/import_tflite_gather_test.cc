@@ -56,6 +56,25 @@ TEST_CASE("GATHER in batches of constants is folded, and takes no index that doe
   CHECK(Import(file_of(kTfliteFloat, {-1, 0, 1, 1})).says("its index -1 does not exist"));
 }
 
+TEST_CASE("constant indices have the shape that the file says") {
+  constexpr int32_t kGather = 36;
+  for (const int32_t batches : {0, 1})
+    for (const Ints& shape : {Ints{2, 0}, Ints{2, 3}, Ints{2, -2}, Ints{2, 1 << 30, 1 << 30, 1 << 30}}) {
+      CAPTURE(batches);
+      CAPTURE(shape.size());
+      TfliteBuilder file;
+      const int32_t x = file.tensor("x", kTfliteFloat, {2, 3, 1}),
+                    indices = file.constant("i", kTfliteInt32, shape, Ints{2, 0, 1, 1}),
+                    y = file.tensor("y", kTfliteFloat, {2, 2, 1});
+      file.op(kGather, {x, indices}, {y}, Options::GatherOptions,
+              tflite::CreateGatherOptions(file.fbb(), 1, batches).Union());
+      const Import import(file.finish({x}, {y}));
+      CAPTURE(import.message());
+      CHECK(import.says("tensor 'i': its shape [2, "));
+      CHECK(import.says(" does not fit what it holds"));
+    }
+}
+
 TEST_CASE("codes of a constant without a scale are refused where another scale is asked for") {
   constexpr int32_t kGather = 36, kUpdateSlice = 151;
   const std::vector<int8_t> codes{1, 2, 3, 4, 5, 6};

@@ -226,4 +226,15 @@ TEST_CASE("CAST to 8 bits without a scale gives numbers") {
   CHECK(run(kTfliteFloat, kTfliteInt8, {-300, -1.9f, 1.9f, 300}) == Reals{-128, -1, 1, 127});
   CHECK(run(kTfliteInt32, kTfliteUint8, {-3, 1.9f, 256, 300}) == Reals{253, 1, 0, 44});
   CHECK(run(kTfliteInt32, kTfliteInt8, {-129, 128, 127, -128}) == Reals{127, -128, 127, -128});
+  for (const int8_t type : {kTfliteUint8, kTfliteInt8}) {
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kTfliteFloat, {2}), y = file.tensor("y", type, {2});
+    file.op(kCast, {x}, {y});
+    Import import(file.finish({x}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(run_import<float>(import, Reals{1.9f, 130}) == Reals{1, type == kTfliteUint8 ? 130.0f : 127.0f});
+    CHECK(import.notes(std::string("output 'y' is ") + (type == kTfliteUint8 ? "uint8" : "int8") +
+                       " in the file; here it is float, with the same numbers"));
+    CHECK(!import.notes("the file's minus 128"));
+  }
 }

@@ -316,8 +316,8 @@ TEST_CASE("a padding of minus infinity that no MAX_POOL_2D takes is a number, wi
           {y});
   Import import(file.finish({x}, {y}));
   REQUIRE_MESSAGE(import.good(), import.message());
-  CHECK(run_import<float>(import, Reals{1, 2}) == Reals{1, 2, -0x1p127f});
-  CHECK(import.notes("its padding of infinity is 1.7e38 here"));
+  CHECK(run_import<float>(import, Reals{1, 2}) == Reals{1, 2, -0x1p100f});
+  CHECK(import.notes("its padding of infinity is 1.3e30 here"));
 }
 
 TEST_CASE("PADV2 with minus infinity before a MAX_POOL_2D is the pool's own padding") {
@@ -350,4 +350,14 @@ TEST_CASE("a size that the file leaves open is what the inputs give") {
   CHECK(run_file(file_of({-1, 2}), {1, 2, 3, 4, 5, 6}) == Reals{1, 2, 8, 10});
   CHECK(Import(file_of({1, -1})).says("its output is [1, 2] in the file, its inputs give [2, 2]"));
   CHECK(Import(file_of({-1})).says("its output is [1, 2] in the file, its inputs give [2, 2]"));
+  // Integers that follow from it, too.
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {3, 2}),
+                sums = file.open_tensor("sums", kTfliteFloat, {1, 2}, {-1, 2}),
+                whole = file.open_tensor("whole", kTfliteInt32, {1, 2}, {-1, 2}),
+                y = file.open_tensor("y", kTfliteFloat, {1, 2}, {-1, 2});
+  file.op(125, {x, file.constant("segments", kTfliteInt32, {3}, Ints{0, 1, 1})}, {sums});
+  file.op(53, {sums}, {whole});
+  file.op(53, {whole}, {y});
+  CHECK(run_file(file.finish({x}, {y}), {1.5f, 2, 3, 4, 5, 6}) == Reals{1, 2, 8, 10});
 }

@@ -14,7 +14,7 @@ using tflite::Options;
 
 constexpr int32_t kRnn = 24, kSvdf = 27, kSequenceRnn = 35;
 constexpr int8_t kTfliteInt16 = 7;
-constexpr int32_t kSteps = 4, kInputs = 3, kCells = 5;
+constexpr int32_t kInputs = 3, kCells = 5;
 
 }  // namespace
 
@@ -23,11 +23,12 @@ TEST_CASE("an RNN is its definition") {
   const std::vector<float> w = random.reals(kCells * kInputs, -1, 1),
                            r = random.reals(kCells * kCells, -0.5f, 0.5f),
                            b = random.reals(kCells, -0.3f, 0.3f);
-  for (const bool has_time : {true, false}) {
+  for (const int32_t length : {4, 130, 0}) {  // 130: more than one Concat takes
+    const bool has_time = length > 0;
     TfliteBuilder file;
-    const std::vector<int32_t> in = has_time ? std::vector<int32_t>{1, kSteps, kInputs}
+    const std::vector<int32_t> in = has_time ? std::vector<int32_t>{1, length, kInputs}
                                              : std::vector<int32_t>{1, kInputs},
-                               out = has_time ? std::vector<int32_t>{1, kSteps, kCells}
+                               out = has_time ? std::vector<int32_t>{1, length, kCells}
                                               : std::vector<int32_t>{1, kCells};
     const int32_t x = file.tensor("x", kTfliteFloat, in), y = file.tensor("y", kTfliteFloat, out);
     const std::vector<int32_t> inputs{x, file.constant("w", kTfliteFloat, {kCells, kInputs}, w),
@@ -43,7 +44,7 @@ TEST_CASE("an RNN is its definition") {
     RunningModel model = running(file.finish({x}, {y}));
     std::vector<double> h(kCells);
     for (int run = 0; run < 3; ++run) {
-      const size_t steps = has_time ? kSteps : 1;
+      const auto steps = static_cast<size_t>(std::max(length, 1));
       const std::vector<float> given = random.reals(steps * kInputs, -2, 2);
       std::vector<double> expected;
       for (size_t t = 0; t < steps; ++t) {
@@ -61,6 +62,21 @@ TEST_CASE("an RNN is its definition") {
       check_near(model.run<float>(given), expected, 3e-6);
     }
   }
+}
+
+TEST_CASE("weights of 32 bits have a scale for each row, not for each of their numbers") {
+  TfliteBuilder file;
+  const std::vector<float> zeros(4);
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 3}), y = file.tensor("y", kTfliteFloat, {1, 2}),
+                w = file.constant("w", kTfliteInt32, {2, 3}, std::vector<int32_t>{1, 2, 3, 4, 5, 6},
+                                  TfliteScales{{0.5f, 0.25f}});
+  file.op(kRnn,
+          {x, w, file.constant("r", kTfliteFloat, {2, 2}, zeros),
+           file.constant("b", kTfliteFloat, {2}, std::vector<float>{0, 1}),
+           file.variable_tensor("h", kTfliteFloat, {1, 2})},
+          {y}, Options::RNNOptions, tflite::CreateRNNOptions(file.fbb(), Activation::Relu).Union());
+  CHECK(running(file.finish({x}, {y})).run<float>(std::vector<float>{1, 1, 1}) ==
+        std::vector<float>{3, 4.75f});
 }
 
 TEST_CASE("an SVDF is its definition, with a rank and without a bias") {

@@ -13,6 +13,17 @@
 using namespace intaglio;
 using namespace intaglio::test;
 
+TEST_CASE("a sample without a label is refused with what to do") {
+  const TemporaryFolder folder;
+  const auto named = Labels::read(folder.put("labels.txt", "b.png 3\n"));
+  REQUIRE(named);
+  CHECK(refused(named->of("c.png"), "add 'c.png CLASS', or take only pictures that have one, with --only"));
+  const auto ordered = Labels::read(folder.put("labels.txt", "5\n6\n"));
+  REQUIRE(ordered);
+  CHECK(refused(ordered->of("2"), "no line for 2; it has 2 lines, and each sample needs one"));
+  CHECK(refused(ordered->of("c.png"), "classes alone, for the samples of an array: write 'c.png CLASS'"));
+}
+
 TEST_CASE("labels by name, by index, and in order") {
   const TemporaryFolder folder;
   const auto read = [&](const std::string& text) { return Labels::read(folder.put("labels.txt", text)); };
@@ -32,6 +43,8 @@ TEST_CASE("labels by name, by index, and in order") {
   const auto ordered = read("5\n6\n");
   REQUIRE(ordered);
   CHECK(*ordered->of("1") == 6);
+  CHECK(ordered->in_order() == 2);
+  CHECK(named->in_order() == 0);
   CHECK(refused(read("a.png 1\nb.png x\n"), "line 2: 'x' is no class"));
   CHECK(refused(read("a.png -1\n"), "'-1'"));
   CHECK(refused(read("a.png 99999999999\n"), "line 1"));

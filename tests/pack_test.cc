@@ -200,6 +200,22 @@ TEST_CASE("packed weights are used in place by the machine they are for, to the 
   }
 }
 
+TEST_CASE("an order of instructions reads what is packed for its instruction set, and the other way round") {
+  const AlignedBytes plain = int8_model();
+  const IsaMask neon = isa::kNeon, dot = neon | isa::kNeonDot, i8mm = dot | isa::kNeonI8mm;
+  const std::pair<IsaMask, IsaMask> alike[] = {{neon, neon | isa::kNeonA53}, {dot, dot | isa::kNeonA55}};
+  for (const auto& [of, order] : alike) {
+    const SessionNeeds before = needs_of(plain, of, false);
+    CHECK(before.packed_bytes > 0);
+    for (const IsaMask target : {of, order}) {
+      CHECK(needs_of(packed(plain, of), target, false).in_place_bytes == before.packed_bytes);
+      CHECK(needs_of(packed(plain, order), target, false).in_place_bytes == before.packed_bytes);
+    }
+  }
+  CHECK(needs_of(packed(plain, neon), dot | isa::kNeonA55, false).packed_bytes > 0);
+  CHECK(needs_of(packed(plain, dot | isa::kNeonA55), i8mm, false).packed_bytes > 0);
+}
+
 TEST_CASE("packing is the same on every machine, replaces packs, and loses nothing else") {
   const AlignedBytes plain = int8_model();
   for (const IsaMask mask : masks()) {
@@ -223,12 +239,16 @@ TEST_CASE(
       {"dwconv_3x3_s8_avx512ymm", 3621374159u},
       {"dwconv_3x3_s8_avxvnni", 1016164469u},
       {"dwconv_3x3_s8_neon", 43632708u},
+      {"dwconv_3x3_s8_neona53", 43632708u},
+      {"dwconv_3x3_s8_neona55", 2373477677u},
       {"dwconv_3x3_s8_neondot", 2373477677u},
       {"gemm_s8_avx2", 392834166u},
       {"gemm_s8_avx512vnni", 3091300348u},
       {"gemm_s8_avx512ymm", 4070448870u},
       {"gemm_s8_avxvnni", 4070448870u},
       {"gemm_s8_neon", 950267766u},
+      {"gemm_s8_neona53", 950267766u},
+      {"gemm_s8_neona55", 3248176130u},
       {"gemm_s8_neondot", 3248176130u},
       {"gemm_s8_neoni8mm", 1127019970u},
   };

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "intaglio/describe.h"
 #include "tests/support/planned_session.h"
 #include "tests/support/small_models.h"
 
@@ -124,6 +125,20 @@ TEST_CASE("what an operator prepares stands in the plan") {
   memcpy(planned.session().input().data, codes.data(), codes.size());
   planned.session().run();
   CHECK(memcmp(planned.session().output().data, expected.data(), expected.size()) == 0);
+}
+
+TEST_CASE("a session for another machine is refused with the targets of both") {
+  const auto text_of = [](IsaMask planned, IsaMask own) {
+    char text[256];
+    describe({Status::kOtherKernels, -1, -1, planned, own}, nullptr, text, sizeof text);
+    return std::string(text);
+  };
+  const auto expected = [](const char* planned, const char* own) {
+    return "the session was planned for another machine (" + std::string(planned) +
+           "), the library here is for " + own + ": export the model again with the --target of this machine";
+  };
+  CHECK(text_of(isa::kDsp, isa::kAvx2 | isa::kAvxVnni) == expected("cortex-m-dsp", "x86-avxvnni"));
+  CHECK(text_of(isa::kNeon | isa::kNeonDot, isa::kScalar) == expected("arm-neondot", "scalar"));
 }
 
 TEST_CASE("other kernels and threads are refused") {

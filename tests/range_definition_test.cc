@@ -183,7 +183,7 @@ TEST_CASE("percentile: whole bins, by its definition") {
   }
 }
 
-TEST_CASE("MSE and the room of auto: the least error of the factors they try") {
+TEST_CASE("MSE: the least error of the factors that it tries; auto: the same with room") {
   Random random(15);
   const auto error = [](const TensorObserver& o, const QuantConfig& config, const Range& range, int32_t half,
                         bool non_negative) {
@@ -226,16 +226,14 @@ TEST_CASE("MSE and the room of auto: the least error of the factors they try") {
     CHECK(found.lo == expected.lo);
     CHECK(found.hi == expected.hi);
 
-    const double room = best(16, 64, [&](double f) {
-      const auto of = [&](int32_t half) {
-        return Range{static_cast<double>(o->min[half]) * f, static_cast<double>(o->max[half]) * f};
-      };
-      return error(*o, config, of(0), 1, one_sided) + error(*o, config, of(1), 0, one_sided);
-    });
-    CHECK(room_of(*o, bounds, config) == room);
+    // Auto: the same, with the room of two samples.
+    QuantConfig roomy = config;
+    roomy.observer = RangeMethod::kAuto;
+    const Range wide = choose_range(*o, bounds, roomy, 1.0);
+    CHECK(wide.lo == doctest::Approx(found.lo * std::exp2(1.0 / std::sqrt(3.0))));
+    CHECK(wide.hi == doctest::Approx(found.hi * std::exp2(1.0 / std::sqrt(3.0))));
+    CHECK(choose_range(*o, {0.0, found.hi * 1.1}, roomy, 1.0).hi == found.hi * 1.1);
   }
-  CHECK(room_of(*observed({{1.0f, 2.0f}}), kFree, form(8)) == 1.5);
-  CHECK(room_of(*observed({{}, {1.0f, 2.0f}}), kFree, form(8)) != 1.5);
 }
 
 TEST_CASE(
@@ -292,27 +290,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("auto: how far halves that differ are brought together, by the samples of both") {
-  const auto end = [](int32_t first, int32_t second, float sign) {
-    auto o = observed({{sign * 16.0f}, {sign * 1.0f}});
-    o->samples[0] = static_cast<uint32_t>(first);
-    o->samples[1] = static_cast<uint32_t>(second);
-    const Range range = roomy_range(*o, 1.0);
-    return sign > 0.0f ? range.hi : -range.lo;
-  };
-  for (const float sign : {1.0f, -1.0f}) {
-    CHECK(end(1, 1, sign) == doctest::Approx(8.0));
-    CHECK(end(1, 3, sign) == doctest::Approx(8.0));
-    CHECK(end(4, 1, sign) == doctest::Approx(16.0 * std::exp2(-0.75)));  // 3 quarters of the way
-    CHECK(end(1, 5, sign) == doctest::Approx(16.0 * std::exp2(-0.5)));
-    CHECK(end(1, 6, sign) == doctest::Approx(16.0 * std::exp2(-0.25)));
-    CHECK(end(1, 7, sign) == doctest::Approx(16.0));
-    CHECK(end(7, 1, sign) == doctest::Approx(16.0));
-    CHECK(end(1, 100, sign) == doctest::Approx(16.0));
+TEST_CASE("auto: the room that n samples leave to others, whichever half they belong to") {
+  auto o = observed({{2.0f}, {2.0f}});
+  for (const auto& [first, second] :
+       {std::pair{1u, 0u}, {0u, 1u}, {1u, 1u}, {4u, 0u}, {3u, 13u}, {32u, 32u}}) {
+    o->samples[0] = first;
+    o->samples[1] = second;
+    CHECK(room_of(*o) == doctest::Approx(std::exp2(1.0 / std::sqrt(first + second + 1.0))));
   }
-  const auto o = observed({{2.0f}, {2.0f}});
-  CHECK(roomy_range(*o, 1.25).hi == 2.5);
-  CHECK(within(roomy_range(*o, 1.25), {-1.0, 2.25}).hi == 2.25);
 }
 
 TEST_CASE("what probes reach counts for 8 of n samples, on a scale of logarithms") {
@@ -335,6 +320,16 @@ TEST_CASE("what probes reach counts for 8 of n samples, on a scale of logarithms
     CHECK(range(sign * 2.0f, sign * 1.0f, 16) == 2.0);
     CHECK(range(0.0f, sign * 8.0f, 16) == doctest::Approx(reach / 2));
   }
+  const auto of_head = [](uint32_t samples) {
+    auto o = observed({{2.0f}});
+    o->samples[0] = samples;
+    add_probe(*o, {0.0f, 8.0f, true});
+    return with_probes({0.0, 2.0}, *o, kFree, true).hi;
+  };
+  for (const uint32_t n : {1u, 4u}) CHECK(of_head(n) == doctest::Approx(reach));
+  CHECK(of_head(5) == doctest::Approx(2.0 * std::pow(reach / 2.0, 0.75)));
+  CHECK(of_head(7) == doctest::Approx(2.0 * std::pow(reach / 2.0, 0.25)));
+  for (const uint32_t n : {8u, 16u}) CHECK(of_head(n) == 2.0);
   CHECK(range(2.0f, 8.0f, 4, {0.0, 6.0}) == 6.0);
   CHECK(range(2.0f, 8.0f, 16, {0.0, 6.0}) == doctest::Approx(2.0 * std::sqrt(3.0)));
 }

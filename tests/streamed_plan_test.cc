@@ -219,6 +219,36 @@ TEST_CASE("line buffers lie within the activations and apart") {
   check(kNoError, [=](ModelT& m) { set_offset(m, "e", at_b); });
 }
 
+TEST_CASE("the sums of a mean are no larger than a tensor may be: 32 bits hold their bytes") {
+  ModelBuilder b;
+  const int32_t x = b.tensor("x", DType::kS8, {1, 1, 1, 16}, 0.05f, 0),
+                d = b.tensor("d", DType::kS8, {1, 1, 1, 16}, 0.05f, 0);
+  b.input(x);
+  b.output(d);
+  b.node(Op::kMean, {x}, {d}).options.as<ReduceOptions>().axes = b.keep({1, 2});
+  const AlignedBytes flat = b.finish();
+  HostArena arena;
+  const StreamedNodes nodes{0, 1, 1};
+  const auto file = stream_segments(*Model::open(flat.view()), all_ops(), {&nodes, 1}, false, arena.arena());
+  REQUIRE(file.error().ok());
+  const auto error_with = [&](int32_t channels) {
+    const auto made = unpack(AlignedBytes(*file));
+    for (const auto& tensor : made->tensors) tensor->shape.back() = channels;
+    place_apart(*made);
+    set_offset(*made, "x", 0);
+    set_offset(*made, "d", static_cast<uint32_t>(channels));
+    // Four bytes for each sum, as 32 bits hold them.
+    made->streamed->activation_bytes = static_cast<uint32_t>(channels) + 4 * static_cast<uint32_t>(channels);
+    const AlignedBytes bytes = pack(*made);
+    const Result<Model> model = Model::open(bytes.view());
+    REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+    return stream_rows(*model).error();
+  };
+  constexpr int32_t kMost = 1 << 28;
+  check_error(error_with(kMost), kNoError);
+  check_error(error_with(1 << 30), {Status::kTensorTooLarge, 0, 1, int64_t{1} << 32, kMaxTensorBytes});
+}
+
 TEST_CASE("memory is exact, and without streaming the file runs layer by layer") {
   const AlignedBytes bytes = streamed_file();
   const Model model = *Model::open(bytes.view());

@@ -3,8 +3,11 @@
 //
 //   counted_run KERNEL RUNS       as in the kernel lists: gemm_s8_neon, dwconv_s8_scalar, gemm_f32_neon, ...
 //   counted_run average_s8_neon   and the like, by the function: what counted_rows.cc runs
-//   counted_run model RUNS FILE   with all that this CPU has; `streamed` in place of `model`: by its streamed plan
+//   counted_run model RUNS FILE [ISA]   with all that this CPU has, or so many bits; `streamed` in place of `model`: by its
+//                             streamed plan; `compact`: with compact_ops(); `marked`: a mark of instruction_plugin.c around each run
 //   counted_run calibrate SAMPLES FILE [replay] [report] [bias | none]   one calibration; the last: what lessens errors
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +27,7 @@
 #include "kernels/gemm/gemm_s8.h"
 #include "kernels/gemm/gemv_s8_f32.h"
 #include "kernels/gemm/matmul_s16.h"
+#include "kernels/winograd/winograd_s8.h"
 
 using namespace intaglio;
 
@@ -243,6 +247,30 @@ int64_t run_dwconv_3x3_s8(const Dwconv3x3S8Kernel& kernel, int32_t runs) {
   return run_depthwise_3x3(kernel, args, filled<int8_t>(kSide * kSide * kChannels, code), runs);
 }
 
+// Whole pictures of 16 x 16, 32 channels each way: multiply-accumulates are those of the direct sum.
+int64_t run_winograd_s8(const WinogradS8Kernel& kernel, int32_t runs) {
+  constexpr int32_t kMap = 16, kDepth = 32;
+  const std::vector<int32_t> bias(kDepth, 100);
+  const std::vector<float> multiplier(kDepth, 0.0002f);
+  const auto x = filled<int8_t>(kMap * kMap * kDepth, code),
+             w = filled<int8_t>(kDepth * kTaps * kDepth, code);
+  std::vector<int8_t> y(kMap * kMap * kDepth);
+  uint8_t* const packed = memory(winograd_s8_packed_bytes(kernel, kDepth, kDepth));
+  winograd_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kDepth, kDepth, packed);
+  WinogradS8Args args{};
+  args.input = x.data();
+  args.packed = packed;
+  args.output = y.data();
+  args.scratch = memory(winograd_s8_scratch_bytes(kernel, kDepth));
+  args.requant = make_output_s8(3, -128, 127);
+  args.h = args.w = args.oh = args.ow = kMap;
+  args.ic = args.oc = args.past_column = kDepth;
+  args.pad_top = args.pad_left = 1;
+  args.past_tile = kMap / kWinogradTile * kMap / kWinogradTile;
+  for (int32_t run = 0; run < runs; ++run) kernel.function(args);
+  return int64_t{kMap} * kMap * kDepth * kTaps * kDepth;
+}
+
 int64_t run_dwconv_lines_f32(const DwconvLinesF32Kernel& kernel, int32_t runs) {
   const auto w = filled<float>(kTaps * kChannels, real);
   DwconvLinesF32Args args{};
@@ -306,19 +334,32 @@ Span<const uint8_t> read_file(const char* path) {
   return {bytes, size};
 }
 
+// What a run of a model may have beside its file.
+struct ModelRun {
+  bool streamed = false, compact = false, marked = false;
+  const char* isa = nullptr;  // a number; nullptr: what this CPU has
+};
+
 // `streamed`: by the file's streamed plan; 0 where it has none, and where rows are to be fed.
-int64_t run_model(const char* path, int32_t runs, bool streamed) {
+int64_t run_model(const char* path, int32_t runs, const ModelRun& how) {
+  SessionOptions options;
+  const OpList ops = how.compact ? compact_ops() : all_ops();
+  if (how.isa != nullptr) options.isa = static_cast<IsaMask>(std::strtoul(how.isa, nullptr, 0));
   const Result<Model> opened = Model::open(read_file(path));
   if (!opened) return 0;
-  const Result<Model> model = streamed ? stream_rows(*opened) : opened;
-  if (!model || (streamed && model->activation_bytes() == opened->activation_bytes())) return 0;
-  const Result<SessionNeeds> needs = Session::measure(*model, all_ops());
+  const Result<Model> model = how.streamed ? stream_rows(*opened) : opened;
+  if (!model || (how.streamed && model->activation_bytes() == opened->activation_bytes())) return 0;
+  const Result<SessionNeeds> needs = Session::measure(*model, ops, options);
   if (!needs) return 0;
   const SessionMemory spans =
       Session::split({memory(static_cast<int64_t>(needs->total())), needs->total()}, *needs);
-  Result<Session> session = Session::create(*model, all_ops(), spans);
+  Result<Session> session = Session::create(*model, ops, spans, options);
   if (!session || session->input().data == nullptr) return 0;
-  for (int32_t run = 0; run < runs; ++run) session->run();
+  for (int32_t run = 0; run < runs; ++run) {
+    if (how.marked) getppid();
+    session->run();
+  }
+  if (how.marked) getppid();
   return macs_of(*model);
 }
 
@@ -329,8 +370,10 @@ int main(int argc, char** argv) {
   const char* const name = argv[1];
   const int32_t runs = std::atoi(argv[2]);
   int64_t macs = 0;
-  if (strcmp(name, "model") == 0 || strcmp(name, "streamed") == 0) {
-    macs = argc > 3 ? run_model(argv[3], runs, strcmp(name, "streamed") == 0) : 0;
+  const ModelRun how = {strcmp(name, "streamed") == 0, strcmp(name, "compact") == 0,
+                        strcmp(name, "marked") == 0, argc > 4 ? argv[4] : nullptr};
+  if (how.streamed || how.compact || how.marked || strcmp(name, "model") == 0) {
+    if (argc > 3) macs = run_model(argv[3], runs, how);
   } else if (strcmp(name, "calibrate") == 0 && argc > 3) {
     const Result<Model> fp32 = Model::open(read_file(argv[3]));
     if (fp32) macs = run_calibration(*fp32, runs, {argv + 4, static_cast<size_t>(argc - 4)});
@@ -344,6 +387,7 @@ int main(int argc, char** argv) {
     macs += run_named(name, dwconv_s16_count(), dwconv_s16_kernel, run_dwconv_s16, runs);
     macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);
     macs += run_named(name, dwconv_lines_f32_count(), dwconv_lines_f32_kernel, run_dwconv_lines_f32, runs);
+    macs += run_named(name, winograd_s8_count(), winograd_s8_kernel, run_winograd_s8, runs);
     macs += run_named(name, dwconv_f32_count(), dwconv_f32_kernel, run_dwconv_f32, runs);
     macs += run_rows(name, runs);
   }

@@ -2,12 +2,14 @@
 // guest executed, in all and in each function. Debian ships no qemu-plugin.h; what is used of it is declared
 // here. One guest thread at a time: the counters are plain.
 //
-//   qemu-aarch64 -plugin ./instruction_plugin.so[,functions=on][,blocks=on][,marks=on] -d plugin program
+//   qemu-aarch64 -plugin ./instruction_plugin.so[,functions=on][,blocks=on][,marks=on][,trace=FILE] -d plugin program
 //
 // prints to stderr "instructions N" and, with functions=on, "instructions N NAME" for each function. With blocks=on
 // also "block START END COUNT TAKEN" for each run of instructions: how often it was executed, and how often
 // something else than the instruction behind it came next. With marks=on "mark N" at each system call getppid: N
 // instructions before it. marks=on is for AArch64 and Linux alone, and allows several threads that do not run at once.
+// With marks=on,trace=FILE the file gets what ran between the last two marks, the number of each run of instructions as
+// uint32, one after another. FILE.runs gets a line for each run: its number, start, bytes in hexadecimal and function.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +38,7 @@ extern Instruction* qemu_plugin_tb_get_insn(const Block*, size_t);
 extern const char* qemu_plugin_insn_symbol(const Instruction*);
 extern uint64_t qemu_plugin_insn_vaddr(const Instruction*);
 extern size_t qemu_plugin_insn_size(const Instruction*);
+extern const void* qemu_plugin_insn_data(const Instruction*);
 extern void qemu_plugin_outs(const char*);
 
 EXPORTED int qemu_plugin_version = 1;
@@ -50,13 +53,24 @@ typedef struct Function {
 typedef struct Run {
   struct Run* next;
   uint64_t start, last, end, count, taken;
+  uint32_t number;
 } Run;
+
+// Numbers of runs, as they were executed.
+typedef struct Trace {
+  uint32_t* numbers;
+  size_t count, room;
+} Trace;
 
 static uint64_t total;
 static Function* functions;
 static Run* runs;
 static Run* last_run;
 static bool by_function, by_block;
+static const char* trace_path;
+static FILE* trace_runs;
+static uint32_t traced_runs;
+static Trace current, complete;  // since the last mark, and between the last two
 
 static uint64_t* counter_of(const char* name) {
   if (name == NULL) name = "?";
@@ -80,6 +94,31 @@ static void on_block(unsigned cpu, void* data) {
   last_run = run;
 }
 
+static void on_traced(unsigned cpu, void* data) {
+  (void)cpu;
+  if (current.count == current.room) {
+    current.room = current.room == 0 ? 1 << 16 : 2 * current.room;
+    current.numbers = realloc(current.numbers, current.room * sizeof *current.numbers);
+    if (current.numbers == NULL) abort();
+  }
+  current.numbers[current.count++] = (uint32_t)(uintptr_t)data;
+}
+
+static void trace(Block* block) {
+  const size_t count = qemu_plugin_tb_n_insns(block);
+  if (count == 0) return;
+  const Instruction* const first = qemu_plugin_tb_get_insn(block, 0);
+  const char* const name = qemu_plugin_insn_symbol(first);
+  fprintf(trace_runs, "%u %llx ", traced_runs, (unsigned long long)qemu_plugin_insn_vaddr(first));
+  for (size_t i = 0; i < count; ++i) {
+    const Instruction* const instruction = qemu_plugin_tb_get_insn(block, i);
+    const uint8_t* const bytes = qemu_plugin_insn_data(instruction);
+    for (size_t b = 0; b < qemu_plugin_insn_size(instruction); ++b) fprintf(trace_runs, "%02x", bytes[b]);
+  }
+  fprintf(trace_runs, " %s\n", name == NULL ? "?" : name);
+  qemu_plugin_register_vcpu_tb_exec_cb(block, on_traced, kNoRegisters, (void*)(uintptr_t)traced_runs++);
+}
+
 static void follow(Block* block) {
   const size_t count = qemu_plugin_tb_n_insns(block);
   if (count == 0) return;
@@ -97,6 +136,7 @@ static void follow(Block* block) {
 static void on_translation(PluginId id, Block* block) {
   (void)id;
   if (by_block) follow(block);
+  if (trace_path != NULL) trace(block);
   for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); ++i) {
     Instruction* const instruction = qemu_plugin_tb_get_insn(block, i);
     qemu_plugin_register_vcpu_insn_exec_inline(instruction, kAddTo64, &total, 1);
@@ -114,6 +154,17 @@ static void on_system_call(PluginId id, unsigned cpu, int64_t number, uint64_t a
   char line[64];
   snprintf(line, sizeof line, "mark %llu\n", (unsigned long long)total);
   qemu_plugin_outs(line);
+  const Trace other = complete;
+  complete = current;
+  current = other;
+  current.count = 0;
+}
+
+static void write_trace(void) {
+  FILE* const file = fopen(trace_path, "wb");
+  if (file == NULL || fwrite(complete.numbers, sizeof *complete.numbers, complete.count, file) != complete.count ||
+      fclose(file) != 0 || fclose(trace_runs) != 0)
+    qemu_plugin_outs("the trace could not be written\n");
 }
 
 static void on_exit_of_guest(PluginId id, void* unused) {
@@ -122,6 +173,7 @@ static void on_exit_of_guest(PluginId id, void* unused) {
   char line[512];
   snprintf(line, sizeof line, "instructions %llu\n", (unsigned long long)total);
   qemu_plugin_outs(line);
+  if (trace_path != NULL) write_trace();
   for (const Function* f = functions; f != NULL; f = f->next) {
     snprintf(line, sizeof line, "instructions %llu %s\n", (unsigned long long)f->count, f->name);
     qemu_plugin_outs(line);
@@ -143,6 +195,14 @@ EXPORTED int qemu_plugin_install(PluginId id, const struct Info* info, int argc,
       by_block = true;
     } else if (strcmp(argv[i], "marks=on") == 0) {
       qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
+    } else if (strncmp(argv[i], "trace=", 6) == 0) {
+      static char path[4000];
+      char name[4096];
+      if (snprintf(path, sizeof path, "%s", argv[i] + 6) >= (int)sizeof path) return -1;
+      trace_path = path;
+      snprintf(name, sizeof name, "%s.runs", path);
+      trace_runs = fopen(name, "w");
+      if (trace_runs == NULL) return -1;
     }
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit_of_guest, NULL);

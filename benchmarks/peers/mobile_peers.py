@@ -91,15 +91,19 @@ def write_ncnn_int8(param, weights, target):
 
 def ncnn_run(source, shape, work, name, threads):
     """A function that runs the network once, on zeros."""
-    import ncnn
-    import numpy
     target = work / "ncnn" / f"{name}-int8.x"
     if not target.with_suffix(".param").exists():
         write_ncnn_int8(*pnnx(source, shape, work, name), target)
+    return ncnn_session(target, shape, threads)
+
+
+def ncnn_session(target, shape, threads):
+    import ncnn
+    import numpy
     net = ncnn.Net()
     net.opt.num_threads, net.opt.use_vulkan_compute = threads, False
     if net.load_param(str(target.with_suffix(".param"))) != 0 or net.load_model(str(target.with_suffix(".bin"))) != 0:
-        raise RuntimeError(f"ncnn does not load {name}")
+        raise RuntimeError(f"ncnn does not load {target}")
     x = ncnn.Mat(numpy.zeros(shape[1:], numpy.float32))
 
     def run():

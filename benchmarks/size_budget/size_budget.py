@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 # gcc, -O2 for kernels and -Os for the rest, x86-64. Raise one only with a reason in the commit that does.
-BUDGET = {"library": 389_000, "library, one ISA": 312_600, "program of 12 int8 operators": 130_500}
+# The library has Winograd's tiles since 389 000 and 312 600: programs link them by the lists all_ops() and int8_ops(), or by name.
+BUDGET = {"library": 393_600, "library, one ISA": 320_000, "program of 12 int8 operators": 130_700}
 
 
 def text_of(size, file):

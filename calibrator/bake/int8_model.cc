@@ -182,7 +182,8 @@ Error Int8Model::open(bool checks_sum) {
   SessionOptions options;
   options.isa = source_.fp32.isa;
   options.executor = source_.fp32.executor;
-  const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
+  // Weights are packed anew with each change, and memory is counted by the model's.
+  const Result<SessionNeeds> needs = Session::measure(*model, compact_ops(), options);
   if (!needs) return as_in_fp32(needs.error());
   const size_t own_bytes = align_memory(needs->total());
   const uint64_t all = own_bytes + Lanes::bytes(*needs, source_.fp32.lane_count);
@@ -195,7 +196,7 @@ Error Int8Model::open(bool checks_sum) {
   }
   const SessionMemory own = Session::split(session_memory_, *needs);
   lanes_ = Lanes(own, {session_memory_.data + own_bytes, session_memory_.size - own_bytes});
-  const Result<Session> session = Session::create(*model, all_ops(), own, options);
+  const Result<Session> session = Session::create(*model, compact_ops(), own, options);
   if (!session) return as_in_fp32(session.error());
   session_ = *session;
   return kNoError;

@@ -6,6 +6,14 @@
 namespace intaglio {
 namespace {
 
+// Such nodes take other kernels (runtime/streaming/streaming.cc).
+bool runs_by_rows(const Graph& graph, int32_t node) {
+  bool found = false;
+  for (const GraphSegment& s : graph.streamed.segments)
+    found = found || (node >= s.first && node - s.first < static_cast<int32_t>(s.strides.size));
+  return found;
+}
+
 // Adds what the operator's prepare() makes for its kernel of choice.
 Error add_pack(const Model& model, OpList ops, int32_t index, const PlanContext& context, Graph& graph,
                Arena& arena) {
@@ -15,7 +23,9 @@ Error add_pack(const Model& model, OpList ops, int32_t index, const PlanContext&
   const bool writes_codes = def->dtype == DType::kS8 || def->dtype == DType::kS16;
   if (!writes_codes || def->quant.weight_input < 0 || def->kernel_name == nullptr) return kNoError;
   NodePlan plan;
+  plan.kernel = runs_by_rows(graph, index) ? kRunsByRows : uint16_t{0};
   ITG_TRY(def->plan(node, context, &plan));
+  if (plan.kernel == kRunsByRows) plan.kernel = 0;  // of an operator with one kernel
   if (plan.persistent_bytes == 0) return kNoError;
   auto* const place = static_cast<uint8_t*>(arena.allocate(plan.persistent_bytes, kMemoryAlignment));
   if (place == nullptr)

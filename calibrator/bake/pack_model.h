@@ -9,10 +9,10 @@
 
 namespace intaglio {
 
-// The model's file with packs of every int8 node whose kernel, of those that `isa` allows, reads packed
-// weights; packs that it had are left out. Nothing of this machine is in it. With no such node: the file
-// without packs. The bytes lie in the arena at a multiple of kMemoryAlignment; the model outlives the call
-// alone.
+// The model's file with packs of every int8 node whose kernel, of those that `isa` allows, reads packed weights; packs that it
+// had are left out. Nodes of a streamed plan are packed for runs by rows, which take other kernels. Nothing of this machine is in
+// it. With no such node: the file without packs. The bytes lie in the arena at a multiple of kMemoryAlignment; the model outlives
+// the call alone.
 Result<Span<const uint8_t>> pack_model(const Model& model, OpList ops, IsaMask isa, Arena& arena);
 
 }  // namespace intaglio

@@ -4,45 +4,14 @@
 #include "calibrator/ranges/range_models.h"
 #include "calibrator/ranges/range_score.h"
 #include "calibrator/ranges/ranges.h"
-#include "intaglio/calibrator.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
 
-Range half_range(const TensorObserver& o, int32_t half) {
-  return {static_cast<double>(o.min[half]), static_cast<double>(o.max[half])};
-}
+constexpr double kLn2 = 0.69314718055994531;
 
-// Where one half has seen far more than the other, a single sample often has, and room beyond that is wasted:
-// the end goes some of the way (in logarithms) from the larger to the smaller one.
-double between(float a, float b, double share) {
-  const double x = static_cast<double>(a < 0.0f ? -a : a), y = static_cast<double>(b < 0.0f ? -b : b);
-  const double larger = x > y ? x : y, smaller = x > y ? y : x;
-  return smaller > 0.0
-             ? larger * exp_real(kAutoRules.between_halves.share * share * log_real(smaller / larger))
-             : larger;
-}
-
-Range between_halves(const TensorObserver& o) {
-  const double samples = static_cast<double>(o.samples[0]) + o.samples[1];
-  constexpr double kFull = kAutoRules.between_halves.full_samples,
-                   kNone = kAutoRules.between_halves.no_samples;
-  const double share = samples > kFull ? (samples < kNone ? (kNone - samples) / (kNone - kFull) : 0.0) : 1.0;
-  return {-between(o.min[0], o.min[1], share), between(o.max[0], o.max[1], share)};
-}
-
-// Few samples do not show the largest values that will come: one half's min-max range, made wider or
-// narrower, is scored on the values of the other half, and the factor that serves both ways is taken for the
-// whole.
-double best_room(const TensorObserver& o, RangeScore error) {
-  if (o.samples[0] == 0 || o.samples[1] == 0) return kAutoRules.factor.one_sample;
-  return error.best_factor(
-      kAutoRules.factor.first, kAutoRules.factor.last, [&](const double* factors, double* errors) {
-        error.add(factors, 1, errors, [&](double f) { return scaled(half_range(o, 0), f); });
-        error.add(factors, 0, errors, [&](double f) { return scaled(half_range(o, 1), f); });
-      });
-}
+double samples_of(const TensorObserver& o) { return static_cast<double>(o.samples[0]) + o.samples[1]; }
 
 // The expected largest of `n` normal deviates, for powers of two exactly.
 double largest_of(uint32_t n) {
@@ -58,8 +27,7 @@ double largest_of(uint32_t n) {
 
 // See vector_range().
 double room_by_peaks(const PeakSums& peaks) {
-  constexpr double kSpread = kAutoRules.head.spread, kWeight = kAutoRules.head.spread_samples,
-                   kLn2 = 0.69314718055994531;
+  constexpr double kSpread = kAutoRules.head.spread, kWeight = kAutoRules.head.spread_samples;
   if (peaks.count == 0) return 1.0;
   const double others = peaks.count - 1.0;
   const double variance = (kWeight * kSpread * kSpread + others * peaks.variance()) / (kWeight + others);
@@ -67,15 +35,19 @@ double room_by_peaks(const PeakSums& peaks) {
                   (largest_of(kAutoRules.head.shown_samples) - largest_of(peaks.count)));
 }
 
-}  // namespace
-
-double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
-               const FunctionBehind* behind) {
-  return best_room(observer, RangeScore(observer, config, bounds.non_negative(), behind));
+// How much of what probes reach counts.
+double probes_share(double samples, bool in_head) {
+  constexpr double kFull = kAutoRules.probes.full_samples;
+  constexpr double kHeadFull = kAutoRules.probes.head_full_samples;
+  constexpr double kHeadNone = kAutoRules.probes.head_no_samples;
+  const double share = in_head ? (kHeadNone - samples) / (kHeadNone - kHeadFull) : kFull / samples;
+  return share < 1.0 ? (share > 0.0 ? share : 0.0) : 1.0;
 }
 
-Range roomy_range(const TensorObserver& observer, double room) {
-  return scaled(between_halves(observer), room);
+}  // namespace
+
+double room_of(const TensorObserver& observer) {
+  return exp_real(kLn2 * kAutoRules.room.octaves / sqrt_real(samples_of(observer) + 1.0));
 }
 
 Range wide_range(const TensorObserver& observer, const Bounds& bounds) {
@@ -111,24 +83,17 @@ Range vector_range(const TensorObserver& observer, const Bounds& bounds) {
 }
 
 // What probes reach counts in full with few samples, and ever less of the way (in logarithms) with more.
-Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds) {
-  constexpr double kRoom = kAutoRules.probes.room, kFull = kAutoRules.probes.full_samples;
+Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds, bool in_head) {
+  constexpr double kRoom = kAutoRules.probes.room;
   const Range reached = within(
       {kRoom * static_cast<double>(observer.probe_min), kRoom * static_cast<double>(observer.probe_max)},
       bounds);
-  const double samples = static_cast<double>(observer.samples[0]) + observer.samples[1];
-  const double share = samples > kFull ? kFull / samples : 1.0;
+  const double share = probes_share(samples_of(observer), in_head);
   const auto end = [share](double own, double reach) {
     if (reach <= own || share == 1.0) return reach > own ? reach : own;
     return own > 0.0 ? own * exp_real(share * log_real(reach / own)) : share * reach;
   };
   return {-end(-range.lo, -reached.lo), end(range.hi, reached.hi)};
-}
-
-double tried_percentile(const TensorObserver& observer) {
-  constexpr AutoRules::LeftOut kTimes = kAutoRules.left_out;
-  const double left_out = 1.0 - CalibratorOptions().percentile;
-  return 1.0 - (observer.two_sided != 0 ? kTimes.two_sided : kTimes.one_sided) * left_out;
 }
 
 }  // namespace intaglio

@@ -1,5 +1,5 @@
-// RangeMethod::kAuto: room for what few samples do not show, and less where that serves both halves of them. Its constants
-// are in auto_rules.h.
+// RangeMethod::kAuto: the range of least squared error, with room for what few samples do not show. Its constants are in
+// auto_rules.h.
 #pragma once
 
 #include "calibrator/observe/observer.h"
@@ -9,15 +9,9 @@
 namespace intaglio {
 
 struct Bounds;
-struct FunctionBehind;
 
-// The factor for the range of the values seen: that which serves one half of the samples best on the values of the other,
-// both ways.
-double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
-               const FunctionBehind* behind = nullptr);
-
-// The range of what both halves have seen, times `room`.
-Range roomy_range(const TensorObserver& observer, double room);
+// How many times as far as what n samples show others are expected to reach: 2^(1 / sqrt(n + 1)).
+double room_of(const TensorObserver& observer);
 
 // The range of codes of 16 bits.
 Range wide_range(const TensorObserver& observer, const Bounds& bounds);
@@ -37,10 +31,8 @@ void find_head(const Model& model, Span<bool> in_head);
 Range vector_range(const TensorObserver& observer, const Bounds& bounds);
 
 // `range`, and at least 1.3 times what the samples' probes reach (probes.h); with more than 8 samples that counts for 8 / n
-// of the way there.
-Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds);
-
-// The share of the values that RangeMethod::kPercentile keeps where it is tried in place of RangeMethod::kAuto.
-double tried_percentile(const TensorObserver& observer);
+// of the way there. In the head it counts in full up to 4 samples, and ever less up to 8.
+Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds,
+                  bool in_head = false);
 
 }  // namespace intaglio

@@ -64,30 +64,25 @@ Range RangeFinder::of_seen(int32_t tensor, const QuantConfig& config) const {
   if (config.bits > 8 && is_auto(config)) return wide_range(observer(tensor), facts_.bounds(tensor));
   const Seen known = seen_of(tensor, config);
   const bool is_input = facts_.writer(tensor) < 0, in_head = facts_.is_in_head(tensor);
-  // With more than a few samples the head's own room is enough.
-  const uint32_t probed = in_head ? kAutoRules.probes.full_samples : kAutoRules.probes.samples;
-  const bool is_probed =
-      config.observer == RangeMethod::kAuto && source_.seen.sample_count < probed && !is_input;
+  const bool is_probed = config.observer == RangeMethod::kAuto &&
+                         source_.seen.sample_count < kAutoRules.probes.samples && !is_input;
   const Range range = is_auto(config) && !is_input && half_ == kBothHalves && in_head
                           ? vector_range(known.observer, known.bounds)
                           : by_method(known, config);
-  return is_probed ? with_probes(range, observer(tensor), known.bounds) : range;
+  return is_probed ? with_probes(range, observer(tensor), known.bounds, in_head) : range;
 }
 
 Range RangeFinder::by_method(const Seen& seen, const QuantConfig& config) const {
-  const double percentile = source_.options.method == RangeMethod::kAuto ? tried_percentile(seen.observer)
+  // The caller's share is for the caller's method alone; the search tries the default.
+  const double percentile = source_.options.method == RangeMethod::kAuto ? CalibratorOptions().percentile
                                                                          : source_.options.percentile;
-  if (half_ == kBothHalves)
-    return choose_range(seen.observer, seen.bounds, config, percentile, 0.0, seen.behind);
-  // The factor takes two halves: it is that of all samples.
-  const double room =
-      config.observer == RangeMethod::kAuto ? room_of(seen.observer, seen.bounds, config, seen.behind) : 0.0;
+  if (half_ == kBothHalves) return choose_range(seen.observer, seen.bounds, config, percentile, seen.behind);
   if (&spare_ != &seen.observer) spare_ = seen.observer;
   const int32_t other = 1 - half_;
   spare_.min[other] = spare_.max[other] = 0.0f;
   spare_.samples[other] = 0;
   memset(&spare_.halves[other], 0, sizeof spare_.halves[other]);
-  return choose_range(spare_, seen.bounds, config, percentile, room, seen.behind);
+  return choose_range(spare_, seen.bounds, config, percentile, seen.behind);
 }
 
 }  // namespace intaglio

@@ -132,8 +132,10 @@ double CountSums::error(const QuantParams& params, const QuantConfig& config) co
   const auto step = static_cast<double>(params.scale);
   const double codes = step / width_, lo = codes * (static_cast<double>(config.lo) - params.zero_point),
                hi = codes * (static_cast<double>(config.hi) - params.zero_point);
+  // What cancels may leave less than nothing, which is no error.
   const auto clipped = [](const Sums& sums, double end) {
-    return sums.squares - 2.0 * end * sums.places + end * end * sums.count;
+    const double sum = sums.squares - 2.0 * end * sums.places + end * end * sums.count;
+    return sum > 0.0 ? sum : 0.0;
   };
   const Sums below = before(bins_before(lo)), held = before(bins_before(hi)), &all = before_[kBins / kBlock];
   const Sums above{all.count - held.count, all.places - held.places, all.squares - held.squares};

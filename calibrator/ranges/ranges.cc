@@ -26,7 +26,7 @@ struct RangeQuery {
   const TensorObserver& observer;
   const Bounds& bounds;
   const QuantConfig& config;
-  double percentile, room;
+  double percentile;
   const FunctionBehind* behind;
 };
 
@@ -76,9 +76,7 @@ Range choose_kl(const RangeQuery& q) { return kl_range(q.observer, q.config); }
 
 Range choose_aciq(const RangeQuery& q) { return aciq_range(q.observer, q.config, q.bounds.non_negative()); }
 
-Range choose_auto(const RangeQuery& q) {
-  return roomy_range(q.observer, q.room > 0.0 ? q.room : room_of(q.observer, q.bounds, q.config, q.behind));
-}
+Range choose_auto(const RangeQuery& q) { return scaled(choose_mse(q), room_of(q.observer)); }
 
 }  // namespace
 
@@ -89,8 +87,8 @@ Range within(const Range& range, const Bounds& bounds) {
 }
 
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
-                   double percentile, double room, const FunctionBehind* behind) {
-  const RangeQuery query{observer, bounds, config, percentile, room, behind};
+                   double percentile, const FunctionBehind* behind) {
+  const RangeQuery query{observer, bounds, config, percentile, behind};
   Range range;
   switch (config.observer) {
 #define ITG_RANGE_METHOD(id, c_name, name, search, function, text) \

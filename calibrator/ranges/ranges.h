@@ -17,9 +17,8 @@ Range within(const Range& range, const Bounds& bounds);
 
 // The range for a config: by its observer's method (range_methods.inc), scored on the grid that its bits and policy give.
 // `percentile` in (0.5, 1] is the share of the values that RangeMethod::kPercentile keeps.
-// RangeMethod::kAuto takes `room` for its factor, and room_of() where that is 0. Squared errors are those of the function
-// behind the tensor, if one is given.
+// Squared errors are those of the function behind the tensor, if one is given.
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
-                   double percentile, double room = 0.0, const FunctionBehind* behind = nullptr);
+                   double percentile, const FunctionBehind* behind = nullptr);
 
 }  // namespace intaglio

@@ -164,7 +164,7 @@ Error BiasAbsorber::run(RecoveryContext& context) {
     ITG_TRY(shift_by(context, half));
     ITG_TRY(errors.add_half(context, half));
   }
-  const RangeMethod best = errors.best(context.seen);
+  const RangeMethod best = errors.best();
   const NetworkError& after = errors.of(best);
   const bool kept = after.ratio() < kWorthwhile * before.ratio();
   context.record({recovery::kBiasAbsorption, -1, -1, before.ratio(), after.ratio(),

@@ -105,8 +105,8 @@ void for_each_error(const RecoveryContext& context, int32_t n, Span<const double
   });
 }
 
-// Adds `error` to the bias of channel `c`, never past what keeps the accumulator in int32.
-void move_bias(const Graph& graph, int32_t n, size_t c, double error) {
+// Adds `error` to the bias of channel `c`, never past what keeps the accumulator in int32. False where its code stays.
+bool move_bias(const Graph& graph, int32_t n, size_t c, double error) {
   const QuantRule& rule = *weight_rule(graph, n);
   const TensorInfo& weights = weights_of(graph, n, rule);
   const Span<const int8_t> codes{reinterpret_cast<const int8_t*>(weights.constant.data),
@@ -116,8 +116,10 @@ void move_bias(const Graph& graph, int32_t n, size_t c, double error) {
   const auto room =
       static_cast<double>(bias_room(codes, weights.shape, rule.weight_axis, static_cast<int32_t>(c), wide));
   int32_t& code = biases_of(graph, n, rule)[c];
+  const int32_t before = code;
   const double target = code + error / bias_step(graph, n, c);
   code = static_cast<int32_t>(round_even(target > room ? room : (target < -room ? -room : target)));
+  return code != before;
 }
 
 // Of what the rounding of the weights alone adds.
@@ -222,6 +224,20 @@ class ShownErrors {
   Span<double> halves_[2], all_;
 };
 
+// Whether samples tell what the layer's bias should be. Of a vector that an activation cuts off they do not: its few values
+// are on one side of the cut in some samples and beyond it in others, and a mean error before the cut is not what is left
+// behind it. Such vectors steer squeeze-and-excitation blocks.
+bool is_told_by_samples(const RecoveryContext& context, int32_t n) {
+  if (weight_rule(context.int8.graph(), n) == nullptr) return false;
+  const Model& fp32 = context.fp32.model;
+  const NodeInfo node = fp32.node(context.int8.graph().nodes[static_cast<size_t>(n)].source);
+  const auto clamp = node.options.value<Clamp>();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool is_cut = clamp.min > -kInfinity || clamp.max < kInfinity;
+  const Shape shape = fp32.tensor(node.outputs[0]).shape;
+  return !is_cut || shape.elements(0, shape.rank - 1) > 1;
+}
+
 }  // namespace
 
 // Layers side by side.
@@ -276,27 +292,10 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   const Shape shape = int8.tensor(int8.node(n).outputs[0]).shape;
   const auto positions = static_cast<double>(shape.elements(0, shape.rank - 1));
   const Span<const double> expected = errors.expected(members, positions);
-  for (size_t c = 0; c < expected.size; ++c) move_bias(graph, n, c, expected[c]);
-  return context.int8.update_layer(n);
+  bool moved = false;
+  for (size_t c = 0; c < expected.size; ++c) moved = move_bias(graph, n, c, expected[c]) || moved;
+  return moved ? context.int8.update_layer(n) : kNoError;  // which packs all weights anew
 }
-
-namespace {
-
-// Whether samples tell what the layer's bias should be. Of a vector that an activation cuts off they do not: its few values
-// are on one side of the cut in some samples and beyond it in others, and a mean error before the cut is not what is left
-// behind it. Such vectors steer squeeze-and-excitation blocks.
-bool is_told_by_samples(const RecoveryContext& context, int32_t n) {
-  if (weight_rule(context.int8.graph(), n) == nullptr) return false;
-  const Model& fp32 = context.fp32.model;
-  const NodeInfo node = fp32.node(context.int8.graph().nodes[static_cast<size_t>(n)].source);
-  const auto clamp = node.options.value<Clamp>();
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const bool is_cut = clamp.min > -kInfinity || clamp.max < kInfinity;
-  const Shape shape = fp32.tensor(node.outputs[0]).shape;
-  return !is_cut || shape.elements(0, shape.rank - 1) > 1;
-}
-
-}  // namespace
 
 Error correct_layers(RecoveryContext& context, int32_t half) {
   const Graph& graph = context.int8.graph();

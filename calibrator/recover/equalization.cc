@@ -181,7 +181,7 @@ Error Equalizer::run(RecoveryContext& context) {
     if (finds_method) {
       FoundMethod found;
       ITG_TRY(find_method(context, found));
-      error = found.best == RangeMethod::kAuto ? found.of_auto : found.of_best;
+      error = found.of_best;
     } else {
       ITG_TRY(judge(context, false, error));
     }

@@ -6,10 +6,6 @@
 namespace intaglio {
 namespace {
 
-double worthwhile(const CalibrationState& seen) {
-  return seen.sample_count < kAutoRules.other_method.few_samples ? 1.0 : kAutoRules.other_method.worthwhile;
-}
-
 // The methods that are tried beside kAuto, in their order.
 constexpr int32_t kTried = 0
 #define ITG_RANGE_METHOD(id, c_name, name, place, ...) +(place > 0 ? 1 : 0)
@@ -149,7 +145,7 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
     found.of_best = error;
     most = Limits(halves);
     if (is_auto) found.of_auto = error;
-    if (is_auto || error.noise < worthwhile(context.seen) * found.of_auto.noise) best = way;
+    best = way;
   };
   // What a correction by samples is worth hangs on what the ranges clip: each method is judged with both.
   const auto judge = [&](RangeMethod method) -> Error {
@@ -179,13 +175,12 @@ Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
   return kNoError;
 }
 
-RangeMethod MethodErrors::best(const CalibrationState& seen) const {
+RangeMethod MethodErrors::best() const {
   const auto tried = [this](RangeMethod method) { return of(method).signal > 0.0; };
   RangeMethod best = RangeMethod::kAuto;
   for (int32_t i = 0; i < kRangeMethodCount; ++i) {
     const auto method = static_cast<RangeMethod>(i);
-    const double most = best != RangeMethod::kAuto || !tried(best) ? 1.0 : worthwhile(seen);
-    if (tried(method) && (!tried(best) || of(method).noise < most * of(best).noise)) best = method;
+    if (tried(method) && (!tried(best) || of(method).noise < of(best).noise)) best = method;
   }
   return best;
 }

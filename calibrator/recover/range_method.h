@@ -18,7 +18,7 @@ bool can_judge(const CalibrationState& seen);  // both halves have samples
 Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& error);
 
 struct FoundMethod {
-  RangeMethod best = RangeMethod::kAuto;  // another only where it gains enough (AutoRules::OtherMethod)
+  RangeMethod best = RangeMethod::kAuto;
   NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
 };
 // The best method of all with the better way to correct biases: each method is judged with both. They are context.method and
@@ -31,7 +31,7 @@ class MethodErrors {
  public:
   // Those of the half's ranges, for the samples of the other half.
   Error add_half(RecoveryContext& context, int32_t half);
-  RangeMethod best(const CalibrationState& seen) const;
+  RangeMethod best() const;
   const NetworkError& of(RangeMethod method) const { return errors_[static_cast<size_t>(method)]; }
 
  private:

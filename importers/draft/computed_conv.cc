@@ -11,8 +11,8 @@ namespace {
 // Which index of the input place k of a window reads for output o; below 0: none.
 template <typename Place>
 std::vector<int32_t> places_of(int32_t out, int32_t kernel, int32_t in, Place place) {
-  check_shape({out, kernel}, DType::kS32);
   std::vector<int32_t> places;
+  places.reserve(static_cast<size_t>(out) * static_cast<size_t>(kernel));
   for (int32_t o = 0; o < out; ++o)
     for (int32_t k = 0; k < kernel; ++k) {
       const int64_t at = place(int64_t{o}, int64_t{k});
@@ -47,8 +47,8 @@ class Parts {
   int32_t windows(int32_t x, const Windows& of) {
     const Shape shape = draft_.tensor(x).shape;
     const int32_t pixels = narrow(int64_t{shape[1]} * shape[2], "number of pixels");
-    check_constant_room(draft_, of.count() * of.taps());
     std::vector<int32_t> indices;
+    indices.reserve(static_cast<size_t>(of.count() * of.taps()));
     bool reads_nothing = false;
     for (int32_t oh = 0; oh < of.out_h; ++oh)
       for (int32_t ow = 0; ow < of.out_w; ++ow)
@@ -109,8 +109,12 @@ int32_t add(Draft& draft, const std::string& name, const std::string& source, in
   return parts.reshaped(parts.product(parts.windows(x, windows), weights, groups), out);
 }
 
-Windows sized(int32_t out_h, int32_t out_w, const Shape& weights) {
-  return {{}, {}, out_h, out_w, weights[1], weights[2]};
+// Throws where its lists would be larger than constants may be.
+Windows sized(const Draft& draft, int32_t out_h, int32_t out_w, const Shape& weights) {
+  Windows windows{{}, {}, out_h, out_w, weights[1], weights[2]};
+  check_shape({out_h, windows.kernel_h, out_w, windows.kernel_w}, DType::kS32);
+  check_constant_room(draft, windows.count() * windows.taps());
+  return windows;
 }
 
 }  // namespace
@@ -118,7 +122,8 @@ Windows sized(int32_t out_h, int32_t out_w, const Shape& weights) {
 int32_t add_computed_conv(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                           int32_t weights, int32_t groups, const WindowAxis& h, const WindowAxis& w) {
   const Shape from = draft.tensor(x).shape;
-  Windows windows = sized(window_output(h, from[1]), window_output(w, from[2]), draft.tensor(weights).shape);
+  Windows windows =
+      sized(draft, window_output(h, from[1]), window_output(w, from[2]), draft.tensor(weights).shape);
   const auto along = [](const WindowAxis& axis, int32_t out, int32_t in) {
     return places_of(out, axis.kernel, in,
                      [&](int64_t o, int64_t k) { return o * axis.stride + k * axis.dilation - axis.before; });
@@ -131,7 +136,7 @@ int32_t add_computed_conv(Draft& draft, const std::string& name, const std::stri
 int32_t add_computed_transposed_conv(Draft& draft, const std::string& name, const std::string& source,
                                      int32_t x, int32_t weights, const TransposedConv& conv) {
   const Shape from = draft.tensor(x).shape;
-  Windows windows = sized(conv.out_h, conv.out_w, draft.tensor(weights).shape);
+  Windows windows = sized(draft, conv.out_h, conv.out_w, draft.tensor(weights).shape);
   const auto along = [](const WindowAxis& axis, int32_t out, int32_t in) {
     return places_of(out, axis.kernel, in, [&](int64_t o, int64_t k) -> int64_t {
       const int64_t place = o + axis.before - k * axis.dilation;

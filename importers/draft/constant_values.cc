@@ -275,6 +275,20 @@ Values progression(const Values& start, const Values& limit, const Values& step)
   return y;
 }
 
+Values places_of_nonzero(const Values& x) {
+  std::vector<size_t> found;
+  const size_t count = x.is_real ? x.reals.size() : x.integers.size();
+  for (size_t i = 0; i < count; ++i)
+    if (x.is_real ? x.reals[i] != 0.0f : x.integers[i] != 0) found.push_back(i);
+  Values y{{static_cast<int32_t>(x.shape.size()), static_cast<int32_t>(found.size())}, false, {}, {}};
+  check_folded_size(y.shape);
+  const std::vector<size_t> strides = row_major_strides(x.shape);
+  for (size_t d = 0; d < x.shape.size(); ++d)
+    for (const size_t i : found)
+      y.integers.push_back(static_cast<int64_t>(i / strides[d] % static_cast<size_t>(x.shape[d])));
+  return y;
+}
+
 Values as_real(Values x) {
   if (x.is_real) return x;
   x.reals.assign(x.integers.begin(), x.integers.end());

@@ -67,6 +67,8 @@ Values tiled(const Values& x, const std::vector<int64_t>& repeats);  // one an a
 Values chosen(const Values& condition, const Values& yes, const Values& no);
 // From `start` on by each step, as long as they lie in front of `limit`: single numbers of one type.
 Values progression(const Values& start, const Values& limit, const Values& step);
+// Where x is not 0: a row of indices for each axis, in the order of the elements.
+Values places_of_nonzero(const Values& x);
 Values as_real(Values x);
 Values as_integers(Values x);  // towards 0
 

@@ -1,12 +1,14 @@
 #include "importers/draft/draft.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace intaglio::importers {
 
 int64_t elements(const Shape& shape) {
   int64_t product = 1;
-  for (const int32_t dim : shape) product *= dim;
+  for (const int32_t dim : shape)
+    if (__builtin_mul_overflow(product, dim, &product)) return std::numeric_limits<int64_t>::max();
   return product;
 }
 

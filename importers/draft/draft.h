@@ -108,6 +108,7 @@ struct Draft {
 
 inline std::vector<int32_t> to_vector(Span<const int32_t> list) { return {list.begin(), list.end()}; }
 
+// The dimensions' product; the largest int64_t where it is above that: a file's shape may say anything.
 int64_t elements(const Shape& shape);
 // Those of one index of the axis; 1 where the axis is -1.
 size_t elements_behind(const Shape& shape, int32_t axis);
@@ -169,6 +170,11 @@ int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation&
 // What `begin` on and each step from it, as many as `shape` has, gives of x.
 int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                   std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape);
+
+// Tensors of one type that go one behind the other along an axis: joined in groups, until they are no more than one Concat
+// takes.
+std::vector<int32_t> joined_in_groups(Draft& draft, const std::string& name, const std::string& source,
+                                      std::vector<int32_t> parts, int32_t axis);
 
 // Elements of one axis by their indices: a Gather with a constant.
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,

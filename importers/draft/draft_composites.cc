@@ -2,11 +2,13 @@
 #include <algorithm>
 
 #include "importers/draft/constant_room.h"
+#include "importers/draft/geometry.h"
 
 namespace intaglio::importers {
 namespace {
 
 constexpr int32_t kMaxPoolWindow = 4096;  // the runtime's
+constexpr size_t kMostJoined = 64;        // by one Concat: the model format's own limit
 constexpr int32_t kFewIndices = 4096;     // which every node of a file may have
 
 // Index into an axis of `dim` of the element at `i`, below 0 or beyond the end.
@@ -62,6 +64,28 @@ int32_t add_normalize(Draft& draft, const std::string& name, const std::string& 
 int32_t add_channel_constant(Draft& draft, const std::string& name, int32_t channels, float value) {
   return add_constant(draft, name, DType::kF32, {channels},
                       std::vector<float>(static_cast<size_t>(channels), value));
+}
+
+std::vector<int32_t> joined_in_groups(Draft& draft, const std::string& name, const std::string& source,
+                                      std::vector<int32_t> parts, int32_t axis) {
+  while (parts.size() > kMostJoined) {
+    std::vector<int32_t> groups;
+    for (size_t begin = 0; begin < parts.size(); begin += kMostJoined) {
+      const size_t end = std::min(begin + kMostJoined, parts.size());
+      const std::vector<int32_t> group(parts.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       parts.begin() + static_cast<std::ptrdiff_t>(end));
+      Shape shape = draft.tensor(group[0]).shape;
+      int64_t length = 0;
+      for (const int32_t part : group) length += draft.tensor(part).shape[static_cast<size_t>(axis)];
+      shape[static_cast<size_t>(axis)] = narrow(length, "size");
+      check_shape(shape, draft.tensor(group[0]).dtype);
+      groups.push_back(add_activation_like(draft, name + "/joined", group[0], shape));
+      add_node(draft, Op::kConcat, name, source, group, groups.back()).options.as<ConcatOptions>().axis =
+          axis;
+    }
+    parts = std::move(groups);
+  }
+  return parts;
 }
 
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,

@@ -42,25 +42,34 @@ bool may_mask(Op op) {
          op == Op::kConcat || op == Op::kGather;
 }
 
+// Masks are added to one another: of two numbers beyond this the sum is an infinity, which no calibration takes.
+constexpr float kMostSummand = 0x1p127f;
+
 void bound_infinities(Draft& draft) {
   for (DraftNode& node : draft.nodes) {
     if (node.op == Op::kPad && std::isinf(node.options.as<PadOptions>().value)) {  // no MaxPool has taken it
       float& value = node.options.as<PadOptions>().value;
       value = std::copysign(kMasked, value);
-      draft.notes.push_back(text(label(node), ": its padding of infinity is 1.7e38 here"));
+      draft.notes.push_back(text(label(node), ": its padding of infinity is 1.3e30 here"));
     }
     for (const int32_t input : node.inputs) {
-      if (input < 0 || !may_mask(node.op)) continue;
+      if (input < 0 || !(may_mask(node.op) || node.op == Op::kMul)) continue;
       DraftTensor& tensor = draft.tensor(input);
       if (!tensor.constant || tensor.dtype != DType::kF32) continue;
       auto values = values_of<float>(tensor);
-      const auto is_infinite = [](float value) { return std::isinf(value); };
-      if (std::none_of(values.begin(), values.end(), is_infinite)) continue;
-      for (float& value : values)
-        if (std::isinf(value)) value = std::copysign(kMasked, value);
+      bool has_infinities = false, has_larger = false;
+      for (float& value : values) {
+        const bool is_infinite = std::isinf(value) && may_mask(node.op),
+                   is_larger =
+                       std::isfinite(value) && std::abs(value) > kMostSummand && node.op != Op::kWhere;
+        if (is_infinite || is_larger) value = std::copysign(kMasked, value);
+        has_infinities |= is_infinite;
+        has_larger |= is_larger;
+      }
+      if (!has_infinities && !has_larger) continue;
       set_values(tensor, values);
-      draft.notes.push_back(
-          text(label(node), ": infinities of constant ", quoted(tensor.name), " are 1.7e38 here"));
+      draft.notes.push_back(text(label(node), ": ", has_infinities ? "infinities" : "numbers beyond 1.7e38",
+                                 " of constant ", quoted(tensor.name), " are 1.3e30 here"));
     }
   }
 }

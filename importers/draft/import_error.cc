@@ -1,5 +1,8 @@
 #include "importers/draft/import_error.h"
 
+#include <array>
+#include <cstdio>
+
 #include "importers/draft/names.h"
 
 namespace intaglio::importers {
@@ -11,6 +14,12 @@ constexpr size_t kShownProblems = 64;
 constexpr size_t kShownProblemBytes = 1024;
 
 }  // namespace
+
+std::string number_text(double number) {
+  std::array<char, 32> digits{};
+  const int length = std::snprintf(digits.data(), digits.size(), "%g", number);
+  return {digits.data(), static_cast<size_t>(length)};
+}
 
 std::string shown(const std::string& name) {
   const std::string clean = clean_name(name, kShownNameBytes);

@@ -1,9 +1,10 @@
-// Infinities in constants, with which exporters mask.
+// Infinities in constants, with which exporters mask, and numbers that are nearly as large.
 #pragma once
 
 namespace intaglio::importers {
 
-// What stands for one: e to the power of its negative is 0 as well, and two of them have a sum.
-inline constexpr float kMasked = 0x1p127f;
+// What stands for one: e to the power of its negative is 0 as well. Many of them have a sum, also with the largest float, which
+// they do not change.
+inline constexpr float kMasked = 0x1p100f;
 
 }  // namespace intaglio::importers

@@ -70,6 +70,13 @@ int32_t add_swapped(Draft& draft, const std::string& name, const std::string& so
                                   : add_transpose(draft, name, source, x, order);
 }
 
+int32_t add_copied_constant(Draft& draft, const std::string& name, const std::string& source,
+                            int32_t constant) {
+  const int32_t copy = add_activation(draft, name, DType::kF32, draft.tensor(constant).shape);
+  add_node(draft, Op::kReshape, name, source, {constant}, copy);
+  return copy;
+}
+
 int32_t add_matrix_product(Draft& draft, const std::string& name, const std::string& source, int32_t a,
                            int32_t b, bool transpose_b) {
   const Shape a_shape = draft.tensor(a).shape, b_shape = draft.tensor(b).shape;
@@ -77,8 +84,9 @@ int32_t add_matrix_product(Draft& draft, const std::string& name, const std::str
     if (shape.size() < 2) fail("its input has the shape ", shape_text(shape), "; rank 2 or more is expected");
   const Shape y_shape = product_shape(a_shape, b_shape, transpose_b);
   check_shape(y_shape, DType::kF32);
+  if (draft.tensor(a).constant && draft.tensor(b).constant)
+    a = add_copied_constant(draft, name + "/copy", source, a);
   const bool a_constant = draft.tensor(a).constant, b_constant = draft.tensor(b).constant;
-  if (a_constant && b_constant) fail("its inputs are all constants");
   if (b_constant && is_one_matrix(b_shape)) {
     const int32_t weights = transpose_b ? b : add_swapped(draft, name, source, b);
     return reshaped(draft, name, source, add_layer(draft, name, source, a, weights), y_shape);

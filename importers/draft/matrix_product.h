@@ -6,12 +6,16 @@
 namespace intaglio::importers {
 
 // y [..., m, n] = a [..., m, k] times b [..., k, n], or [..., n, k] with transpose_b, both FP32 and of rank 2 or more; axes
-// before these repeat where one operand has 1, or none. Either may be a constant of the draft. Throws where the shapes do not
+// before these repeat where one operand has 1, or none. Both may be constants of the draft. Throws where the shapes do not
 // fit each other.
 int32_t add_matrix_product(Draft& draft, const std::string& name, const std::string& source, int32_t a,
                            int32_t b, bool transpose_b);
-// The same of a constant whose last two axes change places, and of an activation.
+// x, whose last two axes change places: a constant, or an activation.
 int32_t add_swapped(Draft& draft, const std::string& name, const std::string& source, int32_t x);
+
+// A constant as an activation, which a run copies: for operators that take none.
+int32_t add_copied_constant(Draft& draft, const std::string& name, const std::string& source,
+                            int32_t constant);
 
 // A product as Einsum says it: "bhqd,bhkd->bhqk". Each letter is an axis; one that both operands and the result have repeats
 // the product, one that the result lacks is summed over. Throws where the equation is none of two operands without a

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <set>
 
 #include "importers/draft/names.h"
 
@@ -47,6 +48,53 @@ std::string nearest_names(const std::string& word, const std::vector<std::string
   return names;
 }
 
+// A word of a command line as a shell takes it.
+std::string shell_word(const std::string& word) {
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_./:,-+@%=", c) != nullptr;
+  });
+  if (is_plain) return word;
+  std::string quotes = "'";
+  for (const char c : word) quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quotes + "'";
+}
+
+// A name and what follows it as one word of a command, where a command can name it.
+std::string copied_name(const std::string& name, const std::string& behind) {
+  const bool can_be_copied = name.size() <= 256 && clean_name(name, 256) == name;
+  return can_be_copied ? shell_word(name + behind) : shown(name) + behind;
+}
+
+// "2 ('width'), 3": which ones the shape of an input leaves open.
+std::string open_dimensions(const FileInput& input, const Shape& shape) {
+  std::string open;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] >= 1) continue;
+    if (i >= static_cast<size_t>(kMaxRank)) return open + " and more";
+    open += text(open.empty() ? "" : ", ", i);
+    if (i < input.open_names.size() && !input.open_names[i].empty())
+      open += text(" (", quoted(input.open_names[i]), ")");
+  }
+  return open;
+}
+
+// "x=1,3,width,D3": an open dimension as the file names it, or by its number.
+std::string shape_words(const FileInput& input, const Shape& shape) {
+  const auto is_word = [](const std::string& name) {
+    return !name.empty() && name.size() <= 32 && std::isalpha(static_cast<unsigned char>(name[0])) != 0 &&
+           std::all_of(name.begin(), name.end(), [](char c) {
+             return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
+           });
+  };
+  std::string dims;
+  for (size_t i = 0; i < std::min(shape.size(), static_cast<size_t>(kMaxRank)); ++i) {
+    const bool is_named = i < input.open_names.size() && is_word(input.open_names[i]);
+    dims += i == 0 ? "=" : ",";
+    dims += shape[i] >= 1 ? text(shape[i]) : is_named ? input.open_names[i] : text("D", i);
+  }
+  return copied_name(input.name, dims);
+}
+
 }  // namespace
 
 std::vector<std::string> chosen_outputs(const ReadOptions& options, const std::vector<std::string>& own,
@@ -79,15 +127,9 @@ std::vector<std::string> chosen_outputs(const ReadOptions& options, const std::v
   return names;
 }
 
-// A word of a command line as a shell takes it.
-std::string shell_word(const std::string& word) {
-  const bool is_plain = std::all_of(word.begin(), word.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_./:,-+@%", c) != nullptr;
-  });
-  if (is_plain) return word;
-  std::string quotes = "'";
-  for (const char c : word) quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quotes + "'";
+std::string as_constant(const std::string& input, int64_t count) {
+  const char* const value = count == 1 ? "=NUMBER" : "=FILE.npy";
+  return "--constant " + copied_name(input, value);
 }
 
 std::string cut_before(const std::vector<std::string>& names) {
@@ -95,11 +137,10 @@ std::string cut_before(const std::vector<std::string>& names) {
   constexpr size_t kShownNames = 8;
   if (names.empty()) return "";
   std::string list, quotes;
-  std::vector<std::string> taken;
+  std::set<std::string> taken;
   bool is_clean = true, has_comma = false;
   for (const std::string& name : names) {
-    if (std::find(taken.begin(), taken.end(), name) != taken.end()) continue;
-    taken.push_back(name);
+    if (!taken.insert(name).second) continue;
     const std::string clean = clean_name(name, kMostBytes);
     is_clean = is_clean && clean == name;
     has_comma = has_comma || name.find(',') != std::string::npos;
@@ -132,34 +173,20 @@ void drop_unread_inputs(Draft& draft) {
   }
 }
 
-Shape input_shape(const std::string& name, const Shape& in_file, const std::vector<std::string>& open_names,
-                  const ReadOptions& options) {
+Shape input_shape(const FileInput& input, const ReadOptions& options) {
   for (const InputShape& given : options.shapes) {
-    if (given.input != name) continue;
-    if (given.dims.size() != in_file.size())
-      fail("input ", quoted(name), " has ", in_file.size(), " dimensions in the file, --shape gives ",
-           given.dims.size());
-    for (size_t i = 0; i < in_file.size(); ++i)
-      if (in_file[i] > 1 && given.dims[i] != in_file[i])
-        fail("input ", quoted(name), " has the fixed shape ", shape_text(in_file), ", --shape gives ",
-             shape_text(given.dims));
+    if (given.input != input.name) continue;
+    if (given.dims.size() != input.dims.size())
+      fail("input ", quoted(input.name), " has ", input.dims.size(),
+           " dimensions in the file, --shape gives ", given.dims.size());
+    for (size_t i = 0; i < input.dims.size(); ++i)
+      if (input.dims[i] > 1 && given.dims[i] != input.dims[i])
+        fail("input ", quoted(input.name), " has the fixed shape ", shape_text(input.dims),
+             ", --shape gives ", shape_text(given.dims));
     return given.dims;
   }
-  Shape shape = in_file;
+  Shape shape = input.dims;
   if (!shape.empty() && shape[0] <= 1) shape[0] = options.batch;
-  std::string open;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] >= 1) continue;
-    if (i >= static_cast<size_t>(kMaxRank)) {
-      open += " and more";
-      break;
-    }
-    open += text(open.empty() ? "" : ", ", i);
-    if (i < open_names.size() && !open_names[i].empty()) open += text(" (", quoted(open_names[i]), ")");
-  }
-  if (!open.empty())
-    fail("input ", quoted(name), " leaves dimension ", open, " open: give its shape with --shape ", name,
-         "=...");
   return shape;
 }
 
@@ -168,13 +195,29 @@ void check_count(size_t count, const char* what, size_t limit) {
   if (count > limit) fail("the file has ", count, " ", what, "; at most ", limit, " are supported");
 }
 
-void check_shape_names(const std::vector<std::string>& inputs, const ReadOptions& options) {
+void check_file_inputs(const std::vector<FileInput>& inputs, const ReadOptions& options) {
   std::string names;
-  for (const std::string& input : inputs) names += (names.empty() ? "" : ", ") + quoted(input);
+  for (const FileInput& input : inputs) names += (names.empty() ? "" : ", ") + quoted(input.name);
   for (const InputShape& given : options.shapes)
-    if (std::find(inputs.begin(), inputs.end(), given.input) == inputs.end())
+    if (std::none_of(inputs.begin(), inputs.end(),
+                     [&](const FileInput& input) { return input.name == given.input; }))
       fail("--shape names the input ", quoted(given.input),
            ", which the model does not have; its inputs are ", names);
+
+  constexpr size_t kShown = 8;
+  std::string open, words;
+  size_t count = 0;
+  for (const FileInput& input : inputs) {
+    const Shape shape = input_shape(input, options);
+    const std::string dimensions = open_dimensions(input, shape);
+    if (dimensions.empty() || ++count > kShown) continue;
+    open +=
+        text(count == 1 ? "" : ", ", "input ", quoted(input.name), " leaves dimension ", dimensions, " open");
+    words += " --shape " + shape_words(input, shape);
+  }
+  if (count > 0)
+    fail(open, count > kShown ? ", ..." : "", "; give the sizes, with numbers for what is open:", words,
+         count > kShown ? " ..." : "");
 }
 
 }  // namespace intaglio::importers

@@ -42,21 +42,27 @@ namespace intaglio::importers {
 inline constexpr size_t kMaxFileNodes = 16384;
 inline constexpr size_t kMaxFileEnds = 256;  // inputs, or outputs; the model format's own limit
 
-// The shape of a model input: the user's, or the file's with what is open (below 1) filled in from the
-// options. `open_names` are the file's names for open dimensions, where it has any.
-Shape input_shape(const std::string& name, const Shape& in_file, const std::vector<std::string>& open_names,
-                  const ReadOptions& options);
+// An input as the file has it: open dimensions are below 1, with the file's names for them, where it has any.
+struct FileInput {
+  std::string name;
+  Shape dims;
+  std::vector<std::string> open_names;
+};
+// Throws where the user gave a shape for another input, or where dimensions stay open: with the words that give them.
+void check_file_inputs(const std::vector<FileInput>& inputs, const ReadOptions& options);
+// The shape of one of them: the user's, or the file's with an open batch filled in from the options.
+Shape input_shape(const FileInput& input, const ReadOptions& options);
 // Throws where a file has none of something or more than `limit`; `what` is plural.
 void check_count(size_t count, const char* what, size_t limit);
 // The names in options.outputs, or the file's own where none is given. `known`: what nodes write. Throws where a name is
 // none of them, with those that are nearest to it.
 std::vector<std::string> chosen_outputs(const ReadOptions& options, const std::vector<std::string>& own,
                                         const std::vector<std::string>& known);
+// "--constant x=FILE.npy", which makes an input of so many elements a constant; of one element "--constant x=NUMBER".
+std::string as_constant(const std::string& input, int64_t count);
 // "; cut the network before it: --outputs a,b", of what a node that cannot be imported reads.
 std::string cut_before(const std::vector<std::string>& names);
 // Inputs that nothing reads go, where the outputs were chosen.
 void drop_unread_inputs(Draft& draft);
-// Throws where the user gave a shape for an input that the file does not have.
-void check_shape_names(const std::vector<std::string>& inputs, const ReadOptions& options);
 
 }  // namespace intaglio::importers

@@ -73,7 +73,7 @@ int32_t add_aligned(OnnxOp& op, Op kind, int32_t a, int32_t b) {
 int32_t add_mask(OnnxOp& op, int32_t scores, int32_t mask) {
   if (op.draft().tensor(mask).constant) {
     std::vector<float> values = values_of<float>(op.draft().tensor(mask));
-    for (float& value : values) value = std::isinf(value) ? std::copysign(kMasked, value) : value;
+    for (float& value : values) value = std::clamp(value, -kMasked, kMasked);
     mask = add_constant(op.draft(), op.input_name(3), DType::kF32, op.draft().tensor(mask).shape, values);
   }
   return add_aligned(op, Op::kAdd, scores, mask);

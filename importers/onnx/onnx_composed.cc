@@ -70,6 +70,13 @@ void decompose_mean_variance(OnnxDecomposer& s) {
   s.add("Div", {x, s.add("Add", {deviation, s.number(1e-9f)})}, {}, s.output(0));
 }
 
+// 1 - erf(x), as tf2onnx writes TensorFlow's operator.
+void decompose_erfc(OnnxDecomposer& s) {
+  s.check_inputs(1, 1);
+  s.check_one_output();
+  s.add("Sub", {s.number(1.0f), s.add("Erf", {s.input(0)})}, {}, s.output(0));
+}
+
 // 1 at the place of the greatest, 0 elsewhere.
 void decompose_hardmax(OnnxDecomposer& s) {
   s.check_inputs(1, 1);
@@ -208,6 +215,7 @@ constexpr OnnxDecomposition kRows[] = {
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kTranspose, Op::kStridedSlice},
      "One or two dimensions; shapes are constants. It becomes a transposed convolution.",
      true},
+    {"Erfc", decompose_erfc, {Op::kErf, Op::kSub}, "No operator of ONNX: as tf2onnx leaves it.", true},
     {"Hardmax", decompose_hardmax, {Op::kTopK, Op::kOneHot}, "", true},
     {"MaxPool", decompose_max_pool, {}, nullptr, true},
     {"MaxUnpool",

@@ -1,9 +1,10 @@
-// ONNX convolution and batch normalization. Of three dimensions the slices that a window covers stand side by side as
-// channels, and what is left is a window over height and width.
+// ONNX convolution and batch normalization.
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "importers/draft/computed_conv.h"
+#include "importers/draft/volume_slices.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -85,28 +86,6 @@ int32_t add_convolution(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, int
 
 int32_t read_groups(OnnxOp& op) { return narrow(op.integer("group", 1), "group"); }
 
-// x [n, d, h, w, c] as [n * out, h, w, c * kernel]: each group's channels of the slices `slice[o * kernel + k]` in turn;
-// -1 is a slice of zeros.
-int32_t stacked(OnnxOp& op, int32_t x, int32_t groups, int32_t kernel, std::vector<int32_t> slices) {
-  Shape shape = op.draft().tensor(x).shape;
-  const int32_t n = shape[0], d = shape[1], h = shape[2], w = shape[3], c = shape[4];
-  const auto count = static_cast<int32_t>(slices.size()), out = count / kernel;
-  if (groups < 1 || c % groups != 0) fail(groups, " groups do not fit ", c, " channels");
-  if (std::find(slices.begin(), slices.end(), -1) != slices.end()) {
-    x = add_zeros_around(op, x, {0, 0, 0, 0, 0}, {0, 1, 0, 0, 0});
-    std::replace(slices.begin(), slices.end(), -1, d);
-  }
-  bool is_whole = count == d;
-  for (int32_t i = 0; i < count && is_whole; ++i) is_whole = slices[static_cast<size_t>(i)] == i;
-  if (!is_whole) x = add_gather(op.draft(), op.name() + "/slices", op.source(), x, 1, slices);
-  const auto reshaped = [&](const Shape& to) {
-    return add_reshape(op.draft(), op.name() + "/slices", op.source(), x, to);
-  };
-  x = reshaped({n * out, kernel, h * w, groups, c / groups});
-  x = add_transpose(op.draft(), op.name() + "/slices", op.source(), x, {0, 2, 3, 1, 4});
-  return reshaped({n * out, h, w, c * kernel});
-}
-
 // [n * depth, h, w, c] as the file's [n, c, depth, h, w].
 void set_volume_output(OnnxOp& op, int32_t y, int32_t n) {
   const Shape shape = op.draft().tensor(y).shape;
@@ -144,18 +123,11 @@ void import_volume_conv(OnnxOp& op) {
   const auto axes = read_onnx_windows(op, {shape[1], shape[2], shape[3]}, {kd, w.shape[3], w.shape[4]});
   const WindowAxis& depth = axes[0];
   const int32_t out = window_output(depth, shape[1]);
-  std::vector<int32_t> slices;
-  check_shape({out, kd}, DType::kS32);
-  for (int32_t o = 0; o < out; ++o) {
-    for (int32_t k = 0; k < kd; ++k) {
-      const int32_t slice = o * depth.stride + k * depth.dilation - depth.before;
-      slices.push_back(slice >= 0 && slice < shape[1] ? slice : -1);
-    }
-  }
   const OnnxConstant<float> planes =
       joined_weights(w, {oc, each, kd, w.shape[3] * w.shape[4]}, {0, 2, 1, 3},
                      {oc, narrow(int64_t{kd} * each, "channels"), w.shape[3], w.shape[4]});
-  const int32_t pictures = stacked(op, x, groups, kd, std::move(slices));
+  const int32_t pictures = add_stacked_slices(op.draft(), op.name(), op.source(), x, groups, kd,
+                                              window_slices(op.draft(), depth, shape[1], out));
   set_volume_output(op, add_convolution(op, pictures, planes, groups, {axes[1], axes[2]}, true), shape[0]);
 }
 
@@ -272,19 +244,11 @@ void import_volume_conv_transpose(OnnxOp& op) {
   const auto [depth, out] = transposed_axis(op, axes[0], shape[1], 0);
   std::tie(conv.h, conv.out_h) = transposed_axis(op, axes[1], shape[2], 1);
   std::tie(conv.w, conv.out_w) = transposed_axis(op, axes[2], shape[3], 2);
-  check_shape({out, kd}, DType::kS32);
-  std::vector<int32_t> slices;
-  for (int32_t o = 0; o < out; ++o) {
-    for (int32_t k = 0; k < kd; ++k) {
-      const int64_t place = int64_t{o} + depth.before - int64_t{k} * depth.dilation;
-      const bool is_there = place >= 0 && place % depth.stride == 0 && place / depth.stride < shape[1];
-      slices.push_back(is_there ? static_cast<int32_t>(place / depth.stride) : -1);
-    }
-  }
   const OnnxConstant<float> planes =
       joined_weights(w, {conv.groups, c / conv.groups, each, kd, w.shape[3] * w.shape[4]}, {0, 3, 1, 2, 4},
                      {narrow(int64_t{c} * kd, "channels"), each, w.shape[3], w.shape[4]});
-  const int32_t pictures = stacked(op, x, conv.groups, kd, std::move(slices));
+  const int32_t pictures = add_stacked_slices(op.draft(), op.name(), op.source(), x, conv.groups, kd,
+                                              transposed_window_slices(op.draft(), depth, shape[1], out));
   set_volume_output(op, add_transposed(op, pictures, planes, conv), shape[0]);
 }
 
@@ -313,6 +277,37 @@ void import_conv_transpose(OnnxOp& op) {
   op.set_nhwc_output(add_transposed(op, x, w, conv));
 }
 
+// (x - mean) / sqrt(variance + epsilon) * gamma + beta, of x [..., channels].
+int32_t add_batch_norm(OnnxOp& op, int32_t x) {
+  const float epsilon = op.real("epsilon", 1e-5f);
+  const Shape shape = op.draft().tensor(x).shape;
+  const int32_t channels = shape.back();
+  std::vector<std::vector<float>> given;
+  for (int i = 1; i < 5; ++i) given.push_back(channel_values(op, i, channels));
+  for (size_t c = 0; c < given[3].size(); ++c)
+    if (!(given[3][c] + epsilon > 0.0f))
+      fail("variance ", given[3][c], " with epsilon ", epsilon, " in channel ", c,
+           " has no square root above 0");
+  if (op.is_constant(0)) {  // it is run at once, and no pass folds it
+    Shape row(shape.size(), 1);
+    row.back() = channels;
+    for (size_t c = 0; c < given[0].size(); ++c) {
+      given[0][c] /= std::sqrt(given[3][c] + epsilon);
+      given[1][c] -= given[2][c] * given[0][c];
+    }
+    x = add_binary(op, Op::kMul, x, add_constant(op.draft(), op.input_name(1), DType::kF32, row, given[0]));
+    return add_binary(op, Op::kAdd, x,
+                      add_constant(op.draft(), op.input_name(2), DType::kF32, row, given[1]));
+  }
+  std::vector<int32_t> inputs{x};
+  for (int i = 1; i < 5; ++i)
+    inputs.push_back(add_constant(op.draft(), op.input_name(i), DType::kF32, {channels},
+                                  given[static_cast<size_t>(i - 1)]));
+  const int32_t y = op.new_tensor(shape);
+  op.add(kBatchNorm, inputs, y).epsilon = epsilon;
+  return y;
+}
+
 void import_batch_normalization(OnnxOp& op) {
   op.check_inputs(5, 5);
   if (op.integer("spatial", 1) != 1) fail("spatial=0 is not supported");
@@ -323,7 +318,6 @@ void import_batch_normalization(OnnxOp& op) {
       fail("it is in training mode over a batch; export the model for inference");
     return import_channel_normalization(op);
   }
-  const float epsilon = op.real("epsilon", 1e-5f);
   const int32_t input = op.activation(0);
   const size_t rank = op.draft().tensor(input).shape.size();
   if (rank < 2 || rank > 5) fail("its input has rank ", rank, "; 2 to 5 are supported");
@@ -332,19 +326,7 @@ void import_batch_normalization(OnnxOp& op) {
                     : rank == 5 ? op.nhwc(add_reshape(op.draft(), op.name() + "/slices", op.source(), input,
                                                       {whole[0], whole[1], whole[2] * whole[3], whole[4]}))
                                 : op.nhwc_or_line(input);
-  const Shape shape = op.draft().tensor(x).shape;
-  const int32_t channels = shape.back();
-  std::vector<int32_t> inputs{x};
-  for (int i = 1; i < 5; ++i) {
-    const std::vector<float> values = channel_values(op, i, channels);
-    for (size_t c = 0; i == 4 && c < values.size(); ++c)
-      if (!(values[c] + epsilon > 0.0f))
-        fail("variance ", values[c], " with epsilon ", epsilon, " in channel ", c,
-             " has no square root above 0");
-    inputs.push_back(add_constant(op.draft(), op.input_name(i), DType::kF32, {channels}, values));
-  }
-  const int32_t y = op.new_tensor(shape);
-  op.add(kBatchNorm, inputs, y).epsilon = epsilon;
+  const int32_t y = add_batch_norm(op, x);
   if (rank == 2) return op.set_output(y);
   if (rank < 5) return op.set_nhwc_output(y);
   const int32_t planes = add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw);

@@ -9,6 +9,8 @@ namespace intaglio::importers {
 using onnx_file::AttributeProto;
 using onnx_file::NodeProto;
 
+constexpr int kMostStrings = 65536;  // of a constant, which many nodes may read
+
 OnnxDecomposer::OnnxDecomposer(OnnxFile& file, const NodeProto& node)
     : OnnxNodeAttributes(node), file_(file), node_(node) {
   const auto named = std::find_if(node.output().begin(), node.output().end(),
@@ -66,6 +68,24 @@ std::vector<float> OnnxDecomposer::real_constant(int i) const {
   OnnxOp op(file_, node_);
   if (!op.has_input(i) || !op.is_constant(i)) return {};
   return op.floats(i).values;
+}
+
+std::vector<std::string> OnnxDecomposer::string_constant(int i) const {
+  const auto found = has(i) ? file_.values.find(input(i)) : file_.values.end();
+  if (found == file_.values.end() || found->second.constant == nullptr ||
+      found->second.constant->data_type() != onnx_file::TensorProto::STRING)
+    return {};
+  const auto& words = found->second.constant->string_data();
+  if (words.size() > kMostStrings)
+    fail("constant ", quoted(input(i)), " holds ", words.size(), " strings; at most ", kMostStrings,
+         " are supported");
+  return {words.begin(), words.end()};
+}
+
+void OnnxDecomposer::check_room(size_t numbers) const {
+  if (file_.constant_bytes + 4 * uint64_t{numbers} > kMaxModelBytes)
+    fail("it makes constants of ", numbers, " numbers: with them the constants are larger than the limit of ",
+         kMaxModelBytes, " bytes together");
 }
 
 NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::string>& inputs,
@@ -150,7 +170,6 @@ std::string OnnxDecomposer::slice(const std::string& x, int64_t axis, int64_t be
 
 std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::string& output, int64_t axis,
                                     bool are_numbers) {
-  constexpr size_t kMostParts = 64;  // of one Concat
   // From opset 13 on the axes are an input.
   const std::string axes = file_.opset >= 13 ? integers({axis}) : "";
   for (std::string& part : parts) {
@@ -159,15 +178,20 @@ std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::s
     part = axes.empty() ? add("Unsqueeze", {part}, {{}, {{"axes", {axis}}}, {}, {}})
                         : add("Unsqueeze", {part, axes});
   }
+  return joined(std::move(parts), output, axis);
+}
+
+std::string OnnxDecomposer::joined(std::vector<std::string> parts, const std::string& output, int64_t axis) {
+  constexpr size_t kMostParts = 64;  // of one Concat
   const OnnxAttributes along{{{"axis", axis}}, {}, {}, {}};
   while (parts.size() > kMostParts) {
-    std::vector<std::string> joined;
+    std::vector<std::string> fewer;
     for (size_t i = 0; i < parts.size(); i += kMostParts) {
       const auto first = parts.begin() + static_cast<std::ptrdiff_t>(i);
       const size_t count = std::min(kMostParts, parts.size() - i);
-      joined.push_back(add("Concat", {first, first + static_cast<std::ptrdiff_t>(count)}, along));
+      fewer.push_back(add("Concat", {first, first + static_cast<std::ptrdiff_t>(count)}, along));
     }
-    parts = joined;
+    parts = std::move(fewer);
   }
   return add("Concat", parts, along, output);
 }
@@ -207,23 +231,29 @@ void OnnxDecomposer::codes(const std::string& result, int i, int64_t axis) {
 
 namespace {
 
+constexpr char kClassicalDomain[] = "ai.onnx.ml";
+
 template <typename Call>
 void for_each_decomposition(Call call) {
   for (const auto rows :
        {onnx_qlinear_decompositions(), onnx_fused_decompositions(), onnx_fused_attention_decompositions(),
         onnx_grouped_attention_decompositions(), onnx_spectrum_decompositions(), onnx_bits_decompositions(),
-        onnx_composed_decompositions(), onnx_trigonometric_decompositions(), onnx_regions_decompositions()})
+        onnx_composed_decompositions(), onnx_scan_decompositions(), onnx_trigonometric_decompositions(),
+        onnx_regions_decompositions(), onnx_class_decompositions(), onnx_svm_decompositions(),
+        onnx_tree_decompositions()})
     for (const OnnxDecomposition& row : rows) call(row);
 }
 
 }  // namespace
 
 std::vector<NodeProto> decomposed_onnx(OnnxFile& file, const NodeProto& node) {
-  const bool is_microsoft = node.domain() == "com.microsoft", is_standard = is_standard_onnx(node.domain());
+  const bool is_microsoft = node.domain() == "com.microsoft", is_standard = is_standard_onnx(node.domain()),
+             is_classical = node.domain() == kClassicalDomain;
   std::vector<NodeProto> nodes;
-  if (!is_microsoft && !is_standard) return nodes;
+  if (!is_microsoft && !is_standard && !is_classical) return nodes;
   for_each_decomposition([&](const OnnxDecomposition& row) {
-    if (node.op_type() != row.op_type || !(is_microsoft || row.is_standard)) return;
+    if (node.op_type() != row.op_type || is_classical != row.is_classical) return;
+    if (!is_classical && !is_microsoft && !row.is_standard) return;
     OnnxDecomposer decomposer(file, node);
     row.decompose(decomposer);
     nodes = decomposer.take();
@@ -236,7 +266,8 @@ std::vector<ImportedOperator> decomposed_onnx_operators() {
   std::vector<ImportedOperator> list;
   for_each_decomposition([&](const OnnxDecomposition& row) {
     if (row.limits == nullptr) return;
-    ImportedOperator made = imported_operator("com.microsoft", row.op_type, row.becomes, row.limits, true);
+    ImportedOperator made = imported_operator(row.is_classical ? kClassicalDomain : "com.microsoft",
+                                              row.op_type, row.becomes, row.limits, true);
     made.is_float = !row.takes_codes;
     if (row.takes_codes || !row.is_standard) list.push_back(made);
     made.domain = "";

@@ -28,16 +28,22 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   // The integers of input i; empty where a run computes them, or nothing is there.
   std::vector<int64_t> constant(int i) const;
   std::vector<float> real_constant(int i) const;
+  std::vector<std::string> string_constant(int i) const;  // empty where it is none of strings
   // Attributes. Of those that stand in what add_own() writes, the operator there asks.
   using OnnxNodeAttributes::check_all_read;
+  using OnnxNodeAttributes::graph;
   using OnnxNodeAttributes::ignore;
   using OnnxNodeAttributes::integer;
   using OnnxNodeAttributes::real;
   using OnnxNodeAttributes::reals;
   using OnnxNodeAttributes::string;
+  using OnnxNodeAttributes::strings;
   std::vector<int64_t> list(const char* name) const { return OnnxNodeAttributes::integers(name); }
   // The same of `count` numbers from `least` to kMaxTensorBytes; `least` each where it is absent.
   std::vector<int64_t> list(const char* name, size_t count, int64_t least) const;
+
+  // Throws where so many numbers more than those that nodes have used are more than constants may be.
+  void check_room(size_t numbers) const;
 
   // Writing. The result has a name of its own, or `output`, which is one of the node's.
   std::string add(const char* op_type, const std::vector<std::string>& inputs,
@@ -67,10 +73,14 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   // One behind the other along a new axis, which single numbers that a run computes have already.
   std::string stacked(std::vector<std::string> parts, const std::string& output, int64_t axis,
                       bool are_numbers);
+  // One behind the other along an axis that they have.
+  std::string joined(std::vector<std::string> parts, const std::string& output, int64_t axis);
   std::string clip(const std::string& x, float low, float high, const std::string& output = {});
   std::string cast(const std::string& x, onnx_file::TensorProto::DataType to);
   std::string as_real(const std::string& x) { return cast(x, onnx_file::TensorProto::FLOAT); }
   void end(const std::string& result, int i = 0) { add("Identity", {result}, {}, output(i)); }
+
+  void note(const std::string& words) { file_.draft->notes.push_back(words); }
 
   // A name that nothing in the file has.
   std::string unique(const std::string& name) { return file_.unique_name(name); }
@@ -103,16 +113,21 @@ struct OnnxDecomposition {
   void (*decompose)(OnnxDecomposer& s);
   Op becomes[4];
   const char* limits;
-  bool is_standard = false;  // not com.microsoft's alone
-  bool takes_codes = false;  // and no FP32
+  bool is_standard = false;   // not com.microsoft's alone
+  bool takes_codes = false;   // and no FP32
+  bool is_classical = false;  // of ai.onnx.ml alone
 };
 Span<const OnnxDecomposition> onnx_qlinear_decompositions();
 Span<const OnnxDecomposition> onnx_fused_decompositions();
 Span<const OnnxDecomposition> onnx_fused_attention_decompositions();
 Span<const OnnxDecomposition> onnx_grouped_attention_decompositions();
 Span<const OnnxDecomposition> onnx_bits_decompositions();
+Span<const OnnxDecomposition> onnx_class_decompositions();
 Span<const OnnxDecomposition> onnx_composed_decompositions();
+Span<const OnnxDecomposition> onnx_scan_decompositions();
 Span<const OnnxDecomposition> onnx_spectrum_decompositions();
+Span<const OnnxDecomposition> onnx_svm_decompositions();
+Span<const OnnxDecomposition> onnx_tree_decompositions();
 Span<const OnnxDecomposition> onnx_trigonometric_decompositions();
 
 }  // namespace intaglio::importers

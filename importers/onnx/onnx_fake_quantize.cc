@@ -136,14 +136,17 @@ int32_t rounded(OnnxOp& op, int32_t x, const Range (&ranges)[4], int64_t levels)
       if (!std::isfinite(limits[i])) fail("its range holds ", limits[i]);
     }
     const double size = limits[1] - limits[0];
-    const bool is_dead = axis >= 0 && limits[0] == 0.0 && size == 0.0;
+    // A dead channel gives one number. One that gives two, on both sides of 0, has no step to round to.
+    const bool is_dead = axis >= 0 && limits[0] == 0.0 && size == 0.0 && limits[2] == limits[3];
     if (!is_dead && !(size > 0.0)) fail("its range ", limits[0], " to ", limits[1], " is empty");
     factors.push_back(is_dead ? 0.0f : static_cast<float>(steps / size));
     starts.push_back(is_dead ? 0.0f : static_cast<float>(-limits[0] / size * steps));
     sizes.push_back(static_cast<float>((limits[3] - limits[2]) / steps));
     moves.push_back(static_cast<float>(limits[2]));
     // 0 is to stay 0, whatever the range: its step is taken off before the rest is scaled.
-    const double zero = limits[3] > limits[2] ? -limits[2] / (limits[3] - limits[2]) * steps : 0.5;
+    const double zero = limits[3] > limits[2] ? -limits[2] / (limits[3] - limits[2]) * steps
+                        : limits[2] == 0.0 && limits[3] == limits[2] ? 0.0
+                                                                     : 0.5;
     zeros.push_back(static_cast<float>(-std::nearbyint(zero)));
     has_zeros = has_zeros && std::fabs(zero - std::nearbyint(zero)) < 1e-3;
     if (!std::isfinite(factors.back()) || !std::isfinite(sizes.back()))
@@ -190,6 +193,7 @@ bool set_wide_output(OnnxOp& op, int32_t x, const Range& low, const Range& high,
   const double scale = (highest - lowest) / static_cast<double>(levels - 1);
   const double least = std::nearbyint(lowest / scale), most = least + static_cast<double>(levels - 1);
   if (!(least >= -32768.0 && most <= 32767.0)) return false;
+  count_range(op.ranges(), std::fabs(lowest / scale - least), std::fmod(least, 2.0) != 0.0);
   int32_t bounded = x;
   if (least > -32768.0 || most < 32767.0) {
     bounded = op.new_tensor(op.draft().tensor(x).shape);

@@ -1,8 +1,10 @@
 // Operators of constants alone: what exporters write around shapes, and weights that a file reshapes. They
 // are computed here and leave no node.
 #include <algorithm>
+#include <utility>
 
 #include "importers/onnx/onnx_fold.h"
+#include "importers/onnx/onnx_shapes.h"
 
 namespace intaglio::importers {
 namespace {
@@ -16,6 +18,7 @@ int64_t type_of_result(OnnxOp& op) {
   const std::string& source = op.source();
   if (source == "Cast") return op.integer("to", 0);
   if (source == "EyeLike" && op.has("dtype")) return op.integer("dtype", 0);
+  if (source == "NonZero") return onnx_file::TensorProto::INT64;
   if (source == "ConstantOfShape") return op.tensor("value")->data_type();
   if (gives_truth(source)) return onnx_file::TensorProto::BOOL;
   const int like = source == "Where" ? 1 : 0;
@@ -150,6 +153,11 @@ void fold_range(OnnxOp& op) {
   set_folded(op, progression(folded_input(op, 0), folded_input(op, 1), folded_input(op, 2)));
 }
 
+void fold_nonzero(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  set_folded(op, places_of_nonzero(folded_input(op, 0)));
+}
+
 Values filled(const Shape& shape, const Values& value) {
   const auto count = static_cast<size_t>(elements(shape));
   Values y{shape, value.is_real, {}, {}};
@@ -185,52 +193,44 @@ void keep_grid(OnnxOp& op, const Shape& from, const Shape& to) {
   op.set_grid(grid);
 }
 
-// Another shape of the same elements: Reshape, Squeeze, Unsqueeze, Flatten and Identity.
-void fold_reshape(OnnxOp& op) {
-  op.check_inputs(1, 2);
-  Values x = folded_input(op, 0);
-  const Shape from = x.shape;
-  const std::string& source = op.source();
-  std::vector<int64_t> list = op.has_input(1) ? op.integers(1).values : op.integers("axes");
-  if (source == "Reshape") {
-    const bool zero_copies = op.integer("allowzero", 0) == 0;
-    x.shape.clear();
-    const int64_t count = elements(from);
-    int64_t known = 1;
-    for (size_t i = 0; i < list.size(); ++i) {
-      if (list[i] == 0 && zero_copies && i >= from.size()) fail("it copies a dimension that is not there");
-      if (list[i] == 0 && zero_copies) list[i] = from[i];
-      if (list[i] > kMaxFlat) fail("its target shape has the dimension ", list[i]);
-      if (list[i] > 0) known *= list[i];
-      if (list[i] < -1 || known > kMaxFlat) fail("its target shape has the dimension ", list[i]);
-    }
-    for (const int64_t dim : list)
-      x.shape.push_back(static_cast<int32_t>(dim >= 0 ? dim : count / std::max<int64_t>(known, 1)));
-    check_folded_size(x.shape);
-    if (elements(x.shape) != count) fail("its target shape does not fit ", shape_text(from));
-  } else if (source == "Unsqueeze") {
-    const size_t rank = from.size() + list.size();
-    if (rank > 16) fail("it has ", list.size(), " axes");
-    const auto axes = normal_axes(list, rank);
-    if (axes.size() != list.size()) fail("it names an axis twice");
-    for (const int32_t axis : axes) x.shape.insert(x.shape.begin() + axis, 1);
-  } else if (source == "Squeeze") {
-    const auto axes = normal_axes(list, from.size());
-    x.shape.clear();
-    for (size_t i = 0; i < from.size(); ++i) {
-      const bool named = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(i));
-      if (named && from[i] != 1) fail("it squeezes an axis of ", from[i]);
-      if (!named && !(list.empty() && from[i] == 1)) x.shape.push_back(from[i]);
-    }
-  } else if (source == "Flatten") {
-    const int64_t axis = op.integer("axis", 1), rank = static_cast<int64_t>(from.size());
-    if (axis < -rank || axis > rank) fail("axis ", axis, " does not exist in a tensor of rank ", rank);
-    const auto cut = from.begin() + (axis < 0 ? axis + rank : axis);
-    x.shape = {static_cast<int32_t>(elements({from.begin(), cut})),
-               static_cast<int32_t>(elements({cut, from.end()}))};
-  }
+void set_reshaped(OnnxOp& op, Values x, const Shape& shape) {
+  const Shape from = std::exchange(x.shape, shape);
   set_folded(op, x);
-  keep_grid(op, from, x.shape);
+  keep_grid(op, from, shape);
+}
+
+template <Shape (*kShape)(OnnxOp& op, const Shape& from)>
+void fold_shape(OnnxOp& op) {
+  const Values x = folded_input(op, 0);
+  set_reshaped(op, x, kShape(op, x.shape));
+}
+
+void fold_identity(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const Values x = folded_input(op, 0);
+  set_reshaped(op, x, x.shape);
+}
+
+void fold_reshape(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const Values x = folded_input(op, 0);
+  std::vector<int64_t> list = op.integers(1).values;
+  const bool zero_copies = op.integer("allowzero", 0) == 0;
+  const int64_t count = elements(x.shape);
+  int64_t known = 1;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == 0 && zero_copies && i >= x.shape.size()) fail("it copies a dimension that is not there");
+    if (list[i] == 0 && zero_copies) list[i] = x.shape[i];
+    if (list[i] > kMaxFlat) fail("its target shape has the dimension ", list[i]);
+    if (list[i] > 0) known *= list[i];
+    if (list[i] < -1 || known > kMaxFlat) fail("its target shape has the dimension ", list[i]);
+  }
+  Shape shape;
+  for (const int64_t dim : list)
+    shape.push_back(static_cast<int32_t>(dim >= 0 ? dim : count / std::max<int64_t>(known, 1)));
+  check_folded_size(shape);
+  if (elements(shape) != count) fail("its target shape does not fit ", shape_text(x.shape));
+  set_reshaped(op, x, shape);
 }
 
 struct Entry {
@@ -244,17 +244,18 @@ constexpr Entry kFolds[] = {
     {"Concat", fold_concat},
     {"Expand", fold_expand},
     {"ConstantOfShape", fold_constant_of_shape},
-    {"Flatten", fold_reshape},
+    {"Flatten", fold_shape<flattened_shape>},
     {"Gather", fold_gather},
-    {"Identity", fold_reshape},
+    {"Identity", fold_identity},
+    {"NonZero", fold_nonzero},
     {"Range", fold_range},
     {"Reshape", fold_reshape},
     {"Slice", fold_slice},
     {"Split", fold_split},
-    {"Squeeze", fold_reshape},
+    {"Squeeze", fold_shape<squeezed_shape>},
     {"Tile", fold_tile},
     {"Transpose", fold_transpose},
-    {"Unsqueeze", fold_reshape},
+    {"Unsqueeze", fold_shape<unsqueezed_shape>},
     {"Where", fold_where},
 };
 

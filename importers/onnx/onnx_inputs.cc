@@ -13,15 +13,15 @@ class Inputs {
 
   void read(const onnx_file::GraphProto& graph) {
     std::vector<const onnx_file::ValueInfoProto*> inputs;
-    std::vector<std::string> names;
+    std::vector<FileInput> in_file;
     for (const auto& input : graph.input()) {
       if (file_.values.count(input.name()) != 0) continue;  // old files list their weights here
       inputs.push_back(&input);
-      names.push_back(input.name());
     }
-    check_count(names.size(), "inputs", kMaxFileEnds);
-    check_shape_names(names, options_);
-    for (const auto* input : inputs) read_input(*input);
+    check_count(inputs.size(), "inputs", kMaxFileEnds);
+    for (const auto* input : inputs) in_file.push_back(described(*input));
+    check_file_inputs(in_file, options_);
+    for (size_t i = 0; i < inputs.size(); ++i) read_input(*inputs[i], in_file[i]);
   }
 
  private:
@@ -61,24 +61,29 @@ class Inputs {
     }
   }
 
-  void read_input(const onnx_file::ValueInfoProto& input) {
+  static FileInput described(const onnx_file::ValueInfoProto& input) {
+    const auto& type = input.type().tensor_type();
+    FileInput made{input.name(), {}, {}};
+    for (const auto& dim : type.shape().dim()) {
+      if (dim.dim_value() > INT32_MAX)
+        fail("input ", quoted(input.name()), " has the dimension ", dim.dim_value());
+      made.dims.push_back(dim.dim_value() < 1 ? 0 : static_cast<int32_t>(dim.dim_value()));
+      made.open_names.push_back(dim.dim_param());
+    }
+    if (input.type().has_tensor_type() && !type.has_shape())
+      fail("input ", quoted(input.name()), " has no shape in the file");
+    return made;
+  }
+
+  void read_input(const onnx_file::ValueInfoProto& input, const FileInput& described) {
     const auto& type = input.type().tensor_type();
     const DType dtype = input_dtype(input);
     if (is_onnx_real(type.elem_type()) && type.elem_type() != Type::FLOAT)
       draft_.notes.push_back(text("input ", quoted(input.name()),
                                   " is not float in the file; here it is, and so are all results"));
-    Shape in_file;
-    std::vector<std::string> open_names;
-    for (const auto& dim : type.shape().dim()) {
-      if (dim.dim_value() > INT32_MAX)
-        fail("input ", quoted(input.name()), " has the dimension ", dim.dim_value());
-      in_file.push_back(dim.dim_value() < 1 ? 0 : static_cast<int32_t>(dim.dim_value()));
-      open_names.push_back(dim.dim_param());
-    }
-    if (!type.has_shape()) fail("input ", quoted(input.name()), " has no shape in the file");
-    const bool is_number = in_file.empty();  // which has an axis here
-    if (is_number) in_file = {1};
-    const Shape shape = is_number ? in_file : input_shape(input.name(), in_file, open_names, options_);
+    const bool is_number = described.dims.empty();  // which has an axis here
+    const Shape in_file = is_number ? Shape{1} : described.dims;
+    const Shape shape = is_number ? in_file : input_shape(described, options_);
     for (size_t i = 0; i < shape.size(); ++i)
       file_.shapes_changed |= in_file[i] >= 1 && shape[i] != in_file[i];
     // A batch that the file leaves open is often written as 1 in its Reshape constants.

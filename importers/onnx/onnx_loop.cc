@@ -61,10 +61,94 @@ std::vector<OnnxScan::Slices> slices(const OnnxOp& op, const char* axes, const c
   return made;
 }
 
+// How many slices of each row of the batch are taken.
+std::vector<int64_t> lengths_of_rows(const OnnxDecomposer& s, int64_t rows, int64_t slices) {
+  if (!s.has(0)) return std::vector<int64_t>(static_cast<size_t>(rows), slices);
+  const std::vector<int64_t> lengths = s.constant(0);
+  if (lengths.empty())
+    fail("its sequence_lens are computed by a run; give them as a constant, with --constant ", s.input(0),
+         "=V where they are an input");
+  if (lengths.size() != static_cast<size_t>(rows))
+    fail("it has ", lengths.size(), " sequence_lens for ", rows, " rows of the batch");
+  for (const int64_t length : lengths)
+    if (length < 1 || length > slices) fail("its sequence_lens hold ", length, " of ", slices, " slices");
+  return lengths;
+}
+
+// What a row's scan gives, with zeros behind it up to `slices`.
+std::string with_zeros(OnnxDecomposer& s, const std::string& x, int64_t length, int64_t slices) {
+  if (length == slices) return x;
+  const std::string of_one = s.slice(s.add("Shape", {x}), 0, 1, INT32_MAX);
+  const std::string zeros =
+      s.add("ConstantOfShape", {s.joined({s.integers({slices - length}), of_one}, {}, 0)});
+  return s.joined({x, zeros}, {}, 0);
+}
+
+// Before opset 9 the first axis of all inputs is a batch: a scan of each of its rows, along its first axis.
+void decompose_batched_scan(OnnxDecomposer& s) {
+  if (s.opset() >= 9) return;
+  const onnx_file::GraphProto& body = s.graph("body");
+  const int sliced = static_cast<int>(std::clamp<int64_t>(s.integer("num_scan_inputs", 0), 0, INT32_MAX));
+  const int inputs = s.input_count() - 1, states = inputs - sliced, outputs = body.output_size();
+  if (sliced < 1 || states < 0 || outputs < states || s.has_output(outputs) || body.input_size() != inputs)
+    fail("its body has ", body.input_size(), " inputs and ", outputs, " outputs, which do not fit its ",
+         inputs, " inputs behind sequence_lens, ", sliced, " of them in slices");
+  int64_t rows = 0, slices = 0;
+  for (int i = 0; i < inputs; ++i) {
+    const Shape shape = s.shape(1 + i);
+    const bool is_sliced = i >= states;
+    if (shape.size() < (is_sliced ? 2 : 1)) fail("input ", 1 + i, " has no axis for a batch");
+    if (i == 0) rows = shape[0];
+    if (i == states) slices = shape[1];
+    if (shape[0] != rows || (is_sliced && shape[1] != slices))
+      fail("input ", 1 + i, " has the shape ", shape_text(shape), ", where a batch of ", rows,
+           is_sliced ? text(" and ", slices, " slices are") : " is", " expected");
+  }
+  constexpr int64_t kMostRows = 4096;  // as many as a file may have copies of bodies
+  if (rows < 1 || rows > kMostRows) fail("it has a batch of ", rows, "; 1 to ", kMostRows, " are supported");
+  if (rows > static_cast<int64_t>(kMaxModelBytes / (1 + body.ByteSizeLong())))
+    fail("the copies of its body for a batch of ", rows, " are larger than the limit of ", kMaxModelBytes,
+         " bytes together");
+  const std::vector<int64_t> lengths = lengths_of_rows(s, rows, slices);
+  std::vector<std::vector<std::string>> parts(static_cast<size_t>(outputs));
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t length = lengths[static_cast<size_t>(row)];
+    std::vector<std::string> taken, given;
+    for (int i = 0; i < inputs; ++i) {
+      taken.push_back(s.add("Gather", {s.input(1 + i), s.whole(row)}, {{{"axis", 0}}, {}, {}, {}}));
+      if (i >= states && length < slices) taken.back() = s.slice(taken.back(), 0, 0, length);
+    }
+    for (int i = 0; i < outputs; ++i) given.push_back(s.unique(text(s.source(), "/", row, "/", i)));
+    s.add_own("Scan", taken, {}, given[0]);
+    s.add_outputs({given.begin() + 1, given.end()});
+    for (int i = 0; i < outputs; ++i) {
+      std::vector<int64_t> dims{1};
+      if (i < states) {
+        const Shape shape = s.shape(1 + i);
+        dims.insert(dims.end(), shape.begin() + 1, shape.end());
+      }
+      const std::string& part = given[static_cast<size_t>(i)];
+      parts[static_cast<size_t>(i)].push_back(i < states ? s.reshaped(part, dims)
+                                                         : with_zeros(s, part, length, slices));
+    }
+  }
+  for (int i = 0; i < outputs; ++i) {
+    if (!s.has_output(i)) continue;
+    const std::vector<std::string>& own = parts[static_cast<size_t>(i)];
+    if (i < states)
+      s.joined(own, s.output(i), 0);
+    else
+      s.stacked(own, s.output(i), 0, false);
+  }
+}
+
+constexpr OnnxDecomposition kDecompositions[] = {{"Scan", decompose_batched_scan, {}, nullptr, true}};
+
 }  // namespace
 
+Span<const OnnxDecomposition> onnx_scan_decompositions() { return kDecompositions; }
+
 OnnxScan read_onnx_scan(const OnnxOp& op, const OnnxDecomposer& node, const onnx_file::GraphProto& body) {
-  if (op.opset() < 9) fail("it has one more axis and input before opset 9, which is not supported");
   const auto sliced = static_cast<int>(std::clamp<int64_t>(op.integer("num_scan_inputs", 0), 0, INT32_MAX));
   OnnxScan scan;
   scan.states = op.input_count() - sliced;
@@ -73,7 +157,8 @@ OnnxScan read_onnx_scan(const OnnxOp& op, const OnnxDecomposer& node, const onnx
       op.output_count() > body.output_size())
     fail("its body has ", body.input_size(), " inputs and ", body.output_size(),
          " outputs, which do not fit its ", op.input_count(), " inputs, ", sliced, " of them in slices");
-  scan.inputs = slices(op, "scan_input_axes", "scan_input_directions", sliced);
+  scan.inputs =
+      slices(op, "scan_input_axes", op.opset() < 9 ? "directions" : "scan_input_directions", sliced);
   scan.outputs = slices(op, "scan_output_axes", "scan_output_directions", stacked);
   for (int i = 0; i < sliced; ++i) {
     const Shape shape = node.shape(scan.states + i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::importers {
@@ -89,8 +90,11 @@ static auto read_constant(OnnxFile& file, const std::string& name, const TensorP
     const auto found = file.values.find(name);
     const bool is_input = found != file.values.end() && found->second.tensor >= 0 &&
                           is_model_input(*file.draft, found->second.tensor);
-    fail("input ", quoted(name), " must be a constant",
-         is_input ? "; if it is the same in each run, give it with --constant " + shown(name) + "=..." : "");
+    const auto words = [&] {
+      const Shape& shape = file.draft->tensor(found->second.tensor).shape;
+      return "; if it is the same in each run, import with " + as_constant(name, elements(shape));
+    };
+    fail("input ", quoted(name), " must be a constant", is_input ? words() : "");
   }
   try {
     const Shape shape = stored_onnx_shape(*tensor);
@@ -129,9 +133,11 @@ OnnxConstant<float> OnnxOp::numbers(int i) {
   OnnxConstant<float> numbers{integers.shape, {}};
   for (const int64_t value : integers.values) {
     const bool is_end = value == INT64_MAX || value == INT64_MIN;  // what exporters write for "no bound"
-    if (!is_end && static_cast<int64_t>(static_cast<float>(value)) != value)
+    const auto number = static_cast<float>(value);
+    // Values just below 2^63 round to it, which no int64 holds.
+    if (!is_end && (number >= 0x1p63f || static_cast<int64_t>(number) != value))
       fail("constant ", quoted(node_.input(i)), " holds ", value, ", which float does not hold");
-    numbers.values.push_back(static_cast<float>(value));
+    numbers.values.push_back(number);
   }
   return numbers;
 }

@@ -50,7 +50,8 @@ std::vector<ImportedOperator> onnx_operators() {
       "Constants and shapes decide how often it runs: so many copies of its body stand there.", true));
   list.push_back(imported_operator(
       "", "Scan", kBranch,
-      "From opset 9 on; as many copies of its body stand there as its inputs have slices.", true));
+      "As many copies of its body stand there as its inputs have slices. Before opset 9: sequence_lens are constants.",
+      true));
   for (const std::string& name : folded_onnx_operators()) add_folded(list, name);
   std::sort(list.begin(), list.end(), by_name);
   return list;

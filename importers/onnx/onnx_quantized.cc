@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/masked.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/onnx/onnx_channel_grids.h"
 #include "importers/onnx/onnx_operators.h"
@@ -117,7 +116,7 @@ int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
   if (p.is_huge) {
     const int32_t steps = add_unary(op, Op::kRound, add_scaled(op, x, 1.0f / p.scales[0]));
     const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-    const float most = kMasked / p.scales[0];  // beyond it a step would be infinite
+    const float most = 0x1p127f / p.scales[0];  // beyond it a step would be infinite
     auto& bounds = op.add(Op::kClamp, {steps}, y).options.as<Clamp>();
     bounds.min = std::max(-most, static_cast<float>(p.least() - p.zero_points[0]));
     bounds.max = std::min(most, static_cast<float>(p.most() - p.zero_points[0]));

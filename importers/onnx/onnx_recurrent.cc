@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
+#include "importers/onnx/onnx_recurrent_weights.h"
 
 namespace intaglio::importers {
 namespace {
@@ -19,8 +21,8 @@ struct Recurrent {
   bool first_reversed = false;
   float clip = INFINITY;        // of the sums of gates
   std::vector<Op> activations;  // of each direction; kClamp: Relu
-  OnnxConstant<float> w, r;
-  std::vector<float> b;  // zero where it is absent
+  RecurrentWeights w, r;
+  RecurrentWeights b;  // of one column; zero where it is absent
 };
 
 // Those of each direction in turn.
@@ -42,15 +44,6 @@ std::vector<Op> read_activations(const OnnxOp& op, const std::vector<Op>& usual,
       fail("activation ", quoted(given[i]), " is not supported; Sigmoid, Tanh and Relu are");
   }
   return functions;
-}
-
-OnnxConstant<float> read_weights(OnnxOp& op, int input, size_t directions, int64_t rows, int64_t columns) {
-  OnnxConstant<float> constant = op.floats(input);
-  if (constant.shape !=
-      Shape{static_cast<int32_t>(directions), narrow(rows, "size"), narrow(columns, "size")})
-    fail("constant ", quoted(op.input_name(input)), " has the shape ", shape_text(constant.shape), "; ",
-         directions, ", ", rows, " and ", columns, " are expected");
-  return constant;
 }
 
 Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<Op>& activations) {
@@ -79,11 +72,11 @@ Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<Op>& activ
   const int64_t size = op.integer("hidden_size", 0);
   if (size < 1 || size > (1 << 20)) fail("hidden_size ", size, " is not possible");
   cell.size = static_cast<int32_t>(size);
-  cell.w = read_weights(op, 1, cell.directions, gates * size, cell.inputs);
-  cell.r = read_weights(op, 2, cell.directions, gates * size, size);
-  const size_t biases = cell.directions * 2 * static_cast<size_t>(gates * size);
-  cell.b = op.has_input(3) ? op.floats(3).values : std::vector<float>(biases, 0.0f);
-  if (cell.b.size() != biases) fail("its bias has ", cell.b.size(), " values; ", biases, " are expected");
+  const auto directions = static_cast<int32_t>(cell.directions);
+  cell.w = read_recurrent_weights(op, 1, {directions, gates * cell.size, cell.inputs});
+  cell.r = read_recurrent_weights(op, 2, {directions, gates * cell.size, cell.size});
+  cell.b = read_recurrent_vectors(op, 3, "bias has", {directions, 2 * gates * cell.size});
+  note_given_weights(op);
   if (op.has_input(4)) {
     for (const int64_t length : op.integers(4).values)
       if (length != cell.steps)
@@ -92,26 +85,6 @@ Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<Op>& activ
   cell.x =
       add_reshape(op.draft(), op.name() + "/rows", op.source(), x, {cell.steps * cell.batch, cell.inputs});
   return cell;
-}
-
-// One direction's rows `first` to `first + count` of weights of so many columns, as a constant [count, columns].
-int32_t add_rows(OnnxOp& op, const std::string& name, const OnnxConstant<float>& from, size_t direction,
-                 int32_t first, int32_t count) {
-  const auto columns = static_cast<size_t>(from.shape[2]);
-  const auto begin =
-      from.values.begin() +
-      static_cast<std::ptrdiff_t>(
-          (direction * static_cast<size_t>(from.shape[1]) + static_cast<size_t>(first)) * columns);
-  return add_constant(
-      op.draft(), name, DType::kF32, {count, from.shape[2]},
-      std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(static_cast<size_t>(count) * columns)));
-}
-
-// x times rows of weights, which every step reads.
-int32_t add_product(OnnxOp& op, int32_t x, int32_t weights, int32_t bias) {
-  const int32_t y = op.new_tensor({op.draft().tensor(x).shape[0], op.draft().tensor(weights).shape[0]});
-  op.add(Op::kFullyConnected, {x, weights, bias}, y);
-  return y;
 }
 
 // Columns of one gate, or rows of one step.
@@ -124,15 +97,19 @@ int32_t part(OnnxOp& op, int32_t x, int32_t row, int32_t rows, int32_t column, i
 int32_t initial(OnnxOp& op, int i, const Recurrent& cell, size_t direction) {
   if (!op.has_input(i)) return -1;
   const Shape expected{static_cast<int32_t>(cell.directions), cell.batch, cell.size};
+  int32_t x = -1;
   if (op.is_constant(i)) {
     const OnnxConstant<float> constant = op.floats(i);
-    if (constant.shape != expected) fail("input ", i, " has the shape ", shape_text(constant.shape));
+    if (constant.shape != expected)
+      fail("input ", i, " has the shape ", shape_text(constant.shape), "; ", shape_text(expected),
+           " is expected");
     if (std::all_of(constant.values.begin(), constant.values.end(),
                     [](float value) { return value == 0.0f; }))
       return -1;
-    fail("input ", i, " is a constant other than zero, which is not supported");
+    x = add_copied_constant(op.draft(), op.name() + "/state", op.source(), op.activation_or_numbers(i));
+  } else {
+    x = op.activation(i);
   }
-  const int32_t x = op.activation(i);
   if (op.draft().tensor(x).shape != expected)
     fail("input ", i, " has the shape ", shape_text(op.draft().tensor(x).shape), "; ", shape_text(expected),
          " is expected");
@@ -172,7 +149,9 @@ int32_t joined(OnnxOp& op, const std::vector<int32_t>& parts, int output) {
   Shape shape = op.draft().tensor(parts[0]).shape;
   shape[0] *= static_cast<int32_t>(parts.size());
   const int32_t y = op.new_tensor(shape, output);
-  op.add(Op::kConcat, parts, y).options.as<ConcatOptions>().axis = 0;
+  op.add(Op::kConcat, joined_in_groups(op.draft(), op.name(), op.source(), parts, 0), y)
+      .options.as<ConcatOptions>()
+      .axis = 0;
   return y;
 }
 
@@ -185,9 +164,7 @@ void unroll(OnnxOp& op, const Recurrent& cell, bool has_cell_state, Step make_st
   std::vector<int32_t> last_h, last_c;
   for (size_t d = 0; d < cell.directions; ++d) {
     auto step = make_step(d);
-    const int32_t w = add_rows(op, op.input_name(1), cell.w, d, 0, all);
-    const int32_t bias = add_constant(op.draft(), op.name() + "/bias", DType::kF32, {all}, step.input_bias);
-    const int32_t gates = add_product(op, cell.x, w, bias);
+    const int32_t gates = add_product(op, cell.x, add_rows(op, cell.w, d, 0, all), step.input_bias);
     State state{initial(op, 5, cell, d), has_cell_state ? initial(op, 6, cell, d) : -1};
     const bool reversed = cell.first_reversed || d == 1;
     for (int32_t i = 0; i < cell.steps; ++i) {
@@ -212,21 +189,12 @@ void unroll(OnnxOp& op, const Recurrent& cell, bool has_cell_state, Step make_st
                     i);
 }
 
-std::vector<float> sum_of_biases(const Recurrent& cell, size_t direction, int32_t summed_gates) {
-  const auto all = static_cast<size_t>(cell.gates * cell.size);
-  const float* const b = cell.b.data() + direction * 2 * all;
-  std::vector<float> sums(b, b + all);
-  for (size_t i = 0; i < static_cast<size_t>(summed_gates * cell.size); ++i) sums[i] += b[all + i];
-  return sums;
-}
-
 // Gates in the order input, output, forget, cell.
 struct LstmStep {
   OnnxOp& op;
   const Recurrent& cell;
   size_t direction;
-  int32_t r, zero;
-  std::vector<float> input_bias;
+  int32_t r, zero, input_bias;
   std::vector<int32_t> peepholes;  // input, output, forget; empty: none
 
   // `seen`: the cell that its peephole sees; -1: zero.
@@ -253,8 +221,7 @@ struct GruStep {
   const Recurrent& cell;
   size_t direction;
   bool linear_before_reset;
-  int32_t r_gates, r_hidden, zero_gates, hidden_bias;
-  std::vector<float> input_bias;
+  int32_t r_gates, r_hidden, zero_gates, hidden_bias, input_bias;
 
   State run(int32_t gates, State state) {
     const int32_t size = cell.size, batch = cell.batch;
@@ -269,9 +236,10 @@ struct GruStep {
               : add_product(op, add_binary(op, Op::kMul, reset, state.h), r_hidden, hidden_bias);
       hidden = add_binary(op, Op::kAdd, hidden, old);
     } else {  // a state of zero: the bias of its product is left
-      const Shape row{1, size};
-      const int32_t bias = add_constant(op.draft(), op.name() + "/bias", DType::kF32, row,
-                                        values_of<float>(op.draft().tensor(hidden_bias)));
+      const bool is_row = op.draft().tensor(hidden_bias).shape.size() == 2;
+      const int32_t bias = is_row ? hidden_bias
+                                  : add_constant_bytes(op.draft(), op.name() + "/bias", DType::kF32,
+                                                       {1, size}, op.draft().tensor(hidden_bias).data);
       hidden = add_binary(op, Op::kAdd, hidden,
                           linear_before_reset ? add_binary(op, Op::kMul, reset, bias) : bias);
     }
@@ -289,25 +257,22 @@ void import_lstm(OnnxOp& op) {
   op.check_inputs(3, 8);
   if (op.integer("input_forget", 0) != 0) fail("input_forget is not supported");
   const Recurrent cell = read_recurrent(op, 4, {Op::kSigmoid, Op::kTanh, Op::kTanh});
-  const size_t size = static_cast<size_t>(cell.size);
-  const std::vector<float> peepholes = op.has_input(7) ? op.floats(7).values : std::vector<float>();
-  if (!peepholes.empty() && peepholes.size() != 3 * size * cell.directions)
-    fail("its peepholes have ", peepholes.size(), " values; ", 3 * size * cell.directions, " are expected");
+  const bool has_peepholes = op.has_input(7);
+  const RecurrentWeights peepholes =
+      has_peepholes ? read_recurrent_vectors(op, 7, "peepholes have",
+                                             {static_cast<int32_t>(cell.directions), 3 * cell.size})
+                    : RecurrentWeights();
   unroll(op, cell, true, [&](size_t d) {
     const int32_t all = 4 * cell.size;
     std::vector<int32_t> of_gates;
-    for (size_t gate = 0; !peepholes.empty() && gate < 3; ++gate) {
-      const auto begin = peepholes.begin() + static_cast<std::ptrdiff_t>((d * 3 + gate) * size);
-      of_gates.push_back(add_constant(op.draft(), op.name() + "/peephole", DType::kF32, {1, cell.size},
-                                      std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(size))));
-    }
+    for (int32_t gate = 0; has_peepholes && gate < 3; ++gate)
+      of_gates.push_back(add_row(op, peepholes, d, gate * cell.size, cell.size));
     return LstmStep{op,
                     cell,
                     d,
-                    add_rows(op, op.input_name(2), cell.r, d, 0, all),
-                    add_constant(op.draft(), op.name() + "/zero", DType::kF32, {all},
-                                 std::vector<float>(static_cast<size_t>(all), 0.0f)),
-                    sum_of_biases(cell, d, 4),
+                    add_rows(op, cell.r, d, 0, all),
+                    add_no_bias(op, all, cell.r),
+                    add_sum_of_biases(op, cell.b, d, all, all, cell.w),
                     of_gates};
   });
 }
@@ -318,19 +283,15 @@ void import_gru(OnnxOp& op) {
   const Recurrent cell = read_recurrent(op, 3, {Op::kSigmoid, Op::kTanh});
   unroll(op, cell, false, [&](size_t d) {
     const int32_t size = cell.size;
-    const auto all = static_cast<size_t>(3 * size);
-    const float* const recurrent = cell.b.data() + d * 2 * all + all;
     return GruStep{op,
                    cell,
                    d,
                    linear_before_reset,
-                   add_rows(op, op.input_name(2), cell.r, d, 0, 2 * size),
-                   add_rows(op, op.input_name(2), cell.r, d, 2 * size, size),
-                   add_constant(op.draft(), op.name() + "/zero", DType::kF32, {2 * size},
-                                std::vector<float>(static_cast<size_t>(2 * size), 0.0f)),
-                   add_constant(op.draft(), op.name() + "/bias", DType::kF32, {size},
-                                std::vector<float>(recurrent + 2 * size, recurrent + 3 * size)),
-                   sum_of_biases(cell, d, 2)};
+                   add_rows(op, cell.r, d, 0, 2 * size),
+                   add_rows(op, cell.r, d, 2 * size, size),
+                   add_no_bias(op, 2 * size, cell.r),
+                   add_bias(op, cell.b, d, 5 * size, size, cell.r),
+                   add_sum_of_biases(op, cell.b, d, 3 * size, 2 * size, cell.w)};
   });
 }
 
@@ -339,8 +300,7 @@ struct RnnStep {
   OnnxOp& op;
   const Recurrent& cell;
   size_t direction;
-  int32_t r, zero;
-  std::vector<float> input_bias;
+  int32_t r, zero, input_bias;
 
   State run(int32_t gates, State state) {
     if (state.h >= 0) gates = add_binary(op, Op::kAdd, gates, add_product(op, state.h, r, zero));
@@ -355,10 +315,9 @@ void import_rnn(OnnxOp& op) {
     return RnnStep{op,
                    cell,
                    d,
-                   add_rows(op, op.input_name(2), cell.r, d, 0, cell.size),
-                   add_constant(op.draft(), op.name() + "/zero", DType::kF32, {cell.size},
-                                std::vector<float>(static_cast<size_t>(cell.size), 0.0f)),
-                   sum_of_biases(cell, d, 1)};
+                   add_rows(op, cell.r, d, 0, cell.size),
+                   add_no_bias(op, cell.size, cell.r),
+                   add_sum_of_biases(op, cell.b, d, cell.size, cell.size, cell.w)};
   });
 }
 
@@ -366,15 +325,15 @@ constexpr OnnxOperator kOperators[] = {
     {"GRU",
      import_gru,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
-     "Step by step, at most 1024. Weights are constants; Sigmoid, Tanh and Relu inside; layout 0."},
+     "Step by step, at most 1024. Sigmoid, Tanh and Relu inside; layout 0."},
     {"LSTM",
      import_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
-     "Step by step, at most 1024. Weights and peepholes are constants; Sigmoid, Tanh and Relu inside; layout 0."},
+     "Step by step, at most 1024. Sigmoid, Tanh and Relu inside; layout 0."},
     {"RNN",
      import_rnn,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kAdd},
-     "Step by step, at most 1024. Weights are constants; Sigmoid, Tanh or Relu inside; layout 0."},
+     "Step by step, at most 1024. Sigmoid, Tanh or Relu inside; layout 0."},
 };
 
 }  // namespace

@@ -99,7 +99,8 @@ void decompose_regions(OnnxDecomposer& s) {
   const Shape x = s.shape(0), regions = s.shape(1);
   if (x.size() != 4 || regions.size() != 2 || regions[1] != 4) fail("it is supported for pictures alone");
   if (x[0] != 1) fail("it takes regions of ", x[0], " pictures; 1 is supported");
-  if (s.string("mode", "avg") != "avg") fail("mode 'max' is not supported");
+  const std::string mode = s.string("mode", "avg");
+  if (mode != "avg" && mode != "max") fail("mode ", quoted(mode), " is not known");
   const int64_t count = s.integer("sampling_ratio", 0);
   if (count < 1 || count > 64)
     fail("sampling_ratio ", count,
@@ -108,8 +109,16 @@ void decompose_regions(OnnxDecomposer& s) {
   if (oh < 1 || ow < 1 || oh > kMostSide / count || ow > kMostSide / count)
     fail("its output is ", oh, " x ", ow, " of ", count, " x ", count, " samples; a side may have ",
          kMostSide);
-  const bool to_half =
-      s.string("coordinate_transformation_mode", s.opset() >= 16 ? "half_pixel" : "") == "half_pixel";
+  const std::string places =
+      s.string("coordinate_transformation_mode", s.opset() >= 16 ? "half_pixel" : "output_half_pixel");
+  const bool to_half = places == "half_pixel";
+  if (!to_half && places != "output_half_pixel")
+    fail("coordinate_transformation_mode ", quoted(places), " is not known");
+  if (mode == "max")
+    s.note(
+        text("RoiAlign ", quoted(s.output(0)),
+             " takes the largest of the interpolated samples, as ONNX says; onnxruntime takes the largest of "
+             "their weighted neighbours, which is less"));
   const float scale = s.real("spatial_scale", 1.0f);
   const auto end = [&](int64_t i) { return scaled(s, s.slice(s.input(1), 1, i, i + 1), scale); };
   // Places [regions, samples] along one side, and whether they count.
@@ -143,8 +152,8 @@ void decompose_regions(OnnxDecomposer& s) {
   const std::string masked = s.add("Mul", {taken, s.reshaped(mask, {1, 1, number * oh * count, ow * count})});
   const std::string all =
       s.transposed(s.reshaped(masked, {x[1], number, oh * count, ow * count}), {1, 0, 2, 3});
-  s.add("AveragePool", {all}, {{}, {{"kernel_shape", {count, count}}, {"strides", {count, count}}}, {}, {}},
-        s.output(0));
+  s.add(mode == "avg" ? "AveragePool" : "MaxPool", {all},
+        {{}, {{"kernel_shape", {count, count}}, {"strides", {count, count}}}, {}, {}}, s.output(0));
 }
 
 constexpr OnnxDecomposition kDecompositions[] = {
@@ -155,8 +164,8 @@ constexpr OnnxDecomposition kDecompositions[] = {
      true},
     {"RoiAlign",
      decompose_regions,
-     {Op::kGather, Op::kFloor, Op::kMul, Op::kAvgPool2d},
-     "Averages, of one picture, with a sampling_ratio above 0.",
+     {Op::kGather, Op::kFloor, Op::kAvgPool2d, Op::kMaxPool2d},
+     "Of one picture, with a sampling_ratio above 0. The mode max takes the largest of interpolated samples.",
      true},
 };
 

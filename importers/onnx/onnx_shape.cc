@@ -4,6 +4,7 @@
 
 #include "importers/draft/masked.h"
 #include "importers/onnx/onnx_operators.h"
+#include "importers/onnx/onnx_shapes.h"
 
 namespace intaglio::importers {
 namespace {
@@ -13,13 +14,6 @@ void reshape_to(OnnxOp& op, int32_t x, const Shape& shape) {
   const Shape wanted = shape.empty() ? Shape{1} : shape;
   check_shape(wanted, DType::kF32);
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), x, wanted));
-}
-
-// Axes from the attribute, or from input 1 since opset 13.
-std::vector<int64_t> read_axes(OnnxOp& op) {
-  op.check_inputs(1, 2);
-  if (op.opset() < 13) return op.integers("axes");
-  return op.has_input(1) ? op.integers(1).values : std::vector<int64_t>();
 }
 
 // Opset 2 to 10 has attributes, later ones inputs; both give all begins, then all ends.
@@ -40,7 +34,7 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
   if (std::isnan(value)) fail("it pads with ", value, ", which is not a number");
   if (std::isinf(value)) {
     op.draft().notes.push_back(text("node ", quoted(op.name()), " (", op.source(), "): its padding value ",
-                                    value, " is ", value < 0.0f ? "-" : "", "1.7e38 here"));
+                                    value, " is ", value < 0.0f ? "-" : "", "1.3e30 here"));
     value = std::copysign(kMasked, value);
   }
   if (!op.has_input(3)) {
@@ -56,19 +50,6 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
     all[rank + axis] = pads[axes.size() + i];
   }
   return all;
-}
-
-void import_flatten(OnnxOp& op) {
-  op.check_inputs(1, 1);
-  const int32_t x = op.any_activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
-  const int64_t axis = op.integer("axis", 1);
-  const bool all = axis == static_cast<int64_t>(shape.size());
-  const int32_t split = all ? static_cast<int32_t>(shape.size()) : normal_axis(axis, shape.size());
-  Shape flat{1, 1};
-  for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
-    flat[i < split ? 0 : 1] *= shape[static_cast<size_t>(i)];
-  reshape_to(op, x, flat);
 }
 
 void import_reshape(OnnxOp& op) {
@@ -104,33 +85,11 @@ void import_reshape(OnnxOp& op) {
   reshape_to(op, x, shape);
 }
 
-void import_squeeze(OnnxOp& op) {
+// Squeeze, Unsqueeze and Flatten.
+template <Shape (*kShape)(OnnxOp& op, const Shape& from)>
+void import_shape(OnnxOp& op) {
   const int32_t x = op.any_activation(0);
-  const Shape from = op.draft().tensor(x).shape;
-  const std::vector<int64_t> given = read_axes(op);
-  const std::vector<int32_t> axes = normal_axes(given, from.size());
-  Shape shape;
-  for (size_t i = 0; i < from.size(); ++i) {
-    const bool named = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(i));
-    if (named && from[i] != 1) fail("it squeezes axis ", i, " of ", shape_text(from), ", which is not 1");
-    if (!named && !(given.empty() && from[i] == 1)) shape.push_back(from[i]);
-  }
-  reshape_to(op, x, shape);
-}
-
-void import_unsqueeze(OnnxOp& op) {
-  const int32_t x = op.any_activation(0);
-  const Shape from = op.draft().tensor(x).shape;
-  const std::vector<int64_t> given = read_axes(op);
-  if (given.size() > static_cast<size_t>(kMaxRank)) fail("it has ", given.size(), " axes");
-  const size_t rank = from.size() + given.size();
-  const std::vector<int32_t> axes = normal_axes(given, rank);
-  if (axes.size() != given.size()) fail("it names an axis twice");
-  Shape shape;
-  size_t next = 0;
-  for (size_t i = 0; i < rank; ++i)
-    shape.push_back(std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(i)) ? 1 : from[next++]);
-  reshape_to(op, x, shape);
+  reshape_to(op, x, kShape(op, Shape(op.draft().tensor(x).shape)));
 }
 
 void import_transpose(OnnxOp& op) {
@@ -204,39 +163,72 @@ void import_pad(OnnxOp& op) {
 void import_constant(OnnxOp& op) {
   op.check_inputs(0, 0);
   if (const auto* tensor = op.tensor("value")) return op.set_constant(tensor);
-  auto made = std::make_unique<onnx_file::TensorProto>();
-  const bool is_integer = op.has("value_int") || op.has("value_ints");
-  const bool is_vector = op.has("value_ints") || op.has("value_floats");
-  if (!is_integer && !is_vector && !op.has("value_float"))
-    fail("its value is neither a tensor nor numbers, which is not supported");
-  if (is_integer) {
-    made->set_data_type(onnx_file::TensorProto::INT64);
-    if (is_vector)
-      for (const int64_t value : op.integers("value_ints")) made->add_int64_data(value);
-    else
-      made->add_int64_data(op.integer("value_int", 0));
+  const auto shape_of = [](size_t count) { return Shape{narrow(static_cast<int64_t>(count), "size")}; };
+  if (op.has("value_ints")) {
+    const std::vector<int64_t> values = op.integers("value_ints");
+    op.set_integers({shape_of(values.size()), values});
+  } else if (op.has("value_int")) {
+    op.set_integers({{}, {op.integer("value_int", 0)}});
+  } else if (op.has("value_floats")) {
+    const std::vector<float> values = op.reals("value_floats");
+    op.set_floats({shape_of(values.size()), values});
+  } else if (op.has("value_float")) {
+    op.set_floats({{}, {op.real("value_float", 0.0f)}});
   } else {
-    made->set_data_type(onnx_file::TensorProto::FLOAT);
-    if (is_vector)
-      for (const float value : op.reals("value_floats")) made->add_float_data(value);
-    else
-      made->add_float_data(op.real("value_float", 0.0f));
+    fail("its value is neither a tensor nor numbers, which is not supported");
   }
-  if (is_vector) made->add_dims(is_integer ? made->int64_data_size() : made->float_data_size());
-  op.set_own_constant(std::move(made));
 }
 
 constexpr OnnxOperator kOperators[] = {
     {"Constant", import_constant, {}, "A tensor or numbers."},
-    {"Flatten", import_flatten, {Op::kReshape}, ""},
+    {"Flatten", import_shape<flattened_shape>, {Op::kReshape}, ""},
     {"Pad", import_pad, {Op::kPad, Op::kGather, Op::kStridedSlice}, "Pads are constants."},
     {"Reshape", import_reshape, {Op::kReshape}, "The shape is a constant."},
-    {"Squeeze", import_squeeze, {Op::kReshape}, "Axes are constants."},
+    {"Squeeze", import_shape<squeezed_shape>, {Op::kReshape}, "Axes are constants."},
     {"Transpose", import_transpose, {Op::kTranspose}, ""},
-    {"Unsqueeze", import_unsqueeze, {Op::kReshape}, "Axes are constants."},
+    {"Unsqueeze", import_shape<unsqueezed_shape>, {Op::kReshape}, "Axes are constants."},
 };
 
+// From the attribute, or from input 1 since opset 13.
+std::vector<int64_t> read_axes(OnnxOp& op) {
+  op.check_inputs(1, 2);
+  if (op.opset() < 13) return op.integers("axes");
+  return op.has_input(1) ? op.integers(1).values : std::vector<int64_t>();
+}
+
 }  // namespace
+
+Shape squeezed_shape(OnnxOp& op, const Shape& from) {
+  const std::vector<int64_t> given = read_axes(op);
+  const std::vector<int32_t> axes = normal_axes(given, from.size());
+  Shape shape;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const bool named = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(i));
+    if (named && from[i] != 1) fail("it squeezes axis ", i, " of ", shape_text(from), ", which is not 1");
+    if (!named && !(given.empty() && from[i] == 1)) shape.push_back(from[i]);
+  }
+  return shape;
+}
+
+Shape unsqueezed_shape(OnnxOp& op, const Shape& from) {
+  constexpr size_t kMostAxes = 16;  // of constants
+  const std::vector<int64_t> given = read_axes(op);
+  if (from.size() + given.size() > kMostAxes) fail("it has ", given.size(), " axes");
+  const std::vector<int32_t> axes = normal_axes(given, from.size() + given.size());
+  if (axes.size() != given.size()) fail("it names an axis twice");
+  Shape shape = from;
+  for (const int32_t axis : axes) shape.insert(shape.begin() + axis, 1);
+  return shape;
+}
+
+Shape flattened_shape(OnnxOp& op, const Shape& from) {
+  op.check_inputs(1, 1);
+  const int64_t axis = op.integer("axis", 1);
+  const bool all = axis == static_cast<int64_t>(from.size());
+  const auto cut = all ? from.end() : from.begin() + normal_axis(axis, from.size());
+  return {static_cast<int32_t>(elements({from.begin(), cut})),
+          static_cast<int32_t>(elements({cut, from.end()}))};
+}
 
 int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& before,
                          const std::vector<int32_t>& after) {

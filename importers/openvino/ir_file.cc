@@ -33,27 +33,24 @@ std::string first_name(const char* names) {
   return name;
 }
 
-class File {
- public:
-  explicit File(Span<const uint8_t> bytes) {
-    const auto parsed =
-        document_.load_buffer(bytes.data, bytes.size, pugi::parse_minimal | pugi::parse_escapes);
-    if (!parsed)
-      fail("the OpenVINO IR is damaged: ", parsed.description(), " at byte ",
-           static_cast<int64_t>(parsed.offset));
-  }
+constexpr int kMostDepth = 8;  // of bodies in one another
 
-  std::vector<IrLayer> read() {
-    const pugi::xml_node net = document_.child("net");
-    if (!net) fail("the XML file has no <net>; is it an OpenVINO IR?");
-    const int64_t version = whole(net.attribute("version").as_string(), "the version");
-    if (version < kFirstVersion || version > kLastVersion)
-      fail("OpenVINO IR version ", version, " is not supported (", kFirstVersion, " and ", kLastVersion,
-           " are); write it anew with a current OpenVINO");
-    for (const pugi::xml_node layer : net.child("layers").children("layer")) read_layer(layer);
+// The layers and edges of a network, or of a layer's body.
+class Network {
+ public:
+  Network(const pugi::xml_node& node, int depth) : depth_(depth) {
+    if (depth > kMostDepth) fail("bodies of layers stand more than ", kMostDepth, " deep in one another");
+    for (const pugi::xml_node layer : node.child("layers").children("layer")) read_layer(layer);
     check_count(layers_.size(), "layers", kMaxFileNodes);
-    for (const pugi::xml_node edge : net.child("edges").children("edge")) read_edge(edge);
-    return sorted();
+    for (const pugi::xml_node edge : node.child("edges").children("edge")) read_edge(edge);
+    sort();
+  }
+  std::vector<IrLayer> take() { return std::move(layers_); }
+  // The index of the layer that `attribute` names by its id.
+  int32_t layer(const pugi::xml_attribute& attribute) const {
+    const auto found = ids_.find(whole(attribute.as_string(), "a layer's id"));
+    if (found == ids_.end()) fail("a body has no layer ", quoted(attribute.as_string()));
+    return found->second;
   }
 
  private:
@@ -87,7 +84,51 @@ class File {
       }
       layer.outputs.push_back(std::move(made));
     }
+    if (node.child("body")) layer.body = read_body(node, id);
     layers_.push_back(std::move(layer));
+  }
+
+  std::shared_ptr<const IrBody> read_body(const pugi::xml_node& node, int64_t id) const {
+    auto body = std::make_shared<IrBody>();
+    Network network(node.child("body"), depth_ + 1);
+    const auto read = [&](const char* kind, const std::map<Place, int32_t>& ports,
+                          std::vector<IrMapping>& list) {
+      for (const pugi::xml_node entry : node.child("port_map").children(kind)) {
+        const auto number = [&](const char* name, int64_t otherwise) {
+          const pugi::xml_attribute attribute = entry.attribute(name);
+          return attribute ? whole(attribute.as_string(), name) : otherwise;
+        };
+        IrMapping mapping;
+        mapping.inner = network.layer(entry.attribute("internal_layer_id"));
+        const int64_t port = number("external_port_id", -1);
+        const auto found = ports.find({id, port});
+        if (port >= 0 && found == ports.end())
+          fail("a body is joined to port ", port, ", which its layer lacks");
+        if (port >= 0) mapping.port = found->second;
+        mapping.purpose = entry.attribute("purpose").as_string();
+        mapping.is_sliced = !entry.attribute("axis").empty();
+        mapping.axis = number("axis", 0);
+        mapping.start = number("start", 0);
+        mapping.end = number("end", -1);
+        mapping.stride = number("stride", 1);
+        mapping.part_size = number("part_size", 1);
+        list.push_back(std::move(mapping));
+        if (list.size() > kMaxFileNodes)
+          fail("a body is joined to its layer more than ", kMaxFileNodes, " times");
+      }
+    };
+    read("input", inputs_, body->inputs);
+    read("output", outputs_, body->outputs);
+    for (const pugi::xml_node edge : node.child("back_edges").children("edge"))
+      if (!body->back
+               .emplace(network.layer(edge.attribute("to-layer")),
+                        network.layer(edge.attribute("from-layer")))
+               .second)
+        fail("two edges of a body go back to one layer");
+    if (body->back.size() > kMaxFileEnds)
+      fail("a body has ", body->back.size(), " edges that go back; at most ", kMaxFileEnds, " are supported");
+    body->layers = network.take();
+    return body;
   }
 
   void read_edge(const pugi::xml_node& edge) {
@@ -106,7 +147,7 @@ class File {
   }
 
   // Layers behind those that they read, and otherwise in the file's order.
-  std::vector<IrLayer> sorted() {
+  void sort() {
     const size_t count = layers_.size();
     std::vector<std::vector<int32_t>> readers(count);
     std::vector<size_t> waits(count, 0);
@@ -135,10 +176,11 @@ class File {
       for (IrSource& source : list.back().inputs)
         if (source.layer >= 0) source.layer = places[static_cast<size_t>(source.layer)];
     }
-    return list;
+    layers_ = std::move(list);
+    for (auto& [id, index] : ids_) index = places[static_cast<size_t>(index)];
   }
 
-  pugi::xml_document document_;
+  const int depth_;
   std::vector<IrLayer> layers_;
   std::map<int64_t, int32_t> ids_;             // index of each layer
   std::map<Place, int32_t> inputs_, outputs_;  // index of each port among its layer's
@@ -153,7 +195,20 @@ bool is_openvino(Span<const uint8_t> bytes) {
   return text.compare(first, 5, "<?xml") == 0 || text.compare(first, 4, "<net") == 0;
 }
 
-std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes) { return File(bytes).read(); }
+std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes) {
+  pugi::xml_document document;
+  const auto parsed = document.load_buffer(bytes.data, bytes.size, pugi::parse_minimal | pugi::parse_escapes);
+  if (!parsed)
+    fail("the OpenVINO IR is damaged: ", parsed.description(), " at byte ",
+         static_cast<int64_t>(parsed.offset));
+  const pugi::xml_node net = document.child("net");
+  if (!net) fail("the XML file has no <net>; is it an OpenVINO IR?");
+  const int64_t version = whole(net.attribute("version").as_string(), "the version");
+  if (version < kFirstVersion || version > kLastVersion)
+    fail("OpenVINO IR version ", version, " is not supported (", kFirstVersion, " and ", kLastVersion,
+         " are); write it anew with a current OpenVINO");
+  return Network(net, 0).take();
+}
 
 IrShape ir_numbers(const std::string& text) {
   IrShape list;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,29 @@ struct IrSource {
   int32_t port = 0;    // which output
 };
 
+struct IrBody;
+
 struct IrLayer {
   std::string name, type, version;                // version: "opset1" and so on
   std::map<std::string, std::string> attributes;  // of <data>
   std::vector<IrSource> inputs;
   std::vector<IrPort> outputs;
+  std::shared_ptr<const IrBody> body;  // of TensorIterator and Loop
+};
+
+// What stands for an end of a body: its Parameter or Result and a port of the layer.
+struct IrMapping {
+  int32_t inner = -1;  // index of the body's layer
+  int32_t port = -1;   // index of the layer's input or output; -1: none
+  std::string purpose;
+  bool is_sliced = false;  // along an axis; otherwise the rest does not count
+  int64_t axis = 0, start = 0, end = -1, stride = 1, part_size = 1;
+};
+
+struct IrBody {
+  std::vector<IrLayer> layers;  // as of a file
+  std::vector<IrMapping> inputs, outputs;
+  std::map<int32_t, int32_t> back;  // the Result that each Parameter takes in the next run
 };
 
 // Throws where the file is damaged, has another version, or its layers read in a ring.

@@ -103,12 +103,15 @@ void fit_output(IrOp& op, const IrShape& from, const IrShape& window, IrOp::Attr
 
 void import_transposed(IrOp& op, bool in_groups) {
   op.check_inputs(2, 3);
-  // A size that a run computes, and that the file leaves open, is what the windows give.
-  const bool is_open =
-      op.has_input(2) && !op.is_constant(op.source(2)) &&
-      std::find(op.output_shape().begin(), op.output_shape().end(), -1) != op.output_shape().end();
+  // A size that a run computes, and that the file leaves open, is what the windows give. Batch and channels are no size.
+  const auto has_open_side = [&] {
+    const IrShape& shape = op.output_shape();
+    return std::count(shape.begin() + std::min<std::ptrdiff_t>(2, shape.end() - shape.begin()), shape.end(),
+                      -1) > 0;
+  };
+  const bool is_open = op.has_input(2) && !op.is_constant(op.source(2)) && has_open_side();
   if (is_open)
-    op.file().notes.push_back(text("layer ", quoted(op.layer().name),
+    op.file().shared->notes.push_back(text("layer ", quoted(op.layer().name),
                                    " computes the size of its output; here it is what its windows give"));
   const bool has_size = op.has_input(2) && !is_open;
   IrShape shape = weights_shape(op, in_groups ? 4 : 3);

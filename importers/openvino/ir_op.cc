@@ -119,12 +119,22 @@ double value_at(const ConstantBytes& constant, size_t i) {
 
 std::string IrGraph::unique(std::string name) {
   if (name.empty()) name = "tensor";
-  if (taken.insert(name).second) return name;
-  int64_t& number = last_numbers[name];  // a file may ask for one name often
+  if (shared->taken.insert(name).second) return name;
+  int64_t& number = shared->last_numbers[name];  // a file may ask for one name often
   std::string free;
   do free = text(name, "~", ++number);
-  while (!taken.insert(free).second);
+  while (!shared->taken.insert(free).second);
   return free;
+}
+
+void IrGraph::check_room(uint64_t count, size_t bytes_each) const {
+  if (count > (kMaxModelBytes - shared->constant_bytes) / bytes_each)
+    fail("the constants that layers read are larger than the limit of ", kMaxModelBytes, " bytes together");
+}
+
+void IrGraph::count_constant(uint64_t count, size_t bytes_each) {
+  check_room(count, bytes_each);
+  shared->constant_bytes += count * bytes_each;
 }
 
 IrOp::IrOp(IrGraph& file, int32_t layer)
@@ -179,10 +189,8 @@ std::string IrOp::reshaped_constant(const IrSource& source, const IrShape& shape
   const ConstantBytes constant = bytes_of(file_, from);
   if (count_of(shape) != count_of(constant.shape))
     fail("constant ", quoted(from.name), " does not fit its reader");
-  // Layers may read the same bytes in many shapes, and each shape is a copy.
-  file_.constant_bytes += constant.size;
-  if (file_.constant_bytes > kMaxModelBytes)
-    fail("the constants that layers read are larger than the limit of ", kMaxModelBytes, " bytes together");
+  file_.count_constant(constant.size,
+                       1);  // layers may read the same bytes in many shapes, and each is a copy
   auto& tensor = *file_.graph->add_initializer();
   tensor.set_name(file_.unique(from.name));
   tensor.set_data_type(constant.type.type);
@@ -345,6 +353,7 @@ onnx_file::NodeProto& IrOp::last_node() { return *file_.graph->mutable_node(file
 void IrOp::alias(const std::string& name, size_t i) { file_.names[{index_, static_cast<int32_t>(i)}] = name; }
 
 std::string IrOp::floats(const std::vector<float>& values, const IrShape& shape) {
+  file_.count_constant(values.size(), sizeof(float));
   auto& tensor = *file_.graph->add_initializer();
   tensor.set_name(file_.unique(layer_.name + "/constant"));
   tensor.set_data_type(Type::FLOAT);
@@ -354,6 +363,7 @@ std::string IrOp::floats(const std::vector<float>& values, const IrShape& shape)
 }
 
 std::string IrOp::integers_constant(const std::vector<int64_t>& list) {
+  file_.count_constant(list.size(), sizeof(int64_t));
   auto& tensor = *file_.graph->add_initializer();
   tensor.set_name(file_.unique(layer_.name + "/constant"));
   tensor.set_data_type(Type::INT64);
@@ -365,7 +375,8 @@ std::string IrOp::integers_constant(const std::vector<int64_t>& list) {
 const IrOperator* find_ir_operator(const std::string& type) {
   for (const Span<const IrOperator> list :
        {ir_composed_operators(), ir_elementwise_operators(), ir_indexed_operators(), ir_layer_operators(),
-        ir_quantized_operators(), ir_recurrent_operators(), ir_shape_operators(), ir_state_operators()})
+        ir_loop_operators(), ir_quantized_operators(), ir_recurrent_operators(), ir_shape_operators(),
+        ir_state_operators()})
     for (const IrOperator& known : list)
       if (type == known.type) return &known;
   return nullptr;

@@ -16,22 +16,30 @@ struct IrState {
   std::vector<float> first;  // empty: zero
 };
 
-// The file, and the ONNX graph that is made of it.
+// What the graphs of a file, a network's and those of bodies, have together.
+struct IrShared {
+  std::set<std::string> taken;
+  std::map<std::string, int64_t> last_numbers;  // of names that unique() had to number
+  uint64_t constant_bytes = 0;                  // that went into the graphs so far
+  std::vector<std::string> notes;               // what the user should know of the import
+};
+
+// The file, or a layer's body, and the ONNX graph that is made of it.
 struct IrGraph {
   std::vector<IrLayer> layers;
   Span<const uint8_t> weights;  // the .bin file
   onnx_file::GraphProto* graph = nullptr;
   std::map<std::pair<int32_t, int32_t>, std::string>
       names;  // of outputs (layer, port) that have a name by now
-  std::set<std::string> taken;
-  std::map<std::string, int64_t> last_numbers;                   // of names that unique() had to number
-  uint64_t constant_bytes = 0;                                   // that went into the graph so far
+  std::shared_ptr<IrShared> shared = std::make_shared<IrShared>();
   std::set<int32_t> failed;                                      // layers with a problem
   std::map<std::pair<int32_t, IrShape>, std::string> constants;  // of Const layers, in a shape
   std::map<std::string, IrState> states;                         // by the variable's name
-  std::vector<std::string> notes;                                // what the user should know of the import
 
   std::string unique(std::string name);
+  // Throws where so many numbers more than those of the graph's constants would be more than a model may have.
+  void check_room(uint64_t count, size_t bytes_each) const;
+  void count_constant(uint64_t count, size_t bytes_each);  // they go into the graph
 };
 
 // Numbers of a constant, as far as a handler looks at them.
@@ -118,11 +126,15 @@ Span<const IrOperator> ir_composed_operators();
 Span<const IrOperator> ir_elementwise_operators();
 Span<const IrOperator> ir_indexed_operators();
 Span<const IrOperator> ir_layer_operators();
+Span<const IrOperator> ir_loop_operators();
 Span<const IrOperator> ir_quantized_operators();
 Span<const IrOperator> ir_recurrent_operators();
 Span<const IrOperator> ir_shape_operators();
 Span<const IrOperator> ir_state_operators();
 const IrOperator* find_ir_operator(const std::string& type);  // nullptr: not supported
+
+// A layer by its handler to ONNX nodes of the graph.
+void import_ir_layer(IrGraph& file, int32_t index);
 
 // Weights as a layer wants them: their numbers, in codes where the file has them so, with another shape of as many elements.
 // `steps`: layers that have been looked through so far.

@@ -189,11 +189,11 @@ void import_convert(IrOp& op) {
   if (const auto range = range_of(to)) {
     const auto [least, most] = *range;
     if (gives_codes(op, from, least, most)) {
-      op.file().notes.push_back(
+      op.file().shared->notes.push_back(
           text(quoted(op.output()), " is ", to, " in the file; here it is float, with the same numbers"));
       return op.alias(op.input(0));
     }
-    op.file().notes.push_back(
+    op.file().shared->notes.push_back(
         text(quoted(op.output()), " is ", to, " in the file; here it is int32, with the same numbers"));
     const OnnxAttributes to_int32{{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}};
     if (is_real(type)) {  // the ends of the type, then towards 0

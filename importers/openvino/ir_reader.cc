@@ -25,14 +25,6 @@ std::string before_boxes(IrOp& op) {
   return cut_before(names);
 }
 
-void import_layer(IrGraph& file, int32_t index) {
-  IrOp op(file, index);
-  const IrOperator* const known = find_ir_operator(op.layer().type);
-  if (known == nullptr) fail("this layer is not supported", before_boxes(op));
-  known->import(op);
-  op.check_all_read();
-}
-
 // Takes what a layer with a problem had written by then out of the graph, where chosen outputs would find it.
 class Written {
  public:
@@ -74,6 +66,14 @@ void join_variables(const IrGraph& file, Draft& draft) {
 
 }  // namespace
 
+void import_ir_layer(IrGraph& file, int32_t index) {
+  IrOp op(file, index);
+  const IrOperator* const known = find_ir_operator(op.layer().type);
+  if (known == nullptr) fail("this layer is not supported", before_boxes(op));
+  known->import(op);
+  op.check_all_read();
+}
+
 Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems) {
   onnx_file::ModelProto model;
   model.set_ir_version(8);
@@ -89,7 +89,7 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
     const IrLayer& layer = file.layers[static_cast<size_t>(i)];
     Written written(*file.graph);
     try {
-      import_layer(file, i);
+      import_ir_layer(file, i);
       continue;
     } catch (const ImportError& error) {
       of_layers.push_back(text("layer ", quoted(layer.name), " (", shown(layer.type), "): ", error.what()));
@@ -124,7 +124,7 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
     return {};
   }
   join_variables(file, draft);
-  draft.notes.insert(draft.notes.end(), file.notes.begin(), file.notes.end());
+  draft.notes.insert(draft.notes.end(), file.shared->notes.begin(), file.shared->notes.end());
   return draft;
 }
 

@@ -131,7 +131,7 @@ void import_strided_slice(IrOp& op) {
   op.add("Squeeze", {sliced, op.integers_constant(gone)});
 }
 
-// A border that is repeated, which ONNX's Pad has not: each axis by its indices.
+// A border that is repeated, which ONNX's Pad has not: each end of an axis by its indices, counted from that end.
 void import_symmetric_pad(IrOp& op) {
   const IrShape& shape = op.input_shape(0);
   const std::vector<int64_t> begin = op.whole_numbers(1), end = op.whole_numbers(2);
@@ -139,15 +139,21 @@ void import_symmetric_pad(IrOp& op) {
     fail("it has ", begin.size(), " and ", end.size(), " pads for ", shape.size(), " axes");
   std::string x = op.input(0);
   for (size_t d = 0; d < shape.size(); ++d) {
-    const int64_t side = shape[d];
     if (begin[d] == 0 && end[d] == 0) continue;
-    if (side < 1 || begin[d] < 0 || end[d] < 0 || begin[d] > side || end[d] > side)
-      fail("pads of ", begin[d], " and ", end[d], " do not fit a side of ", side);
-    std::vector<int64_t> places;
-    for (int64_t i = -begin[d]; i < side + end[d]; ++i)
-      places.push_back(i < 0 ? -1 - i : i < side ? i : 2 * side - 1 - i);
-    x = op.add_inner("Gather", {x, op.integers_constant(places)},
-                     {{{"axis", static_cast<int64_t>(d)}}, {}, {}, {}});
+    if (begin[d] < 0 || end[d] < 0 || (shape[d] >= 0 && (begin[d] > shape[d] || end[d] > shape[d])))
+      fail("pads of ", begin[d], " and ", end[d], " do not fit a side of ", shape[d]);
+    const OnnxAttributes axis{{{"axis", static_cast<int64_t>(d)}}, {}, {}, {}};
+    const auto mirrored = [&](int64_t count, int64_t first) {
+      op.file().check_room(static_cast<uint64_t>(count), sizeof(int64_t));
+      std::vector<int64_t> places;
+      for (int64_t i = 0; i < count; ++i) places.push_back(first - i);
+      return op.add_inner("Gather", {x, op.integers_constant(places)}, axis);
+    };
+    std::vector<std::string> parts;
+    if (begin[d] > 0) parts.push_back(mirrored(begin[d], begin[d] - 1));
+    parts.push_back(x);
+    if (end[d] > 0) parts.push_back(mirrored(end[d], -1));
+    x = op.add_inner("Concat", parts, axis);
   }
   op.add("Identity", {x});
 }
@@ -285,7 +291,7 @@ void import_parameter(IrOp& op) {
       {"i16", onnx_file::TensorProto::INT32},  {"u16", onnx_file::TensorProto::INT32}};
   const std::string type = op.word("element_type", "f32");
   if (type == "i16" || type == "u16")
-    op.file().notes.push_back(text("input ", quoted(op.output()), " is ", type,
+    op.file().shared->notes.push_back(text("input ", quoted(op.output()), " is ", type,
                                    " in the file; here it is int32, with the same numbers"));
   auto& input = *op.file().graph->add_input();
   input.set_name(op.output());

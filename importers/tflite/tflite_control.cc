@@ -49,38 +49,6 @@ void count_operators(TfliteFile& file, size_t count) {
     fail("what this and earlier operators call has more than ", kMostOperators, " operators together");
 }
 
-const tflite::SubGraph& graph_at(const TfliteFile& file, int32_t index) {
-  const auto* graphs = file.model->subgraphs();
-  if (index < 1 || static_cast<uint32_t>(index) >= graphs->size())
-    fail("graph ", index, " does not exist, or is the first one; the file has ", graphs->size());
-  const tflite::SubGraph& graph = *graphs->Get(static_cast<uint32_t>(index));
-  if (graph.tensors() == nullptr || graph.operators() == nullptr || graph.inputs() == nullptr ||
-      graph.outputs() == nullptr)
-    fail("graph ", index, " is incomplete");
-  check_count(graph.tensors()->size(), "tensors in a graph", kMaxFileTensors);
-  const auto check_most = [](size_t count, const char* what, size_t most) {
-    if (count > 0) check_count(count, what, most);
-  };
-  // Without operators it gives what it gets.
-  check_most(graph.operators()->size(), "operators in a graph", kMaxFileNodes);
-  check_most(graph.inputs()->size(), "inputs of a called graph", kMaxFileEnds);
-  check_most(graph.outputs()->size(), "outputs of a called graph", kMaxFileEnds);
-  return graph;
-}
-
-// Whether the file allows its tensor this shape. It says nothing of an axis of -1, and nothing where it has no axes.
-bool fits_shape(const TfliteFile& file, int32_t index, const Shape& shape) {
-  const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
-  const auto *const in_file = tensor.shape(), *const signature = tensor.shape_signature();
-  if (in_file == nullptr || in_file->size() == 0) return true;
-  const Shape given = shape.empty() ? Shape{1} : shape;
-  if (in_file->size() != given.size()) return false;
-  const bool has_signature = signature != nullptr && signature->size() == given.size();
-  for (uint32_t d = 0; d < given.size(); ++d)
-    if (in_file->Get(d) != given[d] && !(has_signature && signature->Get(d) < 0)) return false;
-  return true;
-}
-
 // What stands for one tensor takes the place of another of the current graph.
 void bind(TfliteFile& file, int32_t index, int32_t made) {
   if (index < 0 || static_cast<size_t>(index) >= file.made.size())
@@ -91,7 +59,10 @@ void bind(TfliteFile& file, int32_t index, int32_t made) {
     fail("tensor ", quoted(in_file.name), " has another element type where it is called");
   if (is.dtype == DType::kS8 && !is.same_quantization(in_file))
     fail("tensor ", quoted(in_file.name), " has another scale where it is called");
-  if (!file.shapes_changed && !fits_shape(file, index, is.shape))
+  const bool is_allowed =
+      in_file.shape.empty() || tflite_allows(*file.graph->tensors()->Get(static_cast<uint32_t>(index)),
+                                             is.shape.empty() ? Shape{1} : is.shape);
+  if (!is_allowed && !file.shapes_changed)
     fail("tensor ", quoted(in_file.name), " is ", shape_text(in_file.shape),
          " in the file, the graph that is called gives ", shape_text(is.shape));
   int32_t& place = file.made[static_cast<size_t>(index)];
@@ -104,7 +75,7 @@ void bind(TfliteFile& file, int32_t index, int32_t made) {
 std::vector<int32_t> called(TfliteOp& op, int32_t index, const std::vector<int32_t>& inputs,
                             const ReadTfliteGraph& read) {
   TfliteFile& file = op.file();
-  const tflite::SubGraph& graph = graph_at(file, index);
+  const tflite::SubGraph& graph = tflite_graph_at(file, index);
   if (graph.inputs()->size() != inputs.size())
     fail("graph ", index, " takes ", graph.inputs()->size(), " inputs, it gets ", inputs.size());
   if (file.calls >= kMostDepth) fail("graphs are called more than ", kMostDepth, " in one another");
@@ -267,6 +238,25 @@ constexpr TfliteOperator kOperators[] = {
 };
 
 }  // namespace
+
+const tflite::SubGraph& tflite_graph_at(const TfliteFile& file, int32_t index) {
+  const auto* graphs = file.model->subgraphs();
+  if (index < 1 || static_cast<uint32_t>(index) >= graphs->size())
+    fail("graph ", index, " does not exist, or is the first one; the file has ", graphs->size());
+  const tflite::SubGraph& graph = *graphs->Get(static_cast<uint32_t>(index));
+  if (graph.tensors() == nullptr || graph.operators() == nullptr || graph.inputs() == nullptr ||
+      graph.outputs() == nullptr)
+    fail("graph ", index, " is incomplete");
+  check_count(graph.tensors()->size(), "tensors in a graph", kMaxFileTensors);
+  const auto check_most = [](size_t count, const char* what, size_t most) {
+    if (count > 0) check_count(count, what, most);
+  };
+  // Without operators it gives what it gets.
+  check_most(graph.operators()->size(), "operators in a graph", kMaxFileNodes);
+  check_most(graph.inputs()->size(), "inputs of a called graph", kMaxFileEnds);
+  check_most(graph.outputs()->size(), "outputs of a called graph", kMaxFileEnds);
+  return graph;
+}
 
 bool read_tflite_control(TfliteOp& op, Builtin builtin, const ReadTfliteGraph& read) {
   if (builtin == Builtin::WHILE) return read_while(op, read), true;

@@ -100,6 +100,42 @@ void center(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axis)
            "coarser scale of their own"));
 }
 
+// Channels whose sums can leave 32 bits, as behind an input that is nearly nothing and makes biases great, get a coarser scale
+// of their weights, until they cannot.
+void fit_sums(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axis) {
+  if (weights.dtype != DType::kS8) return;
+  const size_t behind = elements_behind(weights.shape, axis);
+  const auto channels = static_cast<size_t>(weights.shape[static_cast<size_t>(axis)]);
+  std::vector<int8_t> codes = values_of<int8_t>(weights);
+  std::vector<int32_t> biases = values_of<int32_t>(bias);
+  std::vector<double> sizes(channels, 0.0);
+  for (size_t i = 0; i < codes.size(); ++i) sizes[i / behind % channels] += std::abs(codes[i]);
+  std::vector<double> factors(channels, 1.0);
+  int32_t changed = 0;
+  for (size_t c = 0; c < channels; ++c) {
+    constexpr double kMost = 2147483647.0,
+                     kWidest = 255.0;  // an input less its zero point is at most the latter
+    while (factors[c] > 0x1p-8 &&
+           factors[c] * (std::fabs(static_cast<double>(biases[c])) + kWidest * sizes[c]) > kMost)
+      factors[c] /= 2;
+    changed += factors[c] < 1.0;
+  }
+  if (changed == 0) return;
+  if (weights.scales.size() == 1) weights.scales.assign(channels, weights.scales[0]);
+  weights.axis = channels > 1 ? axis : -1;
+  for (size_t i = 0; i < codes.size(); ++i)
+    codes[i] = static_cast<int8_t>(std::nearbyint(codes[i] * factors[i / behind % channels]));
+  for (size_t c = 0; c < channels; ++c) {
+    weights.scales[c] = static_cast<float>(weights.scales[c] / factors[c]);
+    biases[c] = static_cast<int32_t>(std::nearbyint(biases[c] * factors[c]));
+  }
+  set_values(weights, codes);
+  set_values(bias, biases);
+  op.draft().notes.push_back(
+      text("node ", quoted(op.name()), ": the sums of ", changed, " of ", channels,
+           " channels can leave 32 bits; their weights got a coarser scale of their own"));
+}
+
 int32_t put(TfliteOp& op, DraftTensor tensor) {
   op.draft().tensors.push_back(std::move(tensor));
   return static_cast<int32_t>(op.draft().tensors.size()) - 1;
@@ -194,6 +230,7 @@ void import_conv_2d(TfliteOp& op) {
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
   DraftTensor b = read_bias(op, info, weights, channels);
   center(op, weights, b, 0);
+  fit_sums(op, weights, b, 0);
   const int32_t bias = put(op, std::move(b));
   const Weighted weighted{put(op, std::move(weights)), bias};
   add_convolution(op, {Op::kConv2d, x, weighted, windowed, groups, channels, options.activation()});
@@ -218,6 +255,7 @@ void import_depthwise_conv_2d(TfliteOp& op) {
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
   DraftTensor b = read_bias(op, info, weights, channels);
   center(op, weights, b, 3);
+  fit_sums(op, weights, b, 3);
   const int32_t bias = put(op, std::move(b));
   weights.shape.erase(weights.shape.begin());
   if (weights.axis >= 0) weights.axis = 2;
@@ -244,21 +282,15 @@ void import_transpose_conv(TfliteOp& op) {
     fail("its output shape does not fit weights ", shape_text(weights.shape));
 
   TransposedConv conv;
-  const auto axis = [&](int32_t kernel, int32_t stride, int32_t in, int64_t size) {
-    // What the plain convolution of the result would be padded with is cut off here.
-    WindowAxis window{kernel, stride};
-    if (options.padding() == tflite::Padding::Same) pad_same(window, narrow(size, "output size"), false);
-    const int64_t whole = transposed_output({kernel, stride}, in, 0);
-    if (size < 1 || size > whole + stride || window_output(window, narrow(size, "output size")) != in)
-      fail("an output of ", size, " elements does not fit an input of ", in, " with stride ", stride);
-    return window;
-  };
-  conv.h = axis(weights.shape[1], options.stride_h(), info.shape[1], out[1]);
-  conv.w = axis(weights.shape[2], options.stride_w(), info.shape[2], out[2]);
+  conv.h =
+      tflite_transposed_axis(options.padding(), weights.shape[1], options.stride_h(), info.shape[1], out[1]);
+  conv.w =
+      tflite_transposed_axis(options.padding(), weights.shape[2], options.stride_w(), info.shape[2], out[2]);
   conv.out_h = static_cast<int32_t>(out[1]);
   conv.out_w = static_cast<int32_t>(out[2]);
   DraftTensor bias = read_bias(op, info, weights, channels, 3);
   center(op, weights, bias, 0);
+  fit_sums(op, weights, bias, 0);
   const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
   if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
   DraftNode& node = add_transposed_conv(op.draft(), op.name(), op.source(), x, std::move(weights),
@@ -289,6 +321,7 @@ void import_fully_connected(TfliteOp& op) {
   }
   DraftTensor b = read_bias(op, info, weights, channels);
   center(op, weights, b, 0);
+  fit_sums(op, weights, b, 0);
   const int32_t bias = put(op, std::move(b));
   const int32_t w = put(op, std::move(weights));
   const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {rows, k});
@@ -320,6 +353,16 @@ constexpr TfliteOperator kOperators[] = {
 };
 
 }  // namespace
+
+WindowAxis tflite_transposed_axis(tflite::Padding padding, int32_t kernel, int32_t stride, int32_t in,
+                                  int64_t size) {
+  WindowAxis window{kernel, stride};
+  if (padding == tflite::Padding::Same) pad_same(window, narrow(size, "output size"), false);
+  const int64_t whole = transposed_output({kernel, stride}, in, 0);
+  if (size < 1 || size > whole + stride || window_output(window, narrow(size, "output size")) != in)
+    fail("an output of ", size, " elements does not fit an input of ", in, " with stride ", stride);
+  return window;
+}
 
 Span<const TfliteOperator> tflite_conv_operators() { return kOperators; }
 

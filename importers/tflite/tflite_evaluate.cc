@@ -1,6 +1,7 @@
 // Operators of constants: through their own handlers, and then run.
 #include <cmath>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_op.h"
 
 namespace intaglio::importers {
@@ -42,8 +43,9 @@ int32_t TfliteOp::evaluated_input(size_t i) {
     importers::set_values(made, narrowed);
   } else {
     made = constant(i);
-    if (made.dtype == DType::kS8 && made.scales.size() != 1)
-      fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
+    if (made.dtype == DType::kS8 && made.scales.size() > 1) made = dequantized(std::move(made));
+    if (made.dtype == DType::kS8 && made.scales.empty())
+      fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has 0");
   }
   return file_.evaluated[inputs_[i]] = file_.evaluation->input(std::move(made));
 }

@@ -120,7 +120,7 @@ int32_t real_of(TfliteOp& op, int32_t x) {
     return add_constant(op.draft(), info.name, DType::kF32, info.shape,
                         std::vector<float>(integers.begin(), integers.end()));
   }
-  if (info.dtype != DType::kS8 || info.scales.size() != 1)
+  if (info.dtype != DType::kS8 || info.scales.empty() || (info.scales.size() > 1 && !info.constant))
     fail("its input ", quoted(info.name), " is neither float32, nor int8 of one scale, nor bool");
   if (info.constant) {
     op.draft().tensors.push_back(dequantized(info));

@@ -40,14 +40,14 @@ Shape shape_of(const tflite::Tensor& tensor) {
   return shape;
 }
 
-// Whether the file leaves the sizes open in which its shape, which then says 1 there, is not this one.
-bool is_left_open(const tflite::Tensor& tensor, const Shape& shape) {
-  const auto* const signature = tensor.shape_signature();
-  const Shape said = shape_of(tensor);
-  if (signature == nullptr || signature->size() != shape.size() || said.size() != shape.size()) return false;
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (said[d] != shape[d] && signature->Get(static_cast<uint32_t>(d)) != -1) return false;
-  return true;
+// Whether a tensor of this shape, which is as the file has it, has so many elements.
+bool is_count_of(const Shape& shape, size_t count) {
+  uint64_t elements = 1;
+  for (const int32_t dim : shape) {
+    if (dim < 0 || elements * static_cast<uint64_t>(dim) > kMaxIntegers) return false;
+    elements *= static_cast<uint64_t>(dim);
+  }
+  return elements == count;
 }
 
 // The verifier does not ask that vectors of 64-bit numbers are aligned.
@@ -61,16 +61,20 @@ bool is_plain_integer(const tflite::Tensor& tensor) {
   return tensor.type() == kTfliteInt32 || tensor.type() == kTfliteInt64;
 }
 
-void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
+// `is_dead_allowed`: a scale that is nearly nothing becomes the least one.
+void read_quantization(const tflite::Tensor& tensor, DraftTensor& made, bool is_dead_allowed) {
   const tflite::Quantization* quantization = tensor.quantization();
   if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
   const auto* scale = quantization->scale();
   if (scale->size() == 0) return;
   // A bias has the product of two scales, which may be smaller.
   const float least = std::ldexp(1.0f, is_plain_integer(tensor) ? -80 : -40);
-  for (const float s : *scale)
-    if (!(s >= least && s <= std::ldexp(1.0f, 40))) fail("the scale ", s, " is not within 2^-40 to 2^40");
-  made.scales.assign(scale->begin(), scale->end());
+  for (const float s : *scale) {
+    const bool is_dead = is_dead_allowed && s > 0.0f && s < least;
+    if (!is_dead && !(s >= least && s <= std::ldexp(1.0f, 40)))
+      fail("the scale ", s, " is not within 2^-40 to 2^40");
+    made.scales.push_back(is_dead ? least : s);
+  }
   if (scale->size() > 1) {
     // TFLite itself does not read the axis of a bias; some files state the weights'.
     made.axis = made.shape.size() == 1 ? 0 : normal_axis(quantization->axis(), made.shape.size());
@@ -129,7 +133,9 @@ DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
     made.name = tflite_tensor_name(file, index);
     made.dtype = with_codes && tensor.type() == kTfliteInt16 ? DType::kS32 : dtype_of(tensor.type());
     made.shape = shape_of(tensor);
-    read_quantization(tensor, made);
+    // The values of codes of 16 bits are reals here, and their scale is a rounding: as good as none where they are nothing.
+    const bool is_rounding = made.dtype == DType::kS32 && tensor.type() == kTfliteInt16;
+    read_quantization(tensor, made, is_rounding && !has_data(file, tensor));
     return made;
   });
 }
@@ -143,6 +149,17 @@ bool chooses_elements(const Draft& draft, const DraftNode& node) {
 }
 
 }  // namespace
+
+bool tflite_allows(const tflite::Tensor& tensor, const Shape& shape) {
+  const auto* const signature = tensor.shape_signature();
+  const Shape said = shape_of(tensor);
+  if (said.size() != shape.size()) return false;
+  const bool has_signature = signature != nullptr && signature->size() == shape.size();
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (said[d] != shape[d] && !(has_signature && signature->Get(static_cast<uint32_t>(d)) == -1))
+      return false;
+  return true;
+}
 
 std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
   const auto* name = file.graph->tensors()->Get(static_cast<uint32_t>(tensor))->name();
@@ -289,6 +306,8 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
       std::memcpy(size == 8 ? static_cast<void*>(&wide) : &small, data->data() + at, size);
       values.push_back(size == 8 ? wide : small);
     }
+    if (!is_count_of(shape_of(source), values.size()))
+      fail("its shape ", shape_text(shape_of(source)), " does not fit what it holds");
   });
   return values;
 }
@@ -310,10 +329,8 @@ Values TfliteOp::values(size_t i) const {
   Values values;
   values.shape = known >= 0 ? file_.draft->tensor(known).shape : shape_of(source);
   values.is_real = source.type() == kTfliteFloat32 || source.type() == kTfliteFloat16;
-  if (values.is_real)
-    values.reals = values_of<float>(constant(i));
-  else
-    values.integers = integers(i);
+  if (values.is_real) values.reals = values_of<float>(constant(i));
+  if (!values.is_real) values.integers = integers(i);
   with_name(file_, inputs_[i], [&] {
     check_folded_size(values.shape);
     const auto count = static_cast<size_t>(elements(values.shape));
@@ -343,8 +360,7 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
     fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
   check_shape(shape, made.dtype);
   const bool is_number = made.shape.empty() && shape == Shape{1};  // which has no axis in the file
-  const bool is_as_said = made.shape == shape || is_number || is_left_open(in_file, shape);
-  if (!is_as_said && !file_.shapes_changed)
+  if (!is_number && !tflite_allows(in_file, shape) && !file_.shapes_changed)
     fail("its output is ", shape_text(made.shape), " in the file, its inputs give ", shape_text(shape));
   made.shape = shape;
   int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];

@@ -132,6 +132,8 @@ class TfliteOp {
   bool many_outputs_ = false;
 };
 
+// Whether the file gives its tensor this shape, or leaves the sizes open in which the two differ.
+bool tflite_allows(const tflite::Tensor& tensor, const Shape& shape);
 // A tensor's type, shape and quantization, checked.
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
 // `made`, FP32, rounded to the codes of 16 bits that the file's tensor has. It is `made` itself where that has no scale, and

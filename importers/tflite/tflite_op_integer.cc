@@ -41,7 +41,10 @@ void TfliteOp::set_index_output(int32_t made, size_t i) {
 
 void TfliteOp::set_number_output(int32_t made, size_t i) {
   const DraftTensor in_file = tflite_tensor(file_, outputs_.at(i)), &from = draft().tensor(made);
-  if (in_file.shape != from.shape && !in_file.shape.empty() && !file_.shapes_changed)
+  const bool is_allowed =
+      in_file.shape.empty() ||
+      tflite_allows(*file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i])), from.shape);
+  if (!is_allowed && !file_.shapes_changed)
     fail("its output is ", shape_text(in_file.shape), " in the file, its inputs give ",
          shape_text(from.shape));
   int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];

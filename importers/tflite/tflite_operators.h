@@ -42,7 +42,9 @@ Span<const TfliteOperator> tflite_repeat_operators();
 Span<const TfliteOperator> tflite_real_operators();
 Span<const TfliteOperator> tflite_resize_operators();
 Span<const TfliteOperator> tflite_shape_operators();
+Span<const TfliteOperator> tflite_stablehlo_operators();
 Span<const TfliteOperator> tflite_variable_operators();
+Span<const TfliteOperator> tflite_volume_operators();
 
 // A FullyConnected whose weights or bias are computed: a product of two activations.
 void import_computed_layer(TfliteOp& op);
@@ -59,6 +61,11 @@ int32_t read_real_bias(TfliteOp& op, size_t i);
 int32_t add_real_activation(TfliteOp& op, int32_t real, tflite::Activation activation);
 // Fused activation: reals in FP32 nodes, codes in int8 ones.
 void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
+
+// One axis of a transposed convolution with a result of `size`: what the plain convolution of that would be padded with is
+// cut off.
+WindowAxis tflite_transposed_axis(tflite::Padding padding, int32_t kernel, int32_t stride, int32_t in,
+                                  int64_t size);
 
 // A constant of one number, of the element type and rank of `like`.
 int32_t add_number(TfliteOp& op, int32_t like, float value);

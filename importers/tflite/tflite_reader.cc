@@ -92,11 +92,11 @@ class Reader {
   }
 
   void read_inputs() {
-    std::vector<std::string> names;
+    std::vector<FileInput> inputs;
     for (const int32_t index : *file_.graph->inputs())
-      names.push_back(tflite_tensor_name(file_, checked_index(index, "input tensor")));
-    check_shape_names(names, options_);
-    for (const int32_t index : *file_.graph->inputs()) read_input(index);
+      inputs.push_back(described(checked_index(index, "input tensor")));
+    check_file_inputs(inputs, options_);
+    for (uint32_t i = 0; i < inputs.size(); ++i) read_input(file_.graph->inputs()->Get(i), inputs[i]);
   }
 
   // Numbers of 8 bits without a scale become codes where the network computes on codes, else the float numbers that
@@ -141,15 +141,20 @@ class Reader {
     return false;
   }
 
-  void read_input(int32_t index) {
+  FileInput described(int32_t index) const {
+    FileInput made{tflite_tensor_name(file_, index), tflite_tensor(file_, index).shape, {}};
+    const auto* const signature =
+        file_.graph->tensors()->Get(static_cast<uint32_t>(index))->shape_signature();
+    if (signature != nullptr && signature->size() == made.dims.size())
+      made.dims.assign(signature->begin(), signature->end());
+    return made;
+  }
+
+  void read_input(int32_t index, const FileInput& described) {
     DraftTensor input = tflite_tensor(file_, index);
     const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
     if (source.type() == kTfliteComplex) fail("input ", quoted(input.name), " holds complex numbers");
-    Shape in_file = input.shape;
-    if (const auto* signature = source.shape_signature();
-        signature != nullptr && signature->size() == in_file.size())
-      in_file.assign(signature->begin(), signature->end());
-    const Shape shape = input_shape(input.name, in_file, {}, options_);
+    const Shape shape = input_shape(described, options_);
     if (shape != input.shape) file_.shapes_changed = true;
     try {
       check_shape(shape, input.dtype);
@@ -348,9 +353,14 @@ class Reader {
         fail("output ", name, " holds complex numbers; end the network before it with --outputs");
       made = as_in_file(made, index);
       if (is_model_output(draft_, made)) fail("output ", name, " is listed twice");
-      if (file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type() == 3)
+      const int8_t type = file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type();
+      const bool is_uint8 = type == kTfliteUint8, is_real = draft_.tensor(made).dtype == DType::kF32;
+      if (is_uint8 && !is_real)
         draft_.notes.push_back(
             text("output ", name, " is uint8 in the file; here its codes are int8: the file's minus 128"));
+      if (is_real && (is_uint8 || type == kTfliteInt8))  // what a CAST gives
+        draft_.notes.push_back(text("output ", name, " is ", is_uint8 ? "uint8" : "int8",
+                                    " in the file; here it is float, with the same numbers"));
       draft_.outputs.push_back(made);
     }
   }

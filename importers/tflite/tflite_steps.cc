@@ -93,8 +93,9 @@ std::vector<double> reals_of(TfliteOp& op, size_t input, const Shape& expected) 
   if (constant.dtype == DType::kS32) {
     const auto codes = values_of<int32_t>(constant);
     if (constant.scales.empty()) fail("input ", input, " is int32 and has no scale");
+    const size_t behind = elements_behind(constant.shape, constant.axis);
     for (size_t i = 0; i < codes.size(); ++i)
-      reals.push_back(static_cast<double>(constant.scales[constant.scales.size() == 1 ? 0 : i]) * codes[i]);
+      reals.push_back(static_cast<double>(constant.scales[i / behind % constant.scales.size()]) * codes[i]);
     return reals;
   }
   for (const float value : values_of<float>(dequantized(constant)))
@@ -248,7 +249,9 @@ void write_rows(Steps& steps, const Sequence& sequence, const std::vector<int32_
   for (const int32_t row : rows)
     parts.push_back(steps.reshape(
         row, sequence.time_major ? Shape{1, sequence.batch, width} : Shape{sequence.batch, 1, width}));
-  op.add(Op::kConcat, parts, y).options.as<ConcatOptions>().axis = sequence.time_major ? 0 : 1;
+  const int32_t axis = sequence.time_major ? 0 : 1;
+  parts = joined_in_groups(op.draft(), op.name(), op.source(), std::move(parts), axis);
+  op.add(Op::kConcat, parts, y).options.as<ConcatOptions>().axis = axis;
 }
 
 int32_t add_output(Steps& steps, const Sequence& sequence) {

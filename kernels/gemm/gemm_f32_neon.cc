@@ -1,5 +1,6 @@
-// Chains of fused multiply-adds, side by side. AArch64: eight rows times eight columns in vectors. ARMv7's
-// vectors flush subnormals, so there the same panels go through VFP's scalar registers, two rows at a time.
+// Chains of fused multiply-adds, side by side. AArch64: eight rows times eight columns in vectors. ARMv7: four rows. Vectors flush
+// subnormals there, and say so: FPSCR's IDC is set where an operand was one, UFC where a result was. Where neither is, the
+// sums are those of scalar registers. Where one is, the tile is computed once more in VFP's, two rows at a time.
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/arithmetic/output_f32_neon.h"
 #include "kernels/gemm/gemm_f32.h"
@@ -164,16 +165,74 @@ void all_rows(const GemmF32Args& args) {
 
 #else
 
-// Rows [row, row + Rows) of one panel.
+constexpr uint32_t kFlushed = 1u << 7 | 1u << 3;  // IDC, UFC
+
+inline uint32_t read_status() {
+  uint32_t status;
+  __asm__ volatile("vmrs %0, fpscr" : "=r"(status));
+  return status;
+}
+inline void write_status(uint32_t status) { __asm__ volatile("vmsr fpscr, %0" : : "r"(status)); }
+
+// The sums go through: what makes them stays before or behind.
 template <int32_t Rows>
-void panel_rows(const GemmF32Args& args, const float* w, int32_t row, int32_t first) {
-  const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
+inline void pin(float32x4_t (*acc)[2]) {
+#pragma GCC unroll 4
+  for (int32_t r = 0; r < Rows; ++r) __asm__ volatile("" : "+w"(acc[r][0]), "+w"(acc[r][1]));
+}
+
+// One number in four lanes; *from moves on. In assembly: gcc 12 adds to the pointer before each load.
+inline float32x4_t load_four_times(const float** from) {
+  float32x4_t v;
+  __asm__("vld1.32 {%e0[], %f0[]}, [%1]!" : "=w"(v), "+r"(*from) : "m"(**from));
+  return v;
+}
+
+// Rows from x on, one of each tap; first: the panel's column. Returns whether nothing was flushed; FPSCR says so afterwards, too.
+template <int32_t Rows>
+bool sum_in_vectors(const GemmF32Args& args, const float* w, int32_t row, const float* bias,
+                    float (*sums)[kNr]) {
+  float32x4_t acc[Rows][2];
+#pragma GCC unroll 4
+  for (int32_t r = 0; r < Rows; ++r) {
+    acc[r][0] = vld1q_f32(bias);
+    acc[r][1] = vld1q_f32(bias + 4);
+  }
+  pin<Rows>(acc);
+  for (int32_t t = 0; t < args.taps; ++t) {
+    const float* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr + row;
+    const float* x[Rows];
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < Rows; ++r) x[r] = rows[r];
+    for (int32_t i = 0; i < args.k; ++i, w += kNr) {
+      const float32x4_t b0 = vld1q_f32(w), b1 = vld1q_f32(w + 4);
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < Rows; ++r) {
+        const float32x4_t a = load_four_times(&x[r]);
+        acc[r][0] = vfmaq_f32(acc[r][0], a, b0);
+        acc[r][1] = vfmaq_f32(acc[r][1], a, b1);
+      }
+    }
+  }
+  pin<Rows>(acc);
+  if ((read_status() & kFlushed) != 0) return false;
+#pragma GCC unroll 4
+  for (int32_t r = 0; r < Rows; ++r) {
+    vst1q_f32(sums[r], acc[r][0]);
+    vst1q_f32(sums[r] + 4, acc[r][1]);
+  }
+  return true;
+}
+
+// The same in scalar registers.
+template <int32_t Rows>
+__attribute__((noinline)) void sum_in_scalars(const GemmF32Args& args, const float* w, int32_t row,
+                                              const float* bias, float (*sums)[kNr]) {
   float acc[Rows][kNr];
 #pragma GCC unroll 2
   for (int32_t r = 0; r < Rows; ++r)
 #pragma GCC unroll 8
-    for (int32_t c = 0; c < kNr; ++c)
-      acc[r][c] = args.bias != nullptr && c < columns ? args.bias[first + c] : 0.0f;
+    for (int32_t c = 0; c < kNr; ++c) acc[r][c] = bias[c];
   for (int32_t t = 0; t < args.taps; ++t) {
     const float* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr + row;
     const float* x[Rows];
@@ -188,6 +247,22 @@ void panel_rows(const GemmF32Args& args, const float* w, int32_t row, int32_t fi
       }
   }
 #pragma GCC unroll 2
+  for (int32_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (int32_t c = 0; c < kNr; ++c) sums[r][c] = acc[r][c];
+}
+
+// Rows [row, row + Rows) of one panel.
+template <int32_t Rows>
+void panel_rows(const GemmF32Args& args, const float* w, int32_t row, int32_t first, const float* bias) {
+  float sums[Rows][kNr];
+  if (!sum_in_vectors<Rows>(args, w, row, bias, sums)) {
+    write_status(read_status() & ~kFlushed);
+    constexpr int32_t kStep = Rows < 2 ? Rows : 2;
+    for (int32_t r = 0; r < Rows; r += kStep) sum_in_scalars<kStep>(args, w, row + r, bias, sums + r);
+    write_status(read_status() & ~kFlushed);
+  }
+  const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
   for (int32_t r = 0; r < Rows; ++r) {
     const auto at = static_cast<size_t>(row + r);
     float* const y = args.output + at * args.output_stride + first;
@@ -196,21 +271,36 @@ void panel_rows(const GemmF32Args& args, const float* w, int32_t row, int32_t fi
 #pragma GCC unroll 8
     for (int32_t c = 0; c < kNr; ++c) {
       if (c >= columns) break;
-      float v = acc[r][c] + 0.0f;
+      float v = sums[r][c] + 0.0f;
       if (residual != nullptr) v += residual[c];
       y[c] = finish_f32(v, args.clamp);
     }
   }
+  // An output that is itself subnormal must not be taken for a flushed sum of the next rows.
+  if ((read_status() & kFlushed) != 0) write_status(read_status() & ~kFlushed);
 }
 
 void all_rows(const GemmF32Args& args) {
+  const uint32_t before = read_status();
+  write_status(before & ~kFlushed);
   const ptrdiff_t panel = static_cast<ptrdiff_t>(args.taps) * args.k * kNr;
   const float* w = args.weights;
   for (int32_t first = 0; first < args.n; first += kNr, w += panel) {
+    const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
+    float some[kNr] = {};
+    const float* bias = some;
+    if (args.bias != nullptr) {
+      if (columns == kNr)
+        bias = args.bias + first;
+      else
+        memcpy(some, args.bias + first, static_cast<size_t>(columns) * sizeof(float));
+    }
     int32_t row = 0;
-    for (; row + 2 <= args.m; row += 2) panel_rows<2>(args, w, row, first);
-    if (row < args.m) panel_rows<1>(args, w, row, first);
+    for (; row + 4 <= args.m; row += 4) panel_rows<4>(args, w, row, first, bias);
+    for (; row + 2 <= args.m; row += 2) panel_rows<2>(args, w, row, first, bias);
+    if (row < args.m) panel_rows<1>(args, w, row, first, bias);
   }
+  write_status(read_status() | (before & kFlushed));
 }
 
 #endif

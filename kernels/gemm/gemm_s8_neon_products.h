@@ -1,10 +1,13 @@
-// The instructions of gemm_s8_neon.cc, on AArch64 and on ARMv7.
+// The products of gemm_s8_neon.cc, on AArch64 and on ARMv7, and of gemm_s8_neona53.cc.
 #pragma once
 
 #include "kernels/arithmetic/widen_neon.h"
+#include "kernels/gemm/gemm_s8_neon_tile.h"
 
 namespace intaglio {
 namespace {
+
+constexpr int32_t kNr = 4, kKr = 16;
 
 #if defined(__aarch64__)
 constexpr int32_t kRowsAtOnce = 4;
@@ -60,6 +63,64 @@ inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) 
   return vcombine_s32(vpadd_s32(halves(a), halves(b)), vpadd_s32(halves(c), halves(d)));
 }
 #endif
+
+// Sixteen depths, or eight: the lower halves. w: [4][16].
+template <int32_t Rows, bool Fits, bool Half>
+inline void multiply_block(const int8x16_t* a, const int8_t* w, int32x4_t (*acc)[kNr]) {
+  const TwoNeon left = load_two_neon<0>(w), right = load_two_neon<2 * kKr>(w);
+  const int8x16_t b[kNr] = {left.first, left.second, right.first, right.second};
+#pragma GCC unroll 4
+  for (int32_t c = 0; c < kNr; ++c) {
+#if defined(__aarch64__)
+    if constexpr (Rows == 4 && Fits && !Half) {
+      multiply_four(a, b[c], &acc[0][c], &acc[1][c], &acc[2][c], &acc[3][c]);
+      continue;
+    }
+#endif
+    int16x8_t p[Rows];
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < Rows; ++r) {
+      p[r] = multiply_low_neon(a[r], b[c]);
+      if (!Fits && !Half) {
+        acc[r][c] = add_pairs(acc[r][c], p[r]);
+        p[r] = multiply_high_neon(a[r], b[c]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < Rows; ++r) {
+      if (Fits && !Half) p[r] = add_upper_products(p[r], a[r], b[c]);
+    }
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < Rows; ++r) acc[r][c] = add_pairs(acc[r][c], p[r]);
+  }
+}
+
+template <int32_t Rows, bool Fits>
+__attribute__((always_inline)) inline void multiply_end(const RowsNeon& in, const int8_t* const* x,
+                                                        ptrdiff_t at, const int8_t* w,
+                                                        int32x4_t (*acc)[kNr]) {
+  int8x16_t a[Rows];
+  load_ends_neon<Rows>(x, at, in.load, a);
+  if (in.rest > 8) return multiply_block<Rows, Fits, false>(a, w, acc);
+  multiply_block<Rows, Fits, true>(a, w, acc);
+}
+
+// Whether the four columns of a panel are proved.
+inline bool all_fit(const int8_t* flags) {
+  uint64_t two, other;
+  memcpy(&two, flags, sizeof two);
+  memcpy(&other, flags + sizeof two, sizeof other);
+  return (two & other) == 0x0000000100000001u;
+}
+
+inline bool all_panels_fit(const GemmS8Args& args) {
+  const ptrdiff_t panel =
+      static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr) * kNr * kKr + sizeof(int32_t) * kNr;
+  const auto* w = static_cast<const int8_t*>(args.weights);
+  bool fit = true;
+  for (int32_t c = 0; c < args.n; c += kNr, w += panel) fit &= all_fit(w);
+  return fit;
+}
 
 }  // namespace
 }  // namespace intaglio

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "calibrator/host/pictures/image_folder.h"
+#include "cli/calibration_page.h"
 #include "cli/captured_output.h"
 #include "cli/command_line.h"
 #include "cli/loaded_model.h"
@@ -143,9 +144,12 @@ void write_file(const std::string& path, const py::buffer& bytes) {
   if (!written) raise(written.failure());
 }
 
-// Raises what would keep `option` from being written at the end of the work.
-void check_output(const std::string& path, const std::string& option) {
-  if (const auto checked = cli::check_output_path(path, "", option); !checked) raise(checked.failure());
+// Each raises what would keep the file from being written, and where it would be written over somebody's file.
+void check_model(const std::string& path) {
+  if (const auto checked = cli::check_model_output(path, ""); !checked) raise(checked.failure());
+}
+void check_report(const std::string& path) {
+  if (const auto checked = cli::check_page_output(path, "", "report="); !checked) raise(checked.failure());
 }
 
 // Of a network's first bytes: "onnx", "tflite" or "openvino".
@@ -177,7 +181,8 @@ PYBIND11_MODULE(_intaglio, module) {
   module.def("run_program", run_program, py::arg("words"));
   module.def("options_of", options_of, py::arg("subcommand"));
   module.def("write_file", write_file, py::arg("path"), py::arg("bytes"));
-  module.def("check_output", check_output, py::arg("path"), py::arg("option"));
+  module.def("check_model", check_model, py::arg("path"));
+  module.def("check_report", check_report, py::arg("path"));
   module.def("format_of", format_of, py::arg("start"));
   py::class_<Runner, std::shared_ptr<Runner>>(module, "Runner")
       .def(py::init<py::buffer, std::string>(), py::arg("bytes"), py::arg("name"))

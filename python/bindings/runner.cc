@@ -47,6 +47,13 @@ py::dtype numpy_type(DType dtype) {
 
 std::vector<py::ssize_t> dims_of(const Shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
 
+// How pictures become input `i`; none where it takes none.
+std::optional<ImageInput> recipe_of(const Model& model, int32_t i) {
+  for (int32_t k = 0; k < model.image_count(); ++k)
+    if (model.image(k).input == i) return model.image(k);
+  return std::nullopt;
+}
+
 py::dict description(const TensorInfo& info) {
   py::dict tensor;
   const bool one_scale = info.quantization.scales.size == 1;
@@ -62,7 +69,14 @@ py::dict description(const TensorInfo& info) {
 
 }  // namespace
 
-Runner::Runner(const py::buffer& bytes, const std::string& name) : file_(opened(bytes, name)) {}
+Runner::Runner(const py::buffer& bytes, const std::string& name) : file_(opened(bytes, name)) {
+  const Model& model = file_.model();
+  for (int32_t i = 0; i < static_cast<int32_t>(model.inputs().size); ++i) {
+    const auto recipe = recipe_of(model, i);
+    units_.emplace_back(std::in_place, model.tensor(model.inputs()[static_cast<size_t>(i)]),
+                        recipe ? &*recipe : nullptr);
+  }
+}
 
 py::str Runner::name() const { return decoded(file_.path(), "surrogateescape"); }
 
@@ -156,12 +170,21 @@ int32_t Runner::equal_places(const std::vector<bool>& pictures) const {
   return cli::equal_places(file_.model(), pictures);
 }
 
-void Runner::fill_values(int32_t i, const py::array_t<float, py::array::c_style>& values) {
+std::string Runner::fill_values(int32_t i, const py::array_t<float, py::array::c_style>& values) {
   const TensorView view = session().input(i);
   if (values.size() != view.info.shape.elements())
     throw py::value_error("as many values as the input has elements");
-  const auto filled = fill_with_values({values.data(), static_cast<size_t>(values.size())}, view);
+  const Span<const float> reals = {values.data(), static_cast<size_t>(values.size())};
+  const auto filled = fill_with_values(reals, view);
   if (!filled) raise(filled.failure());
+  auto& unit = units_[static_cast<size_t>(i)];
+  if (!unit) return "";
+  const bool numbers = unit->add(reals) != cli::InputUnit::Kind::kNoNumbers;
+  if (numbers && !unit->is_other()) return "";
+  const std::string wrong =
+      numbers ? unit->what_is_wrong() : "NaN or infinite values, of which nothing follows";
+  unit.reset();
+  return wrong;
 }
 
 void Runner::fill_picture(int32_t i, const py::array_t<uint8_t, py::array::c_style>& pixels) {
@@ -178,10 +201,8 @@ void Runner::fill_picture(int32_t i, const py::array_t<uint8_t, py::array::c_sty
                          channels == 1   ? PixelOrder::kGray
                          : channels == 3 ? PixelOrder::kRgb
                                          : PixelOrder::kRgba};
-  for (int32_t k = 0; k < model.image_count(); ++k) {
-    const ImageInput recipe = model.image(k);
-    if (recipe.input != i) continue;
-    const auto filled = fill_with_picture({pixels.data(), static_cast<size_t>(pixels.size())}, info, recipe,
+  if (const auto recipe = recipe_of(model, i)) {
+    const auto filled = fill_with_picture({pixels.data(), static_cast<size_t>(pixels.size())}, info, *recipe,
                                           session().input(i));
     if (!filled) raise(filled.failure());
     return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/loaded_model.h"
+#include "cli/sample_units.h"
 
 namespace intaglio::python {
 
@@ -39,8 +40,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   pybind11::array_t<float> real_output(int32_t i);
   // How many places of a run hold one and the same sample, if these inputs are filled with pictures: one flag an input.
   int32_t equal_places(const std::vector<bool>& pictures) const;
-  // Real values into input `i`: an int8 one takes them by its scale.
-  void fill_values(int32_t i, const pybind11::array_t<float, pybind11::array::c_style>& values);
+  // Real values into input `i`: an int8 one takes them by its scale. What is wrong with them, where they cannot be meant; each
+  // input says it once, and "" afterwards.
+  std::string fill_values(int32_t i, const pybind11::array_t<float, pybind11::array::c_style>& values);
   // A picture [h, w, c] or [h, w] into input `i`, by its recipe.
   void fill_picture(int32_t i, const pybind11::array_t<uint8_t, pybind11::array::c_style>& pixels);
   void run();    // without the interpreter's lock
@@ -52,6 +54,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   pybind11::array view_of(const TensorView& view, bool writable);
 
   cli::LoadedModel file_;
+  std::vector<std::optional<cli::InputUnit>> units_;  // of each input, until something was wrong
   SessionOptions options_;
   std::shared_ptr<cli::LoadedSession> session_;
   bool in_sequence_ = false;  // the states are those of a run

@@ -21,11 +21,17 @@ class Input(NamedTuple):
     shape: Shape
     dtype: str
     picture: Optional[str]
+    scale: Optional[float]
+    zero_point: Optional[int]
 
     @property
     def takes(self) -> str:
         one = self.shape[1:] if self.shape[:1] == (1,) else self.shape
-        values = f"{self.dtype} arrays (N, {', '.join(map(str, one))})"
+        shape = f"(N, {', '.join(map(str, one))})"
+        values = f"{self.dtype} arrays {shape}"
+        if self.dtype == "int8" and self.scale is not None:
+            values = (f"float32 arrays {shape}, of which it makes codes by its scale {self.scale:.6g} and zero point "
+                      f"{self.zero_point}, or int8 arrays of codes")
         return f"{values}, or uint8 pictures (N, height, width, {one[-1]})" if self.picture else values
 
 

@@ -156,7 +156,7 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
         page = options.get("report")
         if page is not None:
             page = encoded(os.fsdecode(page))
-            _intaglio.check_output(page, "report=")
+            _intaglio.check_report(page)
             options = {**options, "report": folder.place("page.html", "report=")}
         words += [*words_of("calibrate", options, _OF_CALIBRATE), "-o", output, "--json"]
         answer = run(words, folder, progress)

@@ -13,7 +13,7 @@ import numpy as np
 from . import _intaglio
 from .batches import Input, as_samples, as_values
 from .tables import Report, Table
-from .words import Folder, encoded, existing, is_path, run, words_of
+from .words import Folder, encoded, existing, is_path, run, warn, words_of
 
 __all__ = ["Network", "Tensor", "open"]
 
@@ -76,8 +76,10 @@ class Network:
         return Network, (bytes(self), self.name, self._threads, self._isa)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the file. It is written whole, or stays as it was."""
-        _intaglio.write_file(os.fsencode(path), self._runner.bytes())
+        """Writes the file. It is written whole, or stays as it was. It replaces a model or an empty file, and no other."""
+        place = os.fsencode(path)
+        _intaglio.check_model(place)
+        _intaglio.write_file(place, self._runner.bytes())
 
     @property
     def threads(self) -> int:
@@ -107,7 +109,7 @@ class Network:
 
         values: an array for each input, in their order; or one dict of arrays by the inputs' names. An array has the
             shape of the input, or one dimension more in front, which counts samples. Float values of an int8 input are
-            quantized by its scale. A uint8 array is a picture of any size, where the network takes pictures.
+            quantized by its scale. A warning says once where values cannot be meant, as those in 0..1 for a network of 0..255. A uint8 array is a picture of any size, where the network takes pictures.
         raw: int8 outputs stay codes. Without it they are the real numbers that the codes stand for.
         copy: False gives views of the session's memory, of the kind that the session has: the next run changes them.
             Only for one sample.
@@ -159,7 +161,7 @@ class Network:
         return arrays
 
     def _wanted(self) -> List[Input]:
-        return [Input(t.name, t.shape, t.dtype, t.picture) for t in self.inputs]
+        return [Input(t.name, t.shape, t.dtype, t.picture, t.scale, t.zero_point) for t in self.inputs]
 
     def _fill(self, i: int, sample: np.ndarray) -> None:
         tensor = self.inputs[i]
@@ -170,10 +172,12 @@ class Network:
             if low < -(2**31) or high >= 2**31:
                 raise ValueError(f"{tensor.name}: holds {low if low < -(2**31) else high}, and takes numbers of 32 bits")
             np.copyto(self._runner.input(i), sample, casting="unsafe")
-        elif str(sample.dtype) == tensor.dtype:
+        elif tensor.dtype != "float32" and str(sample.dtype) == tensor.dtype:
             np.copyto(self._runner.input(i), sample)
         else:
-            self._runner.fill_values(i, as_values(sample, tensor.name))
+            wrong = self._runner.fill_values(i, as_values(sample, tensor.name))
+            if wrong:
+                warn(f"{self.name}: the input {tensor.name!r} was given {wrong}")
 
     def _output(self, i: int, raw: bool, copy: bool, places: int) -> np.ndarray:
         """Of the first of so many places that hold the same sample."""

@@ -1,27 +1,11 @@
 // Convolution, NHWC, weights [oc, kh, kw, ic / groups], with an optional residual input.
-#include "runtime/add_params.h"
+#include "runtime/ops/conv_2d.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
 
 namespace intaglio {
 namespace {
-
-ConvGeometry geometry(const NodeView& node) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
-  ConvGeometry g;
-  g.images = in[0];
-  g.h = in[1];
-  g.w = in[2];
-  g.ic = in[3];
-  g.oh = out[1];
-  g.ow = out[2];
-  g.oc = out[3];
-  const Conv2dOptions& options = node.options<Conv2dOptions>();
-  g.groups = options.groups;
-  g.window = options.window;
-  return g;
-}
 
 __attribute__((cold)) Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));
@@ -49,11 +33,11 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
     out_scale = node.options<Conv2dOptions>().intermediate.scale;
   }
   ITG_TRY(check_weights_s8(node, 0, out_scale));
-  return plan_gemm_s8(node, geometry(node), context, plan);
+  return plan_gemm_s8(node, conv_2d_geometry(node), context, plan);
 }
 
 ConvGeometry geometry_s16(const NodeView& node) {
-  ConvGeometry g = geometry(node);
+  ConvGeometry g = conv_2d_geometry(node);
   g.allows_im2col = false;
   return g;
 }
@@ -69,21 +53,20 @@ __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& co
   ITG_TRY(check_counts(node, 2, 4));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_f32(node, 0, true));
-  return plan_gemm_f32(node, geometry(node), context, plan);
+  return plan_gemm_f32(node, conv_2d_geometry(node), context, plan);
 }
 
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
-  prepare_gemm_s8(node, geometry(node), kernel, persistent);
+  prepare_gemm_s8(node, conv_2d_geometry(node), kernel, persistent);
 }
 void prepare_s16(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_s16(node, geometry_s16(node), kernel, persistent);
 }
 void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
-  prepare_gemm_f32(node, geometry(node), kernel, persistent);
+  prepare_gemm_f32(node, conv_2d_geometry(node), kernel, persistent);
 }
 void run_s8(const NodeView& node, const NodeRun& run) {
-  const Conv2dOptions& o = node.options<Conv2dOptions>();
-  const ConvGeometry g = geometry(node);
+  const ConvGeometry g = conv_2d_geometry(node);
   const Window2d& w = g.window;
   const GemmS8Windows windows = {g.h,          g.w,
                                  g.ic,         g.oh,
@@ -100,25 +83,14 @@ void run_s8(const NodeView& node, const NodeRun& run) {
                         nullptr};
   AddS8 add;
   if (node.has_input(kResidualInput)) {
-    const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
-    add = {o.intermediate.zero_point, residual.zero_point, 0, 0, 0, out.zero_point, o.clamp.lo, o.clamp.hi};
-    set_add_multipliers(o.intermediate.scale, residual.scales[0], out.scales[0], &add, o.add_bits);
+    set_conv_2d_addition(node, &add);
     variant.residual = run.input<int8_t>(node, kResidualInput);
     variant.add = &add;
   }
   run_gemm_s8(node, g, run, variant);
 }
 void run_s16(const NodeView& node, const NodeRun& run) { run_gemm_s16(node, geometry_s16(node), run); }
-void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
-
-constexpr QuantRule quant_rule() {
-  QuantRule rule;
-  rule.weight_input = kWeightInput;
-  rule.weight_axis = 0;
-  rule.bias_input = kBiasInput;
-  rule.residual_input = kResidualInput;
-  return rule;
-}
+void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, conv_2d_geometry(node), run); }
 
 }  // namespace
 
@@ -127,11 +99,11 @@ const OpRun kConv2dS8Run = {run_s8}, kConv2dS16Run = {run_s16}, kConv2dF32Run = 
 
 // The output may stand where the residual stands: each element is read before it is written.
 extern const OpDef kConv2dS8, kConv2dS16, kConv2dF32;
-const OpDef kConv2dS8 = {Op::kConv2d, DType::kS8, kResidualInput, quant_rule(),
+const OpDef kConv2dS8 = {Op::kConv2d, DType::kS8, kResidualInput, conv_2d_rule(),
                          plan_s8,     prepare_s8, &kConv2dS8Run,  gemm_s8_name};
-const OpDef kConv2dS16 = {Op::kConv2d, DType::kS16,    -1,           quant_rule(), plan_s16,
+const OpDef kConv2dS16 = {Op::kConv2d, DType::kS16,    -1,           conv_2d_rule(), plan_s16,
                           prepare_s16, &kConv2dS16Run, gemm_s16_name};
-const OpDef kConv2dF32 = {Op::kConv2d, DType::kF32, kResidualInput, quant_rule(),
+const OpDef kConv2dF32 = {Op::kConv2d, DType::kF32, kResidualInput, conv_2d_rule(),
                           plan_f32,    prepare_f32, &kConv2dF32Run, gemm_f32_name};
 
 }  // namespace intaglio

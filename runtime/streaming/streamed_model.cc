@@ -100,7 +100,10 @@ class SegmentCheck {
     ITG_TRY(check_steps(node.output_error(Status::kBadRowStep, 0), walk, height));
     if (access.reduces) {
       if (walk.rows != kSumsOnly) return node.output_error(Status::kBadLineBuffer, 0, walk.rows, kSumsOnly);
-      return kNoError;
+      // So that 32 bits hold the bytes of the sums, of which there are more than of codes.
+      const int64_t bytes = node.output().shape.elements() * int64_t{sizeof(int32_t)};
+      return bytes > kMaxTensorBytes ? node.output_error(Status::kTensorTooLarge, 0, bytes, kMaxTensorBytes)
+                                     : kNoError;
     }
     const int32_t least = least_rows(walk, height);
     if (walk.rows < 0 || walk.rows > height || (walk.rows > 0 && walk.rows < least))

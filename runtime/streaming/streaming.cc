@@ -113,9 +113,12 @@ class BandPlans {
 };
 
 Error plan_streamed_node(const OpDef& def, const NodeView& node, const PlanContext& context, NodePlan* plan) {
-  ITG_TRY(def.plan(node, context, plan));
   const SegmentInfo segment = StreamedModel::segment_of(*node.model, node.index);
-  return segment.count == 0 ? kNoError : BandPlans(def, node, context, segment, plan).plan();
+  if (segment.count == 0) return def.plan(node, context, plan);
+  plan->kernel = kRunsByRows;
+  ITG_TRY(def.plan(node, context, plan));
+  if (plan->kernel == kRunsByRows) plan->kernel = 0;  // of an operator with one kernel
+  return BandPlans(def, node, context, segment, plan).plan();
 }
 
 }  // namespace

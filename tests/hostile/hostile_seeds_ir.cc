@@ -74,6 +74,38 @@ Ir maps() {
   return ir;
 }
 
+// A running sum of slices, by a body.
+std::string sums() {
+  const auto parameter = [](const std::string& id, const std::string& shape, const std::string& dims) {
+    return "<layer id=\"" + id + "\" name=\"x\" type=\"Parameter\" version=\"opset1\"><data shape=\"" +
+           shape + "\" element_type=\"f32\"/><output>" + port("0", dims) + "</output></layer>";
+  };
+  const auto result = [](const std::string& id) {
+    return "<layer id=\"" + id + "\" name=\"y\" type=\"Result\" version=\"opset1\"><input>" +
+           port("0", "112") + "</input></layer>";
+  };
+  const std::string slices = " axis=\"1\" start=\"0\" end=\"-1\" stride=\"1\" part_size=\"1\"/>";
+  const auto joined = [](const std::string& kind, const std::string& outer, const std::string& inner) {
+    return "<" + kind + " external_port_id=\"" + outer + "\" internal_layer_id=\"" + inner + "\"";
+  };
+  const std::string body = "<body><layers>" + parameter("0", "1,1,2", "112") +
+                           parameter("1", "1,1,2", "112") +
+                           "<layer id=\"2\" name=\"sum\" type=\"Add\" version=\"opset1\"><input>" +
+                           port("0", "112") + port("1", "112") + "</input><output>" + port("0", "112") +
+                           "</output></layer>" + result("3") + "</layers><edges>" + edge("0", "2", "0") +
+                           edge("1", "2", "1") + edge("2", "3", "0") + "</edges></body>";
+  return "<?xml version=\"1.0\"?><net name=\"n\" version=\"11\"><layers>" + parameter("0", "1,3,2", "132") +
+         parameter("1", "1,1,2", "112") +
+         "<layer id=\"2\" name=\"loop\" type=\"TensorIterator\" version=\"opset1\"><port_map>" +
+         joined("input", "0", "0") + slices + joined("input", "1", "1") + "/>" + joined("output", "2", "3") +
+         slices + joined("output", "3", "3") +
+         "/></port_map><back_edges><edge from-layer=\"3\" to-layer=\"1\"/></back_edges><input>" +
+         port("0", "132") + port("1", "112") + "</input><output>" + port("2", "132") + port("3", "112") +
+         "</output>" + body + "</layer>" + result("3") + "</layers><edges>" + edge("0", "2", "0") +
+         edge("1", "2", "1") +
+         "<edge from-layer=\"2\" from-port=\"2\" to-layer=\"3\" to-port=\"0\"/></edges></net>";
+}
+
 }  // namespace
 
 // Pictures through a convolution with weights in codes, a function, and a slice; between FakeQuantize.
@@ -104,5 +136,7 @@ std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
       edge("3", "7", "2") + edge("3", "7", "3") + edge("3", "7", "4") + edge("3", "7", "5") +
       edge("6", "9", "1") + "</edges></net>";
   const OutsideTests outside;
-  return {std::vector<uint8_t>(text.begin(), text.end()), with_weights(rows()), with_weights(maps())};
+  const std::string loop = sums();
+  return {std::vector<uint8_t>(text.begin(), text.end()), with_weights(rows()), with_weights(maps()),
+          std::vector<uint8_t>(loop.begin(), loop.end())};
 }

@@ -114,11 +114,67 @@ OnnxBuilder small_regions() {
   return file;
 }
 
+// Trees, classifiers, a Normalizer and a OneHotEncoder of ai.onnx.ml; and an RNN whose weights a run gives.
+OnnxBuilder small_classical() {
+  OnnxBuilder file(17);
+  const auto classical = [&](const char* op, const std::vector<std::string>& inputs,
+                             const char* output) -> auto& {
+    auto& node = file.node(op, inputs, output);
+    node.set_domain("ai.onnx.ml");
+    return node;
+  };
+  file.input("x", {3, 2});
+  auto& trees = classical("TreeEnsembleClassifier", {"x"}, "leaf");
+  trees.add_output("shares");
+  set(trees, "nodes_treeids", Ints{0, 0, 0, 0, 0, 7, 7, 7});
+  set(trees, "nodes_nodeids", Ints{0, 1, 2, 3, 4, 0, 1, 2});
+  set(trees, "nodes_featureids", Ints{0, 0, 1, 0, 0, 1, 0, 0});
+  set(trees, "nodes_truenodeids", Ints{1, 0, 3, 0, 0, 1, 0, 0});
+  set(trees, "nodes_falsenodeids", Ints{2, 0, 4, 0, 0, 2, 0, 0});
+  set(trees, "nodes_values", std::vector<float>{0, 0, 1.5f, 0, 0, 1, 0, 0});
+  auto& modes = *trees.add_attribute();
+  modes.set_name("nodes_modes");
+  modes.set_type(intaglio::onnx_file::AttributeProto::STRINGS);
+  for (const bool is_leaf : {false, true, false, true, true, false, true, true})
+    modes.add_strings(is_leaf ? "LEAF" : "BRANCH_LEQ");
+  set(trees, "class_treeids", Ints{0, 0, 0, 7, 7});
+  set(trees, "class_nodeids", Ints{1, 3, 4, 1, 2});
+  set(trees, "class_ids", Ints{0, 1, 1, 0, 1});
+  set(trees, "class_weights", std::vector<float>{0.5f, 0.5f, 0.5f, 0.25f, 0.25f});
+  set(trees, "classlabels_int64s", Ints{10, 20});
+  set(classical("Normalizer", {"shares"}, "scaled"), "norm", "L1");
+  auto& linear = classical("LinearClassifier", {"scaled"}, "label");
+  linear.add_output("scores");
+  set(linear, "coefficients", std::vector<float>{1, 1});
+  set(linear, "intercepts", std::vector<float>{-1});
+  set(linear, "classlabels_ints", Ints{4, 8});
+  file.integers("columns", {1, 0});
+  classical("ArrayFeatureExtractor", {"scores", "columns"}, "swapped");
+  auto& machine = classical("SVMClassifier", {"x"}, "winner");
+  machine.add_output("pairs");
+  set(machine, "classlabels_ints", Ints{3, 5, 9});
+  set(machine, "kernel_type", "RBF");
+  set(machine, "kernel_params", std::vector<float>{0.5f, 0, 3});
+  set(machine, "support_vectors", std::vector<float>{1, 0, 0, 1, -1, -1});
+  set(machine, "vectors_per_class", Ints{1, 1, 1});
+  set(machine, "coefficients", std::vector<float>{1, -0.5f, 0.25f, 0.75f, 2, 0.5f});
+  set(machine, "rho", std::vector<float>{0.2f, -0.1f, 0.3f});
+  set(classical("OneHotEncoder", {"x"}, "places"), "cats_int64s", Ints{0, 2});
+  file.input("steps", {2, 1, 3});
+  file.input("w", {1, 4, 3});
+  file.input("r", {1, 4, 4});
+  set(file.node("RNN", {"steps", "w", "r"}, "states"), "hidden_size", int64_t{4});
+  for (const char* const name : {"leaf", "label", "swapped", "winner", "pairs", "places", "states"})
+    file.output(name);
+  return file;
+}
+
 }  // namespace
 
 std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
   std::vector<std::vector<uint8_t>> seeds;
-  for (OnnxBuilder network : {small_network(), small_operators(), small_attention(), small_regions()}) {
+  for (OnnxBuilder network :
+       {small_network(), small_operators(), small_attention(), small_regions(), small_classical()}) {
     const std::string file = network.model().SerializePartialAsString();
     seeds.emplace_back(file.begin(), file.end());
   }

@@ -24,6 +24,19 @@ def test_wrong_paths(net, tmp_path):
         net.save(tmp_path / "none" / "net.itg")
 
 
+def test_files_of_others_stay(net, samples, tmp_path):
+    mine = tmp_path / "mine.npy"
+    np.save(mine, samples[:1])
+    before = mine.read_bytes()
+    with pytest.raises(intaglio.Error, match="mine.npy: is there already, is no model"):
+        net.save(mine)
+    with pytest.raises(intaglio.Error, match="mine.npy: is there already, is no report"):
+        intaglio.calibrate(net, samples, report=mine)
+    assert mine.read_bytes() == before
+    for _ in range(2):
+        net.save(tmp_path / "net.itg")
+
+
 def test_not_a_model(demo, tmp_path, net):
     with pytest.raises(intaglio.Error, match="intaglio import") as raised:
         intaglio.open(demo / "meter.onnx")
@@ -54,6 +67,18 @@ def test_wrong_shapes(net, samples):
         net.run({"other": samples})
     with pytest.raises(ValueError, match="copy=False"):
         net.run(samples, copy=False)
+
+
+def test_wrong_arrays_for_int8_inputs_name_scale_and_types(int8, samples):
+    tensor = int8.inputs[0]
+    assert tensor.dtype == "int8"
+    text = f"by its scale {tensor.scale:.6g} and zero point {tensor.zero_point}, or int8 arrays of codes"
+    with pytest.raises(ValueError) as raised:
+        int8.run(np.zeros((5, 3), np.float32))
+    assert f"takes float32 arrays (N, 28, 28, 3), of which it makes codes {text}" in str(raised.value)
+    with pytest.raises(TypeError) as raised:
+        int8.run(samples.astype(np.complex64))
+    assert text in str(raised.value)
 
 
 def test_wrong_types(net, samples, demo):

@@ -1,6 +1,7 @@
 """Running: values in and out, views, threads."""
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -47,6 +48,22 @@ def test_pictures_go_through_the_recipe(net, samples):
     gray = net.run(picture[..., 0])
     np.testing.assert_array_equal(gray, net.run(np.repeat(values[..., :1], channels, -1)))
     assert net.run(np.zeros((7, 2 * height, 3 * width, 3), np.uint8)).shape[0] == 7
+
+
+def test_values_in_another_unit_are_said_once(net, int8, samples):
+    for model in (net, int8):
+        fresh = intaglio.open(bytes(model))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fresh.run(samples)
+        with pytest.warns(UserWarning, match=r"input '.*' was given values that no pixel gives .*its pixels -1 to 1") as said:
+            fresh.run(samples * 100)
+        assert len(said) == 1 and said[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fresh.run(samples * 100)
+        with pytest.warns(UserWarning, match="NaN or infinite"):
+            intaglio.open(bytes(model)).run(samples[:1] * np.float32(np.nan))
 
 
 def test_views_have_no_copies(net, samples):

@@ -100,12 +100,15 @@ class TfliteBuilder {
   // STABLEHLO_COMPOSITE, which stands for a graph.
   void composite(const std::string& name, int32_t graph, const std::vector<int32_t>& inputs,
                  const std::vector<int32_t>& outputs) {
-    constexpr int32_t kComposite = 206;
-    codes_.push_back(tflite::CreateOperatorCode(fbb_, 127, 0, 1, kComposite));
     const auto options = tflite::CreateCompositeOptionsDirect(fbb_, name.c_str(), graph);
-    operators_.push_back(tflite::CreateOperatorDirect(
-        fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs, &outputs, tflite::Options::NONE, 0,
-        tflite::NewerOptions::CompositeOptions, options.Union()));
+    newer_op(206, inputs, outputs, tflite::NewerOptions::CompositeOptions, options.Union());
+  }
+  // An operator whose options stand in the newer union.
+  void newer_op(int32_t code, const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs,
+                tflite::NewerOptions kind, flatbuffers::Offset<void> options) {
+    codes_.push_back(tflite::CreateOperatorCode(fbb_, 127, 0, 1, code));
+    operators_.push_back(tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs,
+                                                      &outputs, tflite::Options::NONE, 0, kind, options));
   }
   void custom(const std::string& name, const std::vector<int32_t>& inputs,
               const std::vector<int32_t>& outputs) {

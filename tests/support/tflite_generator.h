@@ -232,6 +232,11 @@ class TfliteGenerator {
         const auto kernel = static_cast<int32_t>(c_.between(1, 3));
         return numbers({static_cast<int32_t>(c_.between(1, 4)), kernel, kernel, last()}, 0);
       }
+      case 'h': {
+        const auto kernel = static_cast<int32_t>(c_.between(1, 3)),
+                   made = static_cast<int32_t>(c_.between(1, 4));
+        return numbers({kernel, kernel, 1, last(), made}, 4);
+      }
       case 'd': {
         const auto kernel = static_cast<int32_t>(c_.between(1, 3));
         return numbers({1, kernel, kernel, wrapping_product(last(), static_cast<int32_t>(c_.between(1, 2)))},

@@ -10,7 +10,7 @@ namespace intaglio::test {
 
 // What an operator's inputs usually are, a letter each:
 //   a an activation; A one of the shape of the first     f a constant that fits it by broadcasting
-//   w convolution weights for it   d depthwise ones   m a matrix behind it   b a bias   v one number a channel
+//   w convolution weights for it   d depthwise ones   h those over three dimensions   m a matrix behind it   b a bias   v one number a channel
 //   i integers: axes, sizes, shapes   n one integer   p pads, two an axis
 //   of a recurrent node's own number of units: M a matrix behind it   R a square one   B a bias   T weights over time
 //   V a variable tensor
@@ -30,6 +30,8 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{2}, "aA", O::ConcatenationOptions},
       {{3}, "awb", O::Conv2DOptions},
       {{4}, "adb", O::DepthwiseConv2DOptions},
+      {{132}, "ahb", O::Conv3DOptions},
+      {{141}, "ihab", O::Conv3DOptions},
       {{5}, "a", O::DepthToSpaceOptions},
       {{7}, "am"},
       {{9}, "amb", O::FullyConnectedOptions},
@@ -103,6 +105,9 @@ inline flatbuffers::Offset<void> tflite_options(flatbuffers::FlatBufferBuilder& 
       return tflite::CreatePool2DOptions(fbb, padding, o[2], o[3], o[4], o[5], activation).Union();
     case O::Conv2DOptions:
       return tflite::CreateConv2DOptions(fbb, padding, o[2], o[3], activation, o[4], o[5]).Union();
+    case O::Conv3DOptions:
+      return tflite::CreateConv3DOptions(fbb, padding, o[2], o[3], o[4], activation, o[5], o[6], o[6])
+          .Union();
     case O::DepthwiseConv2DOptions:
       return tflite::CreateDepthwiseConv2DOptions(fbb, padding, o[2], o[3], o[6], activation, o[4], o[5])
           .Union();

@@ -260,6 +260,7 @@ typedef struct itg_op_list {
 itg_op_list itg_int8_ops(void);  /* for int8 models, whose borders and last layers may be in FP32 */
 itg_op_list itg_float_ops(void); /* for FP32 models */
 itg_op_list itg_all_ops(void);   /* for every model */
+itg_op_list itg_compact_ops(void); /* without kernels whose packed weights are several times the model's; the same results */
 
 /* How the work of one node is spread over threads. Results do not depend on it. It outlives the sessions and
  * calibrators whose options name it. */
@@ -284,8 +285,7 @@ typedef struct itg_observer {
    * node has run. The data is valid during the call only. */
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const itg_tensor* view);
   void* context; /* is given to both functions */
-  /* Called by itg_session_create() for each node whose weights it has packed: runs read these. */
-  void (*on_packed)(void* context, int32_t node);
+  void (*on_packed)(void* context, int32_t node); /* itg_session_create() has packed the node's weights: runs read these */
 } itg_observer;
 
 /* What a session may use. */

@@ -67,6 +67,8 @@ int8_t quantize(float x, float scale, int32_t zero_point) {
 
 bool has_one_scale(const TensorInfo& input) { return input.quantization.scales.size == 1; }
 
+constexpr const char* kTurnChannels = "; channels come last here: save x.transpose(0, 2, 3, 1)";
+
 Failure no_scale(const TensorInfo& input) {
   return {"the model's input " + std::string(input.name) + " is int8 but has no scale"};
 }
@@ -139,6 +141,8 @@ Outcome<ImageFolder> ImageFolder::open(const std::string& path, const SampleOpti
     if (auto step = folder.list_array(); !step) return step.failure();
   } else {
     if (auto size = file_size(path); !size) return size.failure();
+    if (extension_of(path) == ".npz")
+      return Failure{path + ": an .npz file holds several arrays; write one as .npy, with numpy.save"};
     folder.samples_.push_back({fs::path(path).filename().string(), 0});
   }
   if (!options.only.empty()) {
@@ -218,10 +222,12 @@ Outcome<Done> ImageFolder::list_array() {
   const int64_t channels = rank == 4 ? array_.shape[3] : 1;
   if (array_.type == NpyType::kU8 &&
       ((rank != 3 && rank != 4) || (channels != 1 && channels != 3 && channels != 4))) {
+    const bool is_turned =
+        rank == 4 && (array_.shape[1] == 1 || array_.shape[1] == 3 || array_.shape[1] == 4);
     return Failure{path_ +
                    ": uint8 arrays hold pictures, (N, height, width) or (N, height, width, 1, 3 or 4); "
                    "this one is " +
-                   shape_text(array_.shape)};
+                   shape_text(array_.shape) + (is_turned ? kTurnChannels : "")};
   }
   const auto count = static_cast<uint64_t>(array_.shape[0]);
   if (count > kMaxSamples)
@@ -321,10 +327,12 @@ Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
     std::vector<int64_t> turned = without_ones(sample);  // channels come first in other frameworks' arrays
     if (turned.size() == 3) std::rotate(turned.begin(), turned.begin() + 1, turned.end());
     const bool is_turned = turned.size() == 3 && turned == without_ones(wanted);
+    const bool is_one = without_ones(array_.shape) == without_ones(wanted);
     return Failure{path_ + ": its array of " + shape_text(array_.shape) + " holds samples of " +
                    shape_text(sample) + ", the model's input " + input.info.name + " takes " +
                    shape_text(wanted) +
-                   (is_turned ? "; channels come last here: save x.transpose(0, 2, 3, 1)"
+                   (is_turned ? kTurnChannels
+                    : is_one  ? "; the first dimension counts samples: save x[None]"
                               : "; the first dimension counts samples")};
   }
   const DType to = input.info.dtype;

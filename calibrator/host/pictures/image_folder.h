@@ -42,6 +42,8 @@ class ImageFolder {
   bool is_array() const { return is_array_; }
   // Not input tensors.
   bool holds_pictures() const { return !is_array_ || array_.type == NpyType::kU8; }
+  // Numbers in the input's own unit, neither pictures nor codes.
+  bool holds_values() const { return !holds_pictures() && array_.type != NpyType::kS8; }
 
   // Leaves all others out. Ascending.
   void keep(const std::vector<size_t>& places);

@@ -173,6 +173,7 @@ Outcome<Labels> Labels::read(const std::string& path, const std::vector<std::str
     return line.text.find_first_of(kGap) != std::string::npos && !table.is_name(line.text);
   };
   const bool named = names_sample(lines->front());
+  labels.in_order_ = !named;
   for (const TextLine& line : *lines) {
     if (names_sample(line) != named) {
       return Failure{line_name(path, line) + ": " +
@@ -201,10 +202,24 @@ Outcome<Labels> Labels::read(const std::string& path, const std::vector<std::str
   return labels;
 }
 
+Failure Labels::no_class_for(const std::string& name) const {
+  if (of_folders_)
+    return {path_ + ": has no folder for " + name +
+            "; a picture's folder is its class: give the same folder as the pictures"};
+  const std::string what = path_ + ": has no line for " + name + "; ";
+  if (!in_order_)
+    return {what + "add '" + name + " CLASS', or take only pictures that have one, with --only"};
+  const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+  return {what +
+          (is_number
+               ? "it has " + std::to_string(classes_.size()) + " lines, and each sample needs one"
+               : "its lines are classes alone, for the samples of an array: write '" + name + " CLASS'")};
+}
+
 Outcome<int32_t> Labels::of(const std::string& name) const {
   const auto found = classes_.find(of_folders_ ? name.substr(0, name.find('/')) : name);
   if (found == classes_.end() || (of_folders_ && name.find('/') == std::string::npos))
-    return Failure{path_ + (of_folders_ ? ": has no folder for " : ": has no line for ") + name};
+    return no_class_for(name);
   if (count_ != 0 && static_cast<size_t>(found->second) >= count_)
     return Failure{path_ + ": class " + std::to_string(found->second) + " of " + name +
                    ": the model has only " + std::to_string(count_) + " classes, counted from 0"};

@@ -24,16 +24,20 @@ class Labels {
   // The class of ImageFolder::name(i), one of the classes that there are.
   Outcome<int32_t> of(const std::string& name) const;
   int32_t largest() const { return largest_; }
+  // How many there are where lines are a class alone, for the samples in their order; else 0.
+  size_t in_order() const { return in_order_ ? classes_.size() : 0; }
   // Which class each folder has become, for the user; empty where the user said it.
   const std::string& note() const { return note_; }
 
  private:
   static Outcome<Labels> read_folders(const std::string& path, const std::vector<std::string>& names,
                                       size_t classes);
+  Failure no_class_for(const std::string& name) const;
 
   std::string path_, note_;
   std::map<std::string, int32_t> classes_;
   bool of_folders_ = false;  // classes_ has folders' names
+  bool in_order_ = false;    // classes_ has the numbers of samples
   size_t count_ = 0;         // of classes; 0: not known
   int32_t largest_ = -1;
 };

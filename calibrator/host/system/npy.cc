@@ -135,7 +135,7 @@ class HeaderParser {
       return Done{};
     }
     const std::string found = "'" + text.substr(0, kMaxTextShown) + "'";
-    if (text.find('O') != std::string::npos) return Failure{"Python objects (pickles) are not read"};
+    if (text.find('O') != std::string::npos) return Failure{"Python objects (pickles) are not read; save an array of numbers"};
     if (!text.empty() && text[0] == '>') return Failure{"big-endian elements (" + found + ") are not read"};
     return Failure{"elements of type " + found +
                    " are not read; convert them to float32, or to uint8 where they are pixels"};

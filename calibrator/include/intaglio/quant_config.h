@@ -34,7 +34,7 @@ Error check_policy(QuantPolicy policy);
 
 // How a range is chosen from the values seen.
 enum class RangeMethod : uint8_t {
-  kAuto = 0,        // min-max times a factor that one half of the samples scores best on the other half
+  kAuto = 0,        // as kMse, with a margin for what few samples do not show
   kMinMax = 1,      // from the least to the greatest value
   kPercentile = 2,  // the range that holds CalibratorOptions::percentile of the values
   kMse = 3,         // the least mean squared error on the values seen

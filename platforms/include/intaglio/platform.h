@@ -6,7 +6,9 @@
 namespace intaglio {
 
 // The instruction sets that this CPU has and that the operating system lets programs use. It asks the CPU at each
-// call and stores nothing.
+// call and stores nothing. Also the schedule for in-order cores (isa::kNeonA53, isa::kNeonA55; AArch64 Linux), where all cores
+// want it that the calling thread may run on: on big.LITTLE that is a thread which is bound to the small cores. A mask without
+// that bit takes the kernels of other cores. The bytes are the same.
 IsaMask cpu_isa();
 
 // How a session spreads the work of one node over threads. The default is serial; a program may bring threads of its

@@ -17,5 +17,8 @@ OpList int8_ops();
 OpList float_ops();
 // For every model, also one of both int8 and FP32 layers.
 OpList all_ops();
+// As all_ops(), without kernels whose packed weights take several times the bytes of the model's (Winograd's of AVX2 and of
+// NEON without dot products: eight times). Such layers take less memory and more time, and give the same bytes.
+OpList compact_ops();
 
 }  // namespace intaglio

@@ -117,8 +117,8 @@
     "float_ops() for FP32 ones, all_ops() for every one")                                                    \
   X(kNoKernel, 121, "no kernel for this node fits the allowed instruction sets")                             \
   X(kOtherKernels, 122,                                                                                      \
-    "the session was made for the kernels {value} (bits as in isa.h), the library here has {limit}: "        \
-    "export the model again for this target")                                                                \
+    "the session was planned for another machine ({target}), the library here is for {own_target}: export "  \
+    "the model again with the --target of this machine")                                                     \
   /* calibration */                                                                                          \
   X(kOutOfMemory, 140, "{value} bytes of memory are not enough, {limit} are needed")                         \
   X(kNoSamples, 141, "no samples were given: calibration needs at least one")                                \

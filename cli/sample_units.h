@@ -1,0 +1,46 @@
+// Whether arrays hold values in the unit of a model's inputs, for what runs them without a calibration.
+#pragma once
+
+#include <string>
+
+#include "calibrator/quantization/scales.h"
+#include "cli/output.h"
+#include "cli/samples.h"
+
+namespace intaglio::cli {
+
+// The unit of an input, and the values that it was given. Values that cannot be meant:
+// - it takes pictures by a recipe, the values are no pixels, and they leave their range or fill at most half of it;
+// - they are no numbers;
+// - it is int8 with a range of its own, and the values go farther beyond it than it is wide, or fill a 16th of it.
+class InputUnit {
+ public:
+  // Without a recipe the input takes no pictures.
+  InputUnit(const TensorInfo& input, const ImageInput* recipe);
+
+  bool takes_reals() const { return takes_reals_; }
+
+  enum class Kind { kPixels, kReals, kNoNumbers };
+  // The real values of one sample, in the input's layout.
+  Kind add(Span<const float> values);
+
+  // Whether the real values of all samples that are no pixels are in another unit.
+  bool is_other() const;
+  // "values that no pixel gives by ... (they hold ...); give them in that unit, or pixels as uint8"
+  std::string what_is_wrong() const;
+
+ private:
+  std::string name_;
+  const ImageInput* recipe_ = nullptr;
+  bool takes_reals_ = false;
+  Range own_;         // of the values that the input was made for; empty: not known
+  double width_ = 0;  // of it
+  bool has_reals_ = false;
+  Range seen_;  // of them
+};
+
+// Looks at every sample, and warns of each input whose arrays hold values that cannot be meant. What cannot be read is told
+// where it is run.
+void warn_of_units(const Samples& samples, const Model& model, ProgressLine& progress);
+
+}  // namespace intaglio::cli

@@ -1,0 +1,31 @@
+#include "cli/suspects.h"
+
+#include <cstdio>
+
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr size_t kNamesInWarning = 3;
+
+}  // namespace
+
+void Suspects::add(const std::string& name) {
+  if (++count_ > kNamesInWarning) return;
+  names_ += (names_.empty() ? "" : ", ") + name;
+}
+
+void Suspects::warn(const std::string& what) const {
+  if (count_ == 0) return;
+  print_warning(what + " (" + std::to_string(count_) + (count_ == 1 ? ": " : " of them: ") + names_ +
+                (count_ > kNamesInWarning ? ", ...)" : ")"));
+}
+
+std::string range_text(const Range& range) {
+  char words[64];
+  std::snprintf(words, sizeof words, "%.4g to %.4g", range.lo, range.hi);
+  return words;
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,156 @@
+// Attention whose masks are huge numbers below 0, as exporters write them: calibrated, it keeps the other scores.
+#include <cfloat>
+#include <functional>
+
+#include "tests/support/calibrate.h"
+#include "tests/support/decibels.h"
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+#include "tests/support/real_values.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+constexpr int64_t kPlaces = 6, kChannels = 8;
+
+// Writes what makes "masked" of "scores" [1, 6, 6]; `causal` holds the value above the diagonal and 0 elsewhere.
+using Mask = std::function<void(OnnxBuilder&, const std::vector<float>& causal)>;
+
+// x [1, 6, 8]: one head of attention, and a layer behind it.
+std::string attention(float value, const Mask& mask) {
+  OnnxBuilder file(17);
+  file.input("x", {1, kPlaces, kChannels});
+  Random random(7);
+  for (const char* name : {"wq", "wk", "wv", "wo"})
+    file.floats(name, {kChannels, kChannels}, random.reals(kChannels * kChannels, -0.7f, 0.7f));
+  file.node("MatMul", {"x", "wq"}, "q");
+  file.node("MatMul", {"x", "wk"}, "k");
+  file.node("MatMul", {"x", "wv"}, "v");
+  set(file.node("Transpose", {"k"}, "kt"), "perm", std::vector<int64_t>{0, 2, 1});
+  file.node("MatMul", {"q", "kt"}, "scores");
+  std::vector<float> causal;
+  for (int64_t i = 0; i < kPlaces * kPlaces; ++i) causal.push_back(i % kPlaces > i / kPlaces ? value : 0.0f);
+  file.floats("causal", {1, kPlaces, kPlaces}, causal);
+  mask(file, causal);
+  set(file.node("Softmax", {"masked"}, "shares"), "axis", int64_t{-1});
+  file.node("MatMul", {"shares", "v"}, "mixed");
+  file.node("MatMul", {"mixed", "wo"}, "y");
+  return file.output("y").bytes();
+}
+
+// Of the int8 model beside the FP32 one.
+double sqnr_of(const std::string& file) {
+  Import import(file);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel exact(import.write());
+  REQUIRE_MESSAGE(exact.error().ok(), text_of(exact.error(), &exact.model()));
+  Samples samples;
+  for (uint32_t i = 0; i < 8; ++i) samples.push_back(Random(20 + i).reals(kPlaces * kChannels, -1, 1));
+  const std::vector<uint8_t> bytes = calibrate(exact.model(), samples, {});
+  RunningModel found{AlignedBytes(Span<const uint8_t>(bytes.data(), bytes.size()))};
+  REQUIRE_MESSAGE(found.error().ok(), text_of(found.error()));
+  SignalAndNoise of_all;
+  for (const std::vector<float>& sample : samples)
+    of_all.add(run_reals(exact, sample), run_reals(found, sample));
+  return of_all.sqnr_db();
+}
+
+// A mask "hiding" of what a run computes: of places whose first channel is below -0.5, but for the first one.
+void hide_by_run(OnnxBuilder& f, const std::vector<float>& causal) {
+  f.floats("some", {}, {-0.5f});
+  f.floats("value", {}, {std::max(causal[1], -FLT_MAX)});
+  f.floats("others", {1, 1, kPlaces}, {0, 1, 1, 1, 1, 1});
+  f.integers("from", {0});
+  f.integers("to", {1});
+  f.integers("axis", {2});
+  f.node("Slice", {"x", "from", "to", "axis"}, "first");
+  f.node("Less", {"first", "some"}, "is_low");
+  set(f.node("Cast", {"is_low"}, "low"), "to", int64_t{1});
+  set(f.node("Transpose", {"low"}, "lows"), "perm", std::vector<int64_t>{0, 2, 1});
+  f.node("Mul", {"lows", "others"}, "hidden");
+  f.node("Mul", {"hidden", "value"}, "hiding");
+}
+
+const std::pair<const char*, Mask> kMasks[] = {
+    {"added",
+     [](OnnxBuilder& f, const auto&) {
+       f.node("Add", {"scores", "causal"}, "masked");
+     }},
+    {"subtracted",
+     [](OnnxBuilder& f, const auto& causal) {
+       std::vector<float> above = causal;
+       for (float& value : above) value = -value;
+       f.floats("above", {1, kPlaces, kPlaces}, above);
+       f.node("Sub", {"scores", "above"}, "masked");
+     }},
+    {"added behind a bias",
+     [](OnnxBuilder& f, const auto&) {
+       f.floats("bias", {1, kPlaces, kPlaces}, Random(3).reals(kPlaces * kPlaces, -1, 1));
+       f.node("Add", {"scores", "bias"}, "biased");
+       f.node("Add", {"biased", "causal"}, "masked");
+     }},
+    {"added, and reshaped",
+     [](OnnxBuilder& f, const auto&) {
+       f.integers("rows", {kPlaces, kPlaces});
+       f.integers("whole", {1, kPlaces, kPlaces});
+       f.node("Add", {"scores", "causal"}, "sum");
+       f.node("Reshape", {"sum", "rows"}, "flat");
+       f.node("Reshape", {"flat", "whole"}, "masked");
+     }},
+    {"added, and no less than the least number",
+     [](OnnxBuilder& f, const auto&) {
+       f.floats("least", {}, {-FLT_MAX});
+       f.node("Add", {"scores", "causal"}, "sum");
+       f.node("Max", {"sum", "least"}, "masked");
+     }},
+    {"added, and clipped",
+     [](OnnxBuilder& f, const auto&) {
+       f.floats("least", {}, {-1e34f});
+       f.floats("most", {}, {1e4f});
+       f.node("Add", {"scores", "causal"}, "sum");
+       f.node("Clip", {"sum", "least", "most"}, "masked");
+     }},
+    {"chosen",
+     [](OnnxBuilder& f, const auto& causal) {
+       f.floats("zero", {}, {0.0f});
+       f.floats("value", {}, {causal[1]});
+       f.node("Less", {"causal", "zero"}, "hides");
+       f.node("Where", {"hides", "value", "scores"}, "masked");
+     }},
+    {"added to products with the mask",
+     [](OnnxBuilder& f, const auto& causal) {
+       std::vector<float> keeps;
+       for (const float number : causal) keeps.push_back(number == 0.0f ? 1.0f : 0.0f);
+       f.floats("keeps", {1, kPlaces, kPlaces}, keeps);
+       f.node("Mul", {"scores", "keeps"}, "kept");
+       f.node("Add", {"kept", "causal"}, "masked");
+     }},
+    {"of a run",
+     [](OnnxBuilder& f, const auto& causal) {
+       hide_by_run(f, causal);
+       f.node("Add", {"scores", "hiding"}, "masked");
+     }},
+    {"of a run, and a constant one",
+     [](OnnxBuilder& f, const auto& causal) {
+       hide_by_run(f, causal);
+       f.node("Add", {"hiding", "causal"}, "both");
+       f.node("Add", {"scores", "both"}, "masked");
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("the scores beside a mask keep their codes, whatever number hides the others") {
+  for (const auto& [name, mask] : kMasks) {
+    const std::string words = name;
+    const double usual = sqnr_of(attention(-20.0f, mask));  // which hides nearly as well
+    CHECK(usual > 30.0);
+    for (const float value : {-1e9f, -1e34f, -FLT_MAX, -INFINITY}) {
+      CAPTURE(words);
+      CAPTURE(value);
+      CHECK(sqnr_of(attention(value, mask)) > usual - 0.1);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// Inputs whose dimensions a file leaves open: the message holds the words that give them.
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+#include "tests/support/tflite_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// A sum of all inputs, each of [open, 3, open].
+OnnxBuilder sum_of(const std::vector<std::string>& names) {
+  OnnxBuilder file;
+  for (const std::string& name : names) file.input(name, {0, 3, 0});
+  file.node("Sum", names, "y");
+  file.output("y");
+  return file;
+}
+
+void name_dimension(OnnxBuilder& file, int input, int dimension, const std::string& name) {
+  file.graph()
+      .mutable_input(input)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(dimension)
+      ->set_dim_param(name);
+}
+
+}  // namespace
+
+TEST_CASE("each open input has its words, with the file's names for what is open") {
+  OnnxBuilder file = sum_of({"tokens", "the mask"});
+  name_dimension(file, 0, 2, "sequence");
+  name_dimension(file, 1, 2, "past + 1");
+  CHECK(
+      Import(file.bytes())
+          .says(
+              "input 'tokens' leaves dimension 2 ('sequence') open, input 'the mask' leaves dimension 2 "
+              "('past + 1') open; give the sizes, with numbers for what is open: --shape tokens=1,3,sequence "
+              "--shape 'the mask=1,3,D2'"));
+  ImportOptions options;
+  options.batch = 4;
+  options.shapes = {{"tokens", {4, 3, 7}}};
+  CHECK(Import(file.bytes(), options)
+            .says("input 'the mask' leaves dimension 2 ('past + 1') open; give the sizes, with numbers for "
+                  "what is open: --shape 'the mask=4,3,D2'"));
+  options.shapes.push_back({"the mask", {4, 3, 7}});
+  Import import(file.bytes(), options);
+  CHECK_MESSAGE(import.good(), import.message());
+}
+
+TEST_CASE("of many open inputs the first ones are shown") {
+  std::vector<std::string> names;
+  for (int i = 0; i < 9; ++i) names.push_back("x" + std::to_string(i));
+  const Import import(sum_of(names).bytes());
+  CHECK(import.says("input 'x7' leaves dimension 2 ('N') open, ...; give"));
+  CHECK(import.says("--shape x7=1,3,N ..."));
+}
+
+TEST_CASE("open dimensions of TFLite files have numbers") {
+  TfliteBuilder file;
+  const int32_t x = file.open_tensor("x", kTfliteFloat, {1, 1, 1, 3}, {-1, -1, -1, 3}),
+                y = file.open_tensor("y", kTfliteFloat, {1, 1, 1, 3}, {-1, -1, -1, 3});
+  file.op(kTfliteRelu, {x}, {y});
+  CHECK(
+      Import(file.finish({x}, {y}))
+          .says(
+              "input 'x' leaves dimension 1, 2 open; give the sizes, with numbers for what is open: --shape "
+              "x=1,D1,D2,3"));
+}
