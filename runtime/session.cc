@@ -122,9 +122,10 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
       for (const int32_t output : model.node(n).outputs)
         reused =
             reused ||
-            (output != input && last_use(model, output, n) >= index &&
+            (output != input &&
              model.activation_offset(output) < model.activation_offset(input) + model.tensor(input).bytes() &&
-             model.activation_offset(input) < model.activation_offset(output) + model.tensor(output).bytes());
+             model.activation_offset(input) < model.activation_offset(output) + model.tensor(output).bytes() &&
+             last_use(model, output, n) >= index);
     if (!reused) memset(run.activations + model.activation_offset(input), 0xa5, model.tensor(input).bytes());
   }
 }
