@@ -65,13 +65,60 @@ TEST_CASE("a branch that is not taken may hold anything, one that is taken not")
   }
 }
 
-TEST_CASE("an If that a run decides, or that is wrong, is refused") {
+TEST_CASE("an If that a run decides computes both branches") {
+  OnnxBuilder file;
+  file.input("x", {1, 2});
+  file.floats("zero", {1}, {0});
+  file.integers("rows", {1});
+  file.node("ReduceSum", {"x", "rows"}, "sum");
+  file.node("Greater", {"sum", "zero"}, "is_positive");
+  auto& node = add_if(file, "is_positive", "Abs");
+  // Names of its own that both branches have, and a constant in each.
+  for (auto& attribute : *node.mutable_attribute()) {
+    onnx_file::GraphProto& graph = *attribute.mutable_g();
+    auto& constant = *graph.add_initializer();
+    constant.set_name("by");
+    constant.set_data_type(onnx_file::TensorProto::FLOAT);
+    constant.add_float_data(attribute.name() == "then_branch" ? 10.0f : 100.0f);
+    auto& product = *graph.add_node();
+    product.set_op_type("Mul");
+    product.set_name("product");
+    product.add_input(graph.output(0).name());
+    product.add_input("by");
+    product.add_output("scaled");
+    graph.mutable_output(0)->set_name("scaled");
+  }
+  CHECK(run_file(file.bytes(), {-1, 2}) == Reals{10, 20});
+  CHECK(run_file(file.bytes(), {-3, 2}) == Reals{300, -200});
+  Import import(file.bytes());
+  CHECK(import.notes(
+      "node 'y_node' (If): a run computes its condition, so each run computes both branches; where "
+      "'x' is the same in each run, give it: --constant x=V leaves one branch"));
+}
+
+TEST_CASE("an If whose branches are not both supported says what decides between them") {
+  OnnxBuilder file;
+  file.input("x", {1, 2});
+  file.input("rate", {1});
+  file.floats("zero", {1}, {0});
+  file.node("Greater", {"rate", "zero"}, "is_positive");
+  add_if(file, "is_positive", "NonZero");
+  const Import import(file.bytes());
+  CHECK(import.says("yes_node' (NonZero): this operator is not supported"));
+  CHECK(import.says(
+      "node 'y_node' (If): a run computes its condition, so each run computes both branches; where "
+      "'rate' is the same in each run, give it: --constant rate=V leaves one branch"));
+}
+
+TEST_CASE("an If that is wrong is refused") {
   const auto message = [](const std::string& condition,
                           const std::function<void(OnnxBuilder::Node&)>& spoil) {
     OnnxBuilder file;
     file.input("x", {1, 2});
     file.integers("condition", {1});
     file.integers("two", {1, 1});
+    file.integers("axis", {1});
+    set(file.node("ReduceSum", {"x", "axis"}, "one_of_x"), "keepdims", int64_t{0});
     spoil(add_if(file, condition, "Abs"));
     return Import(file.bytes()).message();
   };
@@ -80,7 +127,12 @@ TEST_CASE("an If that a run decides, or that is wrong, is refused") {
   };
   const auto nothing = [](OnnxBuilder::Node&) {};
   CHECK(message("condition", nothing).empty());
-  CHECK(says(message("x", nothing), "its condition is computed by a run"));
+  CHECK(says(message("x", nothing), "its condition must be one value, it has the shape [1, 2]"));
+  CHECK(says(message("one_of_x",
+                     [](OnnxBuilder::Node& node) {
+                       node.mutable_attribute(0)->mutable_g()->mutable_node(0)->set_op_type("Size");
+                     }),
+             "its branches give [1] and [1, 2]; a run that chooses needs the same"));
   CHECK(says(message("two", nothing), "its condition must be one value, it has 2"));
   CHECK(says(message("condition", [](OnnxBuilder::Node& node) { node.clear_attribute(); }),
              "attribute 'then_branch' is missing"));

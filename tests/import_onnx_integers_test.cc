@@ -69,6 +69,28 @@ TEST_CASE("arithmetic on integers, and what comes of it as an index") {
   CHECK(run_file<float>(file.output("y").bytes(), std::vector<int32_t>{2, 4, 5}) == Reals{1, 5, 7});
 }
 
+TEST_CASE("a quotient of integers goes towards 0, whoever reads it") {
+  for (const bool is_constant : {true, false}) {
+    OnnxBuilder file(13);
+    input_of(file, "x", {6}, Type::INT64);
+    file.integers("zero", {0});
+    file.integers("divisor", {49});
+    file.node("Mul", {"x", "zero"}, "zeros");
+    file.node("Add", {"zeros", "divisor"}, "computed");
+    file.node("Div", {"x", is_constant ? "divisor" : "computed"}, "q");
+    set(file.node("Cast", {"q"}, "real"), "to", int64_t{Type::FLOAT});
+    file.floats("half", {}, {0.5f});
+    file.node("Mul", {"real", "half"}, "y");
+    CHECK(run_file<float>(file.output("y").bytes(), std::vector<int32_t>{0, 48, 49, -50, 97, -98}) ==
+          Reals{0, 0, 0.5f, -0.5f, 0.5f, -1});
+  }
+  OnnxBuilder file(13);
+  input_of(file, "x", {3}, Type::INT64);
+  file.integers("zero", {0});
+  file.node("Div", {"x", "zero"}, "y");
+  CHECK(Import(file.output("y").bytes()).says("it divides by 0"));
+}
+
 TEST_CASE("results of integers leave as int32") {
   OnnxBuilder file(13);
   input_of(file, "x", {3}, Type::INT32);

@@ -90,7 +90,6 @@ float of_reals(Arithmetic operation, float a, float b) {
       break;
   }
   if (operation >= Arithmetic::kBitAnd) fail("it takes bits of reals, which is not supported");
-  if (b == 0.0f) fail("it divides by 0");
   if (operation == Arithmetic::kDiv) return a / b;
   const float quotient = std::floor(a / b);
   return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;

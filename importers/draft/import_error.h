@@ -61,6 +61,7 @@ class Problems {
   // One line; what is longer than any sentence of ours is cut short.
   void add(const std::string& problem);
   bool empty() const { return lines_.empty(); }
+  size_t count() const { return lines_.size(); }
   // "net.onnx cannot be imported:" and a line for each problem; very many are cut short.
   Failure failure(const std::string& path) const;
 

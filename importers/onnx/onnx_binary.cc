@@ -106,13 +106,17 @@ void import_sum(OnnxOp& op) { import_many(op, Op::kAdd); }
 
 void import_div(OnnxOp& op) {
   op.check_inputs(2, 2);
-  if (!op.is_constant(1)) return import_binary(op, Op::kDiv);
   Operand divisor = read_operand(op, 1);
-  divisor.input = -1;
-  for (float& value : divisor.constant.values) {
+  for (const float value : divisor.constant.values)
     if (value == 0.0f) fail("it divides by 0");
-    value = 1.0f / value;
+  if (op.computes_integers()) {
+    // Of numbers below 2^24 the quotient in FP32 is whole only where the exact one is. Integers go towards 0, as a cast does.
+    const int32_t quotient = add_binary(op, Op::kDiv, read_operand(op, 0), divisor);
+    return op.set_output(op.as_real(op.as_index(quotient)));
   }
+  if (divisor.tensor >= 0) return import_binary(op, Op::kDiv);
+  divisor.input = -1;
+  for (float& value : divisor.constant.values) value = 1.0f / value;
   op.set_output(add_binary(op, Op::kMul, read_operand(op, 0), divisor));
 }
 
@@ -212,7 +216,7 @@ void import_mod(OnnxOp& op) {
 
 constexpr OnnxOperator kOperators[] = {
     {"Add", import_add, {Op::kAdd}, ""},
-    {"Div", import_div, {Op::kDiv, Op::kMul}, "A constant divisor does not hold 0."},
+    {"Div", import_div, {Op::kDiv, Op::kMul, Op::kCast}, "A constant divisor does not hold 0."},
     {"Max", import_max, {Op::kMaximum, Op::kClamp}, "At most 64 inputs."},
     {"Min", import_min, {Op::kMinimum, Op::kClamp}, "At most 64 inputs."},
     {"Mul", import_mul, {Op::kMul}, ""},

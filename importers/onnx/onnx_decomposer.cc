@@ -37,9 +37,14 @@ bool OnnxDecomposer::holds_codes(int i) const {
 
 Shape OnnxDecomposer::shape(int i) const {
   if (!has(i)) fail("input ", i, " is missing");
-  const auto found = file_.values.find(input(i));
-  if (found == file_.values.end())
+  if (file_.values.count(input(i)) == 0)
     fail("input ", i, " (", quoted(input(i)), ") is read before anything writes it");
+  return shape_of(input(i));
+}
+
+Shape OnnxDecomposer::shape_of(const std::string& name) const {
+  const auto found = file_.values.find(name);
+  if (found == file_.values.end()) fail("nothing writes ", quoted(name));
   if (found->second.failed) throw ReadsFailed{};
   if (found->second.constant == nullptr) return file_.draft->tensor(found->second.tensor).shape;
   Shape shape;
@@ -179,6 +184,16 @@ std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::s
                         : add("Unsqueeze", {part, axes});
   }
   return joined(std::move(parts), output, axis);
+}
+
+void OnnxDecomposer::choose(const std::string& yes, const std::string& no, const std::string& output) {
+  const auto shown = [](const Shape& shape) { return shape.empty() ? Shape{1} : shape; };
+  const Shape condition = shown(shape(0)), a = shown(shape_of(yes)), b = shown(shape_of(no));
+  if (elements(condition) != 1)
+    fail("its condition must be one value, it has the shape ", shape_text(condition));
+  if (a != b)
+    fail("its branches give ", shape_text(a), " and ", shape_text(b), "; a run that chooses needs the same");
+  add("Where", {reshaped(input(0), {1}), yes, no}, {}, output);
 }
 
 std::string OnnxDecomposer::joined(std::vector<std::string> parts, const std::string& output, int64_t axis) {

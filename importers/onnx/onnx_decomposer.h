@@ -75,6 +75,8 @@ class OnnxDecomposer : private OnnxNodeAttributes {
                       bool are_numbers);
   // One behind the other along an axis that they have.
   std::string joined(std::vector<std::string> parts, const std::string& output, int64_t axis);
+  // Of two results of one shape the first where input 0, one truth value, is not 0.
+  void choose(const std::string& yes, const std::string& no, const std::string& output);
   std::string clip(const std::string& x, float low, float high, const std::string& output = {});
   std::string cast(const std::string& x, onnx_file::TensorProto::DataType to);
   std::string as_real(const std::string& x) { return cast(x, onnx_file::TensorProto::FLOAT); }
@@ -97,6 +99,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::vector<onnx_file::NodeProto> take() { return std::move(nodes_); }
 
  private:
+  Shape shape_of(const std::string& name) const;
   onnx_file::NodeProto& append(const char* op_type, const std::vector<std::string>& inputs,
                                const std::string& output);
 

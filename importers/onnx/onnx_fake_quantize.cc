@@ -266,6 +266,18 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
+// What FakeQuantize has and codes have not.
+void note_onnx_ranges(const OnnxRangeCounts& counts, Draft& draft) {
+  if (counts.moved > 0)
+    draft.notes.push_back(text(counts.moved, " of ", counts.all,
+                               " ranges of FakeQuantize do not have 0 among their values; they are moved by ",
+                               std::round(counts.furthest * 100) / 100, " of a step at most"));
+  if (counts.odd > 0)
+    draft.notes.push_back(text(counts.odd, " of ", counts.all,
+                               " ranges of FakeQuantize begin an odd number of steps below 0: there a number "
+                               "in the middle of two codes becomes the other one"));
+}
+
 Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
+
+#include "importers/onnx/onnx_order.h"
 
 namespace intaglio::importers {
 namespace {
@@ -97,6 +100,25 @@ void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<I
       fail("--constant names the input ", quoted(one.input), ", which is a constant already");
     file.own_constants.push_back(std::move(constant));
   }
+}
+
+std::string condition_of_runs(const onnx_file::GraphProto& graph, const std::string& name) {
+  std::unordered_set<std::string> read{name}, constants;
+  for (const int i : needed_in_order(graph, {name})) {
+    const onnx_file::NodeProto& node = graph.node(i);
+    if (node.op_type() != "Shape" && node.op_type() != "Size")
+      read.insert(node.input().begin(), node.input().end());
+  }
+  for (const auto& constant : graph.initializer()) constants.insert(constant.name());
+  std::string names, options;
+  for (const auto& input : graph.input()) {
+    if (read.count(input.name()) == 0 || constants.count(input.name()) != 0) continue;
+    names += text(names.empty() ? "" : ", ", quoted(input.name()));
+    options += text(" --constant ", shown(input.name()), "=V");
+  }
+  const char* const words = "a run computes its condition, so each run computes both branches";
+  if (names.empty()) return words;
+  return text(words, "; where ", names, " is the same in each run, give it:", options, " leaves one branch");
 }
 
 }  // namespace intaglio::importers

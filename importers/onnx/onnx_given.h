@@ -10,4 +10,7 @@ namespace intaglio::importers {
 void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<InputConstant>& given,
                          OnnxFile& file);
 
+// What is said of an If whose condition `name` a run computes: of which inputs, and that --constant takes them out of it.
+std::string condition_of_runs(const onnx_file::GraphProto& graph, const std::string& name);
+
 }  // namespace intaglio::importers

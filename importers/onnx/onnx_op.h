@@ -45,6 +45,7 @@ struct OnnxRangeCounts {
   int32_t odd = 0;        // 0 is an odd number of steps above their lowest value
   double furthest = 0.0;  // that one was moved, in steps
 };
+void note_onnx_ranges(const OnnxRangeCounts& counts, Draft& draft);
 
 struct OnnxFile {
   int64_t opset = 0;
@@ -112,7 +113,8 @@ class OnnxOp : public OnnxNodeAttributes {
   int32_t any_activation(int i);    // s32 too
   int32_t index_activation(int i);  // s32, of a tensor of integers
   bool is_integer(int i) const;
-  bool is_truth(int i) const;  // an activation or a constant of bools
+  bool computes_integers() const;  // of integers, bools and constants of them alone
+  bool is_truth(int i) const;      // an activation or a constant of bools
   OnnxConstant<float> floats(int i);
   OnnxConstant<float> numbers(int i);  // of integers and truth values, too, which float must hold
   using OnnxNodeAttributes::integers;
@@ -176,7 +178,6 @@ class OnnxOp : public OnnxNodeAttributes {
   void evaluate(void (*import)(OnnxOp& op));
 
  private:
-  bool computes_integers() const;
   bool hands_on_truth() const;
   int32_t evaluated_input(int i);
   void set_evaluated(const DraftTensor& result, const OnnxValue& value, int i);

@@ -43,7 +43,9 @@ std::vector<ImportedOperator> onnx_operators() {
       list.push_back(imported_operator(row.domain, row.op_type, row.becomes, row.limits, has_int8_form(row)));
   constexpr Op kBranch[] = {Op::kNone};  // the reader itself takes it
   list.push_back(imported_operator(
-      "", "If", kBranch, "Constants and shapes decide its condition: the branch that it takes stands there.",
+      "", "If", kBranch,
+      "Where constants and shapes decide its condition, the branch that it takes stands there. Else a run computes both, which "
+      "give the same shapes.",
       true));
   list.push_back(imported_operator(
       "", "Loop", kBranch,

@@ -49,25 +49,11 @@ class Reader {
     const std::vector<std::string> outputs = output_names(graph);
     read_nodes(graph, outputs);
     if (problems_.empty()) read_outputs(outputs);
-    note_ranges(file_.ranges);
+    note_onnx_ranges(file_.ranges, draft_);
     return std::move(draft_);
   }
 
  private:
-  // What FakeQuantize has and codes have not.
-  void note_ranges(const OnnxRangeCounts& counts) {
-    if (counts.moved > 0)
-      draft_.notes.push_back(
-          text(counts.moved, " of ", counts.all,
-               " ranges of FakeQuantize do not have 0 among their values; they are moved by ",
-               std::round(counts.furthest * 100) / 100, " of a step at most"));
-    if (counts.odd > 0)
-      draft_.notes.push_back(
-          text(counts.odd, " of ", counts.all,
-               " ranges of FakeQuantize begin an odd number of steps below 0: there a number "
-               "in the middle of two codes becomes the other one"));
-  }
-
   int64_t opset() const {
     for (const auto& entry : model_.opset_import()) {
       if (!is_standard_onnx(entry.domain())) continue;
@@ -96,21 +82,43 @@ class Reader {
     for (const int i : needed_in_order(graph, outputs)) read_node(graph.node(i), i);
   }
 
-  // The branch that the condition takes stands in place of the node.
-  void read_if(OnnxOp& op) {
-    op.check_inputs(1, 1);
-    if (!op.is_constant(0))
-      fail("its condition is computed by a run; only one that the file and its shapes decide is supported");
-    const std::vector<int64_t> condition = op.integers(0).values;
-    if (condition.size() != 1) fail("its condition must be one value, it has ", condition.size());
-    const onnx_file::GraphProto& branch = op.graph(condition[0] != 0 ? "then_branch" : "else_branch");
+  static const onnx_file::GraphProto& branch_of(OnnxOp& op, bool condition) {
+    const onnx_file::GraphProto& branch = op.graph(condition ? "then_branch" : "else_branch");
     if (branch.output_size() != op.output_count())
       fail("its branch has ", branch.output_size(), " outputs where ", op.output_count(), " are expected");
+    return branch;
+  }
+
+  // The branch that the condition takes stands in place of the node.
+  void read_if(OnnxOp& op, const onnx_file::NodeProto& node) {
+    op.check_inputs(1, 1);
+    if (!op.is_constant(0)) return read_both(op, node);
+    const std::vector<int64_t> condition = op.integers(0).values;
+    if (condition.size() != 1) fail("its condition must be one value, it has ", condition.size());
+    const onnx_file::GraphProto& branch = branch_of(op, condition[0] != 0);
     read_initializers(branch);
     std::vector<std::string> outputs;
     for (const auto& output : branch.output()) outputs.push_back(output.name());
     read_nodes(branch, outputs);
     for (int i = 0; i < op.output_count(); ++i) op.set_alias(branch.output(i).name(), i);
+  }
+
+  // A run decides: both branches are computed, and then chosen from.
+  void read_both(OnnxOp& op, const onnx_file::NodeProto& node) {
+    const std::string words = condition_of_runs(model_.graph(), node.input(0));
+    draft_.notes.push_back(text("node ", quoted(op.name()), " (If): ", words));
+    const size_t problems = problems_.count();
+    std::vector<std::string> outputs[2];
+    for (const bool side : {true, false}) {
+      Copies copies(branch_of(op, side), op.name(), calls_.size());
+      outputs[side] = read_copy(copies, {});
+    }
+    op.check_all_read();
+    if (problems_.count() > problems) fail(words);
+    for (size_t i = 0; i < outputs[0].size(); ++i)
+      if (const std::string& name = op.output_name(static_cast<int>(i)); !name.empty())
+        read_made(node,
+                  [&](OnnxDecomposer& s) { return s.choose(outputs[1][i], outputs[0][i], name), name; });
   }
 
   // Copies of the body stand in place of the node, one for each time that it runs. What one gives is what the next takes.
@@ -260,7 +268,7 @@ class Reader {
   void read_operator(const onnx_file::NodeProto& node) {
     const bool standard = is_standard_onnx(node.domain());
     OnnxOp op(file_, node);
-    if (standard && node.op_type() == "If") return read_if(op);
+    if (standard && node.op_type() == "If") return read_if(op, node);
     if (standard && node.op_type() == "Loop") return read_loop(op, node);
     if (standard && node.op_type() == "Scan") return read_scan(op, node);
     if (standard && fold_onnx_constants(op)) return;
