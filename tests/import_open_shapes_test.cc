@@ -69,3 +69,42 @@ TEST_CASE("open dimensions of TFLite files have numbers") {
               "input 'x' leaves dimension 1, 2 open; give the sizes, with numbers for what is open: --shape "
               "x=1,D1,D2,3"));
 }
+
+TEST_CASE("TFLite's reshapes follow an input of another shape") {
+  constexpr int32_t kExpandDims = 70;
+  TfliteBuilder file;
+  const int32_t x = file.open_tensor("x", kTfliteFloat, {1, 1}, {1, -1}),
+                a = file.open_tensor("a", kTfliteFloat, {1, 1, 1}, {1, 1, -1}),
+                b = file.open_tensor("b", kTfliteFloat, {1, 1, 1}, {1, -1, 1}),
+                c = file.open_tensor("c", kTfliteFloat, {1, 1}, {1, -1}),
+                d = file.open_tensor("d", kTfliteFloat, {1, 2}, {-1, 2}),
+                y = file.open_tensor("y", kTfliteFloat, {1, 2}, {-1, 2});
+  const int32_t axis = file.constant("axis", kTfliteInt32, {1}, std::vector<int32_t>{1}),
+                order = file.constant("order", kTfliteInt32, {3}, std::vector<int32_t>{0, 2, 1}),
+                pairs = file.constant("pairs", kTfliteInt32, {2}, std::vector<int32_t>{-1, 2});
+  const std::vector<int32_t> last{-1};
+  file.op(kExpandDims, {x, axis}, {a});
+  file.op(kTfliteTranspose, {a, order}, {b});
+  file.op(kTfliteSqueeze, {b}, {c}, tflite::Options::SqueezeOptions,
+          tflite::CreateSqueezeOptionsDirect(file.fbb(), &last).Union());
+  file.op(kTfliteReshape, {c, pairs}, {d});
+  file.op(kTfliteRelu, {d}, {y});
+  ImportOptions options;
+  options.shapes = {{"x", {1, 6}}};
+  Import import(file.finish({x}, {y}), options);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.dims(import.output()) == std::vector<int32_t>{3, 2});
+  CHECK(run_import<float>(import, std::vector<float>{-1, 2, 3, 4, -5, 6}) ==
+        std::vector<float>{0, 2, 3, 4, 0, 6});
+}
+
+TEST_CASE("TFLite's reshape to a single number") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 1}), one = file.tensor("one", kTfliteFloat, {}),
+                y = file.tensor("y", kTfliteFloat, {1, 1});
+  const int32_t none = file.constant("none", kTfliteInt32, {0}, std::vector<int32_t>{});
+  file.op(kTfliteReshape, {x, none}, {one});
+  file.op(kTfliteAdd, {x, one}, {y}, tflite::Options::AddOptions,
+          tflite::CreateAddOptions(file.fbb()).Union());
+  CHECK(run_file(file.finish({x}, {y}), {3}) == std::vector<float>{6});
+}

@@ -89,11 +89,6 @@ TEST_CASE("tensors: zero points that differ, none, and what is not supported") {
   CHECK(tflite_tensor(no_scale.file, 0).zero_point == 0);
   CHECK(thrown([&] { (void)tflite_tensor(differ.file, 0); }) ==
         "tensor 't': the zero point 4 is not allowed");
-  OneOp sparse = tensor_of([](TfliteBuilder& b) {
-    return b.sparse_tensor("t", kTfliteFloat, {1}, {0, 0, 0, 0});
-  });
-  CHECK(thrown([&] { (void)tflite_tensor(sparse.file, 0); }) ==
-        "tensor 't': sparse tensors are not supported; convert the model without sparsity");
   OneOp variable = tensor_of([](TfliteBuilder& b) { return b.variable_tensor("", kTfliteFloat, {1}); });
   CHECK(thrown([&] { (void)tflite_tensor(variable.file, 0); }) ==
         "tensor 'tensor_0': variable tensors are not supported");

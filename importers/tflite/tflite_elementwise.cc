@@ -144,10 +144,17 @@ void import_dequantize(TfliteOp& op) {
   op.add(op.draft().tensor(x).dtype == DType::kS8 ? Op::kDequantize : Op::kReshape, {x}, y);
 }
 
+// The constant is dense where it was read.
+void import_densify(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  op.set_constant(op.constant(0));
+}
+
 constexpr TfliteOperator kOperators[] = {
     {Builtin::ABS, import_abs, {Op::kAbs}, ""},
     {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
+    {Builtin::DENSIFY, import_densify, {Op::kNone}, "Of constants."},
     {Builtin::DEQUANTIZE,
      import_dequantize,
      {Op::kReshape, Op::kDequantize},

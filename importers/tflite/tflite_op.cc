@@ -5,6 +5,7 @@
 
 #include "importers/draft/op_traits.h"
 #include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_sparse.h"
 #include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
@@ -126,8 +127,7 @@ bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
 DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
   const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
   return with_name(file, index, [&] {
-    if (tensor.sparsity() != nullptr)
-      fail("sparse tensors are not supported; convert the model without sparsity");
+    if (tensor.sparsity() != nullptr && !has_data(file, tensor)) fail("it is sparse and no constant");
     if (tensor.is_variable()) fail("variable tensors are not supported");
     DraftTensor made;
     made.name = tflite_tensor_name(file, index);
@@ -274,12 +274,9 @@ DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
     if (made.shape.empty()) made.shape = {1};
     check_shape(made.shape, made.dtype);
     const auto* data = buffer_of(file, source)->data();
-    const uint64_t needed = tflite_stored_bytes(source.type(), elements(made.shape));
-    if (data->size() != needed)
-      fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
-    count_constant(file, needed);
+    count_constant(file, tflite_stored_bytes(source.type(), elements(made.shape)));
     made.constant = true;
-    made.data.assign(data->begin(), data->end());
+    made.data = tflite_bytes(source, made.shape, {data->data(), data->size()});
     convert_stored(source.type(), made);
   });
   return made;
@@ -297,6 +294,7 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
       return;
     }
     if (!has_data(file_, source)) fail("it must be a constant");
+    if (source.sparsity() != nullptr) fail("sparse integers are not supported");
     const auto* data = buffer_of(file_, source)->data();
     if (data->size() % size != 0 || data->size() / size > kMaxIntegers)
       fail("it holds ", data->size(), " bytes");

@@ -9,20 +9,71 @@
 namespace intaglio::importers {
 namespace {
 
-void import_reshape(TfliteOp& op) {
-  op.check_inputs(1, 2);
-  const int32_t x = op.activation(0);
-  Shape shape = op.output_shape_in_file();
+// The file has the output's shape for the shapes that its inputs have there.
+void add_new_shape(TfliteOp& op, int32_t x, Shape shape) {
+  if (shape.empty()) shape = {1};  // a single number
   check_shape(shape, op.draft().tensor(x).dtype);
-  const int64_t from = elements(op.draft().tensor(x).shape), to = elements(shape);
-  // With another batch the file's shape is right but for its first dimension.
-  if (op.shapes_changed() && from != to && from % (to / shape[0]) == 0)
-    shape[0] = narrow(from / (to / shape[0]), "dimension");
+  const int64_t from = elements(op.draft().tensor(x).shape);
   if (from != elements(shape))
     fail("its input of ", from, " elements does not fit its output ", shape_text(shape));
   const int32_t y = op.output_same(x, shape);
   op.add(Op::kReshape, {x}, y);
   op.finish_same();
+}
+
+// With other inputs: an axis of -1 takes what is left, or the first one does.
+Shape shape_for_other_inputs(TfliteOp& op, Shape shape, int64_t from) {
+  int32_t* open = shape.empty() ? nullptr : &shape[0];
+  if (op.input_count() > 1 && op.is_constant(1)) {
+    shape.clear();
+    for (const int64_t dim : op.integers(1)) shape.push_back(narrow(dim, "dimension"));
+    open = shape.empty() ? nullptr : &shape[0];
+    for (int32_t& dim : shape)
+      if (dim == -1) open = &dim;
+  }
+  if (open == nullptr) return shape;
+  const int32_t own = *open;
+  *open = 1;
+  const int64_t others = elements(shape);
+  *open = others > 0 && from % others == 0 ? narrow(from / others, "dimension") : own;
+  return shape;
+}
+
+void import_reshape(TfliteOp& op) {
+  op.check_inputs(1, 2);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.output_shape_in_file();
+  add_new_shape(
+      op, x,
+      op.shapes_changed() ? shape_for_other_inputs(op, shape, elements(op.draft().tensor(x).shape)) : shape);
+}
+
+void import_expand_dims(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(0);
+  if (!op.shapes_changed()) return add_new_shape(op, x, op.output_shape_in_file());
+  Shape shape = op.draft().tensor(x).shape;
+  const std::vector<int64_t> axis = op.integers(1);
+  if (axis.size() != 1) fail("its axis must be one number, it has ", axis.size());
+  shape.insert(shape.begin() + normal_axis(axis[0], shape.size() + 1), 1);
+  add_new_shape(op, x, shape);
+}
+
+void import_squeeze(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  if (!op.shapes_changed()) return add_new_shape(op, x, op.output_shape_in_file());
+  const Shape from = op.draft().tensor(x).shape;
+  std::vector<int64_t> given;
+  if (const auto* const options = op.options_or_null<tflite::SqueezeOptions>())
+    if (options->axes() != nullptr) given.assign(options->axes()->begin(), options->axes()->end());
+  const std::vector<int32_t> axes = normal_axes(given, from.size());
+  Shape shape;
+  for (size_t d = 0; d < from.size(); ++d)
+    if (from[d] != 1 ||
+        (!axes.empty() && std::find(axes.begin(), axes.end(), static_cast<int32_t>(d)) == axes.end()))
+      shape.push_back(from[d]);
+  add_new_shape(op, x, shape);
 }
 
 void import_transpose(TfliteOp& op) {
@@ -69,11 +120,11 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
 }
 
 constexpr TfliteOperator kOperators[] = {
-    {Builtin::EXPAND_DIMS, import_reshape, {Op::kReshape}, ""},
+    {Builtin::EXPAND_DIMS, import_expand_dims, {Op::kReshape}, ""},
     {Builtin::PAD, import_pad, {Op::kPad}, "Paddings are constants."},
     {Builtin::PADV2, import_pad, {Op::kPad}, "Paddings and the value are constants."},
     {Builtin::RESHAPE, import_reshape, {Op::kReshape}, "The file holds the output's shape."},
-    {Builtin::SQUEEZE, import_reshape, {Op::kReshape}, ""},
+    {Builtin::SQUEEZE, import_squeeze, {Op::kReshape}, ""},
     {Builtin::TRANSPOSE, import_transpose, {Op::kTranspose}, "The permutation is a constant."},
 };
 

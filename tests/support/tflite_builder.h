@@ -74,11 +74,12 @@ class TfliteBuilder {
     return static_cast<int32_t>(tensors_.size()) - 1;
   }
   int32_t sparse_tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
-                        const std::vector<uint8_t>& stored) {
+                        const std::vector<uint8_t>& stored,
+                        flatbuffers::Offset<tflite::Sparsity> sparsity = 0) {
     buffers_.push_back(tflite::CreateBufferDirect(fbb_, &stored));
-    tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type,
-                                                  static_cast<uint32_t>(buffers_.size()) - 1, name.c_str(), 0,
-                                                  false, tflite::CreateSparsity(fbb_)));
+    tensors_.push_back(tflite::CreateTensorDirect(
+        fbb_, &shape, type, static_cast<uint32_t>(buffers_.size()) - 1, name.c_str(), 0, false,
+        sparsity.IsNull() ? tflite::CreateSparsity(fbb_) : sparsity));
     return static_cast<int32_t>(tensors_.size()) - 1;
   }
   template <typename T>
