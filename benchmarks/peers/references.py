@@ -6,15 +6,18 @@ PACKAGES = {"numpy": "numpy", "onnx": "onnx", "onnxruntime": "onnxruntime", "ai_
 class Onnxruntime:
     """Inputs as (name, shape, numpy type); shapes without open dimensions."""
 
-    def __init__(self, path, side, threads=1):
+    def __init__(self, path, side, threads=1, length=1):
+        import onnx
         import onnxruntime
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 4
         self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        self.inputs = [(i.name, closed(i.shape, side), TYPES[i.type]) for i in self.session.get_inputs()]
+        self.inputs = [(i.name, closed(i.shape, side, length), TYPES[i.type]) for i in self.session.get_inputs()]
         self.open = [any(not isinstance(d, int) or d < 1 for d in i.shape) for i in self.session.get_inputs()]
         self.outputs = [o.name for o in self.session.get_outputs()]
+        operators = {node.op_type for node in onnx.load(str(path), load_external_data=False).graph.node}
+        self.rounds_as_it_goes = any(name.startswith("DynamicQuantize") for name in operators)
 
     def real(self, values):
         """What the model takes that has 16 bits as reals."""
@@ -25,7 +28,7 @@ class Onnxruntime:
 
 
 class LiteRt:
-    def __init__(self, path, side, built_in=False, threads=1):
+    def __init__(self, path, side, built_in=False, threads=1, length=1):
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
         kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if built_in else OpResolverType.AUTO
         self.interpreter = Interpreter(str(path), num_threads=threads, experimental_op_resolver_type=kind)
@@ -34,7 +37,7 @@ class LiteRt:
             signature = detail.get("shape_signature", detail["shape"])
             self.open.append(any(d < 1 for d in signature))
             if self.open[-1]:
-                self.interpreter.resize_tensor_input(detail["index"], closed([int(d) for d in signature], side))
+                self.interpreter.resize_tensor_input(detail["index"], closed([int(d) for d in signature], side, length))
         self.interpreter.allocate_tensors()
         self.details = self.interpreter.get_input_details()
         self.inputs = [(d["name"], [int(n) for n in d["shape"]], d["dtype"]) for d in self.details]
@@ -42,7 +45,7 @@ class LiteRt:
         self.steps_of_16_bits = [d["quantization"][0] if d["dtype"].__name__ == "int16" else 0.0
                                  for d in self.interpreter.get_output_details()]
         kinds = {d["dtype"].__name__ for d in self.interpreter.get_tensor_details()}
-        self.holds_codes = bool(kinds & {"int8", "uint8"}) and "int16" not in kinds
+        self.rounds_as_it_goes = bool(kinds & {"int8", "uint8"}) and "int16" not in kinds
 
     def real(self, values):
         return [value * detail["quantization"][0] if detail["dtype"].__name__ == "int16" and detail["quantization"][0] else value
@@ -65,12 +68,13 @@ TYPES = {"tensor(float)": "float32", "tensor(uint8)": "uint8", "tensor(int8)": "
          "tensor(uint16)": "uint16", "tensor(int16)": "int16", "tensor(string)": "str"}
 
 
-def closed(shape, side):
+def closed(shape, side, length):
+    """Open dimensions: the sides of pictures, 1 sample, and a length elsewhere."""
     shape = [d if isinstance(d, int) and d > 0 else None for d in shape]
     picture = len(shape) == 4
     channels_last = picture and shape[3] in (1, 3) and shape[1] not in (1, 3)
     sides = ((1, 2) if channels_last else (2, 3)) if picture else ()
-    return [d if d is not None else side if i in sides else 1 for i, d in enumerate(shape)]
+    return [d if d is not None else side if i in sides else length if i > 0 and not picture else 1 for i, d in enumerate(shape)]
 
 
 def sample(inputs, seed):

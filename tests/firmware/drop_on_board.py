@@ -5,7 +5,7 @@
                    --make-model firmware_make_model --cc arm-none-eabi-gcc --cxx arm-none-eabi-g++ --size arm-none-eabi-size
                    --flags "-mcpu=..." --emulator "qemu-system-arm;-M;...;-kernel" [--models] [--without-fpu]
 
---models: programs of benchmarks/board_models, checked and planned, must give their outputs, and hold at most 3 percent
+--models: programs of benchmarks/board_models, checked and planned, must give their outputs, and hold at most 4 percent
 more flash than the same programs that link the libraries of the CMake build: a program takes what it names, although a
 drop is few files.
 --without-fpu: the firmware example on a Cortex-M3, which has no floating-point unit.
