@@ -37,10 +37,14 @@ static void __attribute__((used, noreturn)) start(void) {
 
 // Coprocessors 10 and 11 on (CPACR), low-overhead loops on (CCR.LOB, ignored before v8.1-M).
 void __attribute__((naked, noreturn)) reset(void) {
+#if defined(__ARM_ARCH_6M__)
+  __asm__ volatile("b start\n");  // it has neither
+#else
   __asm__ volatile(
       "ldr r0, =0xE000ED88\n ldr r1, [r0]\n orr r1, r1, #(0xF << 20)\n str r1, [r0]\n dsb\n isb\n"
       "ldr r0, =0xE000ED14\n ldr r1, [r0]\n orr r1, r1, #(1 << 19)\n str r1, [r0]\n isb\n"
       "b start\n .ltorg\n");
+#endif
 }
 
 typedef void (*Handler)(void);
