@@ -1,5 +1,7 @@
 // ONNX networks that take or give integers: token numbers, indices, positions, one-hot rows. The expected numbers are
 // onnxruntime 1.31's.
+#include <cmath>
+
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
@@ -89,6 +91,40 @@ TEST_CASE("a quotient of integers goes towards 0, whoever reads it") {
   file.integers("zero", {0});
   file.node("Div", {"x", "zero"}, "y");
   CHECK(Import(file.output("y").bytes()).says("it divides by 0"));
+}
+
+TEST_CASE("sums and means of integers are whole") {
+  // 97 and 41: a mean of so many, times their number, is just below the sum.
+  for (const int64_t count : {41, 97}) {
+    for (const char* const kind : {"ReduceSum", "ReduceL1", "ReduceSumSquare", "ReduceMean", "ReduceL2"}) {
+      CAPTURE(count);
+      CAPTURE(kind);
+      OnnxBuilder file(13);
+      input_of(file, "x", {1, count}, Type::INT64);
+      if (kind == std::string("ReduceSum")) file.integers("axes", {1});
+      auto& node = file.node(kind,
+                             kind == std::string("ReduceSum") ? std::vector<std::string>{"x", "axes"}
+                                                              : std::vector<std::string>{"x"},
+                             "sum");
+      if (kind != std::string("ReduceSum")) set(node, "axes", Ints{1});
+      set(file.node("Cast", {"sum"}, "y"), "to", int64_t{Type::FLOAT});
+      file.output("y");
+      std::vector<int32_t> x(static_cast<size_t>(count), 0);
+      x[0] = 1;
+      const bool adds = kind != std::string("ReduceMean");
+      CHECK(run_file<float>(file.bytes(), x) == Reals{adds ? 1.0f : 0.0f});
+      x.assign(x.size(), 2);
+      const float n = static_cast<float>(count), sum = 2 * n;
+      const std::string name = kind;
+      CHECK(run_file<float>(file.bytes(), x) == Reals{name == "ReduceMean"        ? 2.0f
+                                                      : name == "ReduceSumSquare" ? 4 * n
+                                                      : name == "ReduceL2" ? std::floor(std::sqrt(4 * n))
+                                                                           : sum});
+      x.assign(x.size(), 0);
+      x[1] = static_cast<int32_t>(1 - 2 * count);  // -2 and a bit less of each
+      if (name == "ReduceMean") CHECK(run_file<float>(file.bytes(), x) == Reals{-1});
+    }
+  }
 }
 
 TEST_CASE("results of integers leave as int32") {

@@ -238,3 +238,34 @@ TEST_CASE("CAST to 8 bits without a scale gives numbers") {
     CHECK(!import.notes("the file's minus 128"));
   }
 }
+
+TEST_CASE("sums, means and quotients of integers are whole") {
+  constexpr int32_t kSum = 74, kDiv = 42, kCount = 97;  // a mean of 97, 97 times, is just below the sum
+  for (const int32_t code : {kSum, static_cast<int32_t>(kTfliteMean), kDiv}) {
+    CAPTURE(code);
+    TfliteBuilder file;
+    const bool divides = code == kDiv;
+    const int32_t x = file.tensor("x", kTfliteInt32, {1, kCount}),
+                  y = file.tensor("y", kTfliteInt32, {1, divides ? kCount : 1}),
+                  by = file.constant("by", kTfliteInt32, {1}, std::vector<int32_t>{divides ? 49 : 1});
+    if (divides)
+      file.op(code, {x, by}, {y}, tflite::Options::DivOptions, tflite::CreateDivOptions(file.fbb()).Union());
+    else
+      file.op(code, {x, by}, {y}, tflite::Options::ReducerOptions,
+              tflite::CreateReducerOptions(file.fbb(), true).Union());
+    const std::string bytes = file.finish({x}, {y});
+    std::vector<int32_t> values(kCount, 0);
+    values[0] = divides ? -50 : 1;
+    values[1] = divides ? 49 : 0;
+    values[2] = divides ? 48 : 0;
+    const auto found = run_file<int32_t>(bytes, values);
+    if (divides)
+      CHECK(std::vector<int32_t>(found.begin(), found.begin() + 3) == std::vector<int32_t>{-1, 1, 0});
+    else
+      CHECK(found == std::vector<int32_t>{code == kSum ? 1 : 0});
+    if (divides) continue;
+    values.assign(kCount, 0);
+    values[5] = 1 - 2 * kCount;
+    CHECK(run_file<int32_t>(bytes, values) == std::vector<int32_t>{code == kSum ? 1 - 2 * kCount : -1});
+  }
+}

@@ -50,6 +50,12 @@ int32_t add_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   return add_scaled(op, add_mean(op, x, reduced), static_cast<float>(count));
 }
 
+// Of integers: the mean's rounding is taken out again.
+int32_t add_own_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
+  const int32_t sum = add_sum(op, x, reduced);
+  return op.computes_integers() ? add_unary(op, Op::kRound, sum) : sum;
+}
+
 // The largest element over axes, wherever they lie. Of pictures in NHWC, as they are here.
 int32_t add_maximum(OnnxOp& op, int32_t x, const Axes& reduced) {
   const Shape shape = op.draft().tensor(x).shape, out = reduced_shape(shape, reduced);
@@ -78,22 +84,32 @@ std::vector<int32_t> places(OnnxOp& op, int32_t x) {
 void import_reduce_mean(OnnxOp& op) {
   const Axes reduced = read_axes(op, 18);
   const int32_t x = op.activation(0);
-  op.set_output(reduced.axes.empty() ? x : add_mean(op, x, reduced));
+  if (reduced.axes.empty()) return op.set_output(x);
+  if (!op.computes_integers()) return op.set_output(add_mean(op, x, reduced));
+  // Of integers the quotient goes towards 0.
+  const int32_t sum = add_own_sum(op, x, reduced);
+  const auto ratio = elements(op.draft().tensor(x).shape) / elements(op.draft().tensor(sum).shape);
+  const int32_t count = add_constant(op.draft(), op.name() + "/count", DType::kF32,
+                                     Shape(op.draft().tensor(sum).shape.size(), 1),
+                                     std::vector<float>{static_cast<float>(ratio)});
+  op.set_output(op.as_real(op.as_index(add_binary(op, Op::kDiv, sum, count))));
 }
 
 void import_reduce_sum(OnnxOp& op) {
   const Axes reduced = read_axes(op, 13);
   const int32_t x = op.activation(0);
-  op.set_output(reduced.axes.empty() ? x : add_sum(op, x, reduced));
+  op.set_output(reduced.axes.empty() ? x : add_own_sum(op, x, reduced));
 }
 
 void import_reduce_norm(OnnxOp& op) {
   const Axes reduced = read_axes(op, 18);
   if (reduced.axes.empty()) fail("it reduces no axis");
   const int32_t x = op.activation(0);
-  if (op.source() == "ReduceL1") return op.set_output(add_sum(op, add_unary(op, Op::kAbs, x), reduced));
-  const int32_t sum = add_sum(op, add_square(op, x), reduced);
-  op.set_output(op.source() == "ReduceL2" ? add_unary(op, Op::kSqrt, sum) : sum);
+  if (op.source() == "ReduceL1") return op.set_output(add_own_sum(op, add_unary(op, Op::kAbs, x), reduced));
+  const int32_t sum = add_own_sum(op, add_square(op, x), reduced);
+  if (op.source() != "ReduceL2") return op.set_output(sum);
+  const int32_t root = add_unary(op, Op::kSqrt, sum);
+  op.set_output(op.computes_integers() ? op.as_real(op.as_index(root)) : root);
 }
 
 void import_reduce_max(OnnxOp& op) {
@@ -198,12 +214,12 @@ constexpr OnnxOperator kOperators[] = {
      import_reduce_max,
      {Op::kMul, Op::kMaxPool2d, Op::kTranspose},
      "Axes are constants, at most 4096 elements each way."},
-    {"ReduceMean", import_reduce_mean, {Op::kMean}, "Axes are constants."},
+    {"ReduceMean", import_reduce_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
     {"ReduceProd",
      import_reduce_product,
      {Op::kStridedSlice, Op::kMul},
      "Axes are constants, at most 64 elements each."},
-    {"ReduceSum", import_reduce_sum, {Op::kMean, Op::kMul}, "Axes are constants."},
+    {"ReduceSum", import_reduce_sum, {Op::kMean, Op::kMul, Op::kRound}, "Axes are constants."},
     {"ReduceSumSquare", import_reduce_norm, {Op::kMul, Op::kMean}, "Axes are constants."},
 };
 

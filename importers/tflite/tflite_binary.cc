@@ -86,7 +86,15 @@ void import_plain(TfliteOp& op, Op kind) {
 void import_add(TfliteOp& op) { import_binary<tflite::AddOptions>(op, Op::kAdd); }
 void import_sub(TfliteOp& op) { import_binary<tflite::SubOptions>(op, Op::kSub); }
 void import_mul(TfliteOp& op) { import_binary<tflite::MulOptions>(op, Op::kMul); }
-void import_div(TfliteOp& op) { import_binary<tflite::DivOptions>(op, Op::kDiv); }
+void import_div(TfliteOp& op) {
+  if (!op.output_holds_integers()) return import_binary<tflite::DivOptions>(op, Op::kDiv);
+  op.check_inputs(2, 2);
+  if (activation_of(op.options_or_null<tflite::DivOptions>()) != tflite::Activation::None)
+    fail("it divides integers and has a fused activation, which is not supported");
+  // Of numbers below 2^24 the quotient in FP32 is whole only where the exact one is. It goes towards 0.
+  const int32_t quotient = add_real_binary(op, Op::kDiv, read_real(op, 0), read_real(op, 1));
+  finish_real(op, op.as_real(op.as_index(quotient)));
+}
 void import_maximum(TfliteOp& op) { import_plain(op, Op::kMaximum); }
 void import_minimum(TfliteOp& op) { import_plain(op, Op::kMinimum); }
 
@@ -118,7 +126,7 @@ void import_pow(TfliteOp& op) {
 
 constexpr TfliteOperator kOperators[] = {
     {Builtin::ADD, import_add, {Op::kAdd}, ""},
-    {Builtin::DIV, import_div, {Op::kDiv}, ""},
+    {Builtin::DIV, import_div, {Op::kDiv, Op::kCast}, ""},
     {Builtin::MAXIMUM, import_maximum, {Op::kMaximum}, ""},
     {Builtin::MINIMUM, import_minimum, {Op::kMinimum}, ""},
     {Builtin::MUL, import_mul, {Op::kMul}, ""},

@@ -52,8 +52,23 @@ Reduced read_reduced(TfliteOp& op) {
 void import_average_pool_2d(TfliteOp& op) { import_pool(op, Op::kAvgPool2d); }
 void import_max_pool_2d(TfliteOp& op) { import_pool(op, Op::kMaxPool2d); }
 
+// The sum of integers, or their mean, which goes towards 0: the rounding of the mean in FP32 is taken out again.
+void import_integers(TfliteOp& op, const Reduced& reduced, bool is_mean) {
+  const int32_t x = read_real(op, 0);
+  const auto named = [&](const char* part) {
+    return add_activation(op.draft(), op.name() + part, DType::kF32, reduced.shape);
+  };
+  const int32_t mean = named("/mean"), sum = named("/sum");
+  const auto count = static_cast<float>(elements(op.draft().tensor(x).shape) / elements(reduced.shape));
+  op.add(Op::kMean, {x}, mean).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
+  op.add(Op::kRound, {add_real_binary(op, Op::kMul, mean, add_number(op, mean, count))}, sum);
+  if (!is_mean) return finish_real(op, sum);
+  finish_real(op, op.as_real(op.as_index(add_real_binary(op, Op::kDiv, sum, add_number(op, sum, count)))));
+}
+
 void import_mean(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
+  if (op.output_holds_integers()) return import_integers(op, reduced, true);
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
@@ -63,6 +78,7 @@ void import_mean(TfliteOp& op) {
 // The mean times the number of elements. In int8 that number goes into the scale: the codes are the same.
 void import_sum(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
+  if (op.output_holds_integers()) return import_integers(op, reduced, false);
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
@@ -120,7 +136,7 @@ void import_reduce_min(TfliteOp& op) {
 constexpr TfliteOperator kOperators[] = {
     {Builtin::AVERAGE_POOL_2D, import_average_pool_2d, {Op::kAvgPool2d}, ""},
     {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
-    {Builtin::MEAN, import_mean, {Op::kMean}, "Axes are constants."},
+    {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
     {Builtin::REDUCE_MAX,
      import_reduce_max,
      {Op::kMaxPool2d},
@@ -129,7 +145,7 @@ constexpr TfliteOperator kOperators[] = {
      import_reduce_min,
      {Op::kMaxPool2d, Op::kLookup},
      "Axes are constants, at most 4096 elements each way."},
-    {Builtin::SUM, import_sum, {Op::kMean, Op::kMul}, "Axes are constants."},
+    {Builtin::SUM, import_sum, {Op::kMean, Op::kMul, Op::kRound}, "Axes are constants."},
 };
 
 }  // namespace
