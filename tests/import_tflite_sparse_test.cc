@@ -149,3 +149,12 @@ TEST_CASE("sparsity that does not fit its tensor is refused") {
   file.op(kTfliteAdd, {x, none}, {y});
   CHECK(!Import(file.finish({x}, {y})).good());
 }
+
+TEST_CASE("any damage is refused, or gives a model that opens") {
+  const Sparse blocks{
+      {0, 1, 2}, {1}, {{0, 2, {}, {}}, {1, 0, {0, 1, 2}, {1, 0}}, {0, 2, {}, {}}}, {1, 2, 3, 4}};
+  for (const int kind : {0, 1, 2}) {
+    check_random_damage(product(listed_rows(), 3, 4, kind), 1 + static_cast<uint32_t>(kind), 4000, 3);
+    check_random_damage(product(blocks, 2, 4, kind), 4 + static_cast<uint32_t>(kind), 4000, 3);
+  }
+}

@@ -147,7 +147,11 @@ void import_dequantize(TfliteOp& op) {
 // The constant is dense where it was read.
 void import_densify(TfliteOp& op) {
   op.check_inputs(1, 1);
-  op.set_constant(op.constant(0));
+  DraftTensor dense = op.constant(0);
+  const DraftTensor in_file = tflite_tensor(op.file(), op.output_index(0));
+  if (dense.shape != in_file.shape || !dense.same_quantization(in_file))
+    fail("its output has another shape, type or scale than its input");
+  op.set_constant(std::move(dense));
 }
 
 constexpr TfliteOperator kOperators[] = {
