@@ -59,7 +59,8 @@ void import_integers(TfliteOp& op, const Reduced& reduced, bool is_mean) {
     return add_activation(op.draft(), op.name() + part, DType::kF32, reduced.shape);
   };
   const int32_t mean = named("/mean"), sum = named("/sum");
-  const auto count = static_cast<float>(elements(op.draft().tensor(x).shape) / elements(reduced.shape));
+  const int64_t elements_of_one = elements(op.draft().tensor(x).shape) / elements(reduced.shape);
+  const auto count = static_cast<float>(elements_of_one);
   op.add(Op::kMean, {x}, mean).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
   op.add(Op::kRound, {add_real_binary(op, Op::kMul, mean, add_number(op, mean, count))}, sum);
   if (!is_mean) return finish_real(op, sum);
@@ -82,7 +83,8 @@ void import_sum(TfliteOp& op) {
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
-  const auto count = static_cast<float>(elements(op.draft().tensor(x).shape) / elements(reduced.shape));
+  const int64_t elements_of_one = elements(op.draft().tensor(x).shape) / elements(reduced.shape);
+  const auto count = static_cast<float>(elements_of_one);
   const int32_t mean = add_activation_like(op.draft(), op.name() + "/mean", y, reduced.shape);
   op.add(Op::kMean, {x}, mean).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
   if (op.draft().tensor(x).dtype == DType::kF32) {
