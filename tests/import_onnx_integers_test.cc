@@ -1,5 +1,6 @@
 // ONNX networks that take or give integers: token numbers, indices, positions, one-hot rows. The expected numbers are
 // onnxruntime 1.31's.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support/imported.h"
@@ -123,6 +124,28 @@ TEST_CASE("sums and means of integers are whole") {
       x.assign(x.size(), 0);
       x[1] = static_cast<int32_t>(1 - 2 * count);  // -2 and a bit less of each
       if (name == "ReduceMean") CHECK(run_file<float>(file.bytes(), x) == Reals{-1});
+    }
+  }
+}
+
+TEST_CASE("a sum of a mask in float is whole") {
+  for (const bool is_bool : {true, false}) {
+    OnnxBuilder file(13);
+    input_of(file, "x", {1, 97}, Type::INT64);
+    file.integers("axis", {1});
+    std::string mask = "x";
+    if (is_bool) {
+      set(file.node("Cast", {"x"}, "bools"), "to", int64_t{Type::BOOL});
+      mask = "bools";
+    }
+    set(file.node("Cast", {mask}, "mask"), "to", int64_t{Type::FLOAT});
+    file.node("ReduceSum", {"mask", "axis"}, "length");
+    set(file.node("Cast", {"length"}, "y"), "to", int64_t{Type::INT64});
+    file.output("y");
+    for (const int32_t length : {1, 2, 4, 97}) {
+      std::vector<int32_t> x(97, 0);
+      std::fill_n(x.begin(), length, 1);
+      CHECK(run_file<int32_t>(file.bytes(), x) == std::vector<int32_t>{length});
     }
   }
 }

@@ -53,7 +53,11 @@ void import_cast(OnnxOp& op) {
   if (op.is_constant(0) && !op.all_constant()) return cast_constant(op, to);
   const int32_t x = plain_numbers(op, op.any_activation(0));
   const bool from_integer = op.is_integer(0);
-  if (is_onnx_real(to)) return op.set_output(op.as_real(x), 0, false);
+  if (is_onnx_real(to)) {
+    op.set_output(op.as_real(x), 0, false);
+    if (from_integer || op.is_truth(0)) op.note_whole();
+    return;
+  }
   if (to == Type::INT32 || to == Type::INT64)
     return op.set_output(from_integer ? x : op.as_index(x), 0, true);
   if (to != Type::BOOL)

@@ -30,6 +30,7 @@ struct OnnxValue {
   bool is_integer = false;
   bool is_truth = false;  // of a tensor that the file has as bools: its numbers are 0 and 1
   OnnxCodes codes;
+  bool is_whole = false;  // of reals that the file casts integers or bools to
 };
 
 // The values that a dequantized constant can have: multiples of the scale.
@@ -142,6 +143,8 @@ class OnnxOp : public OnnxNodeAttributes {
   void set_output(int32_t tensor, int i, bool is_integer);
   void set_truth_output(int32_t tensor);  // of an operator that gives bools, whatever it reads
   void note_truth(int i = 0);             // says that of an output which has been set
+  bool is_whole(int i) const;             // integers, or reals cast from such
+  void note_whole();
   void set_codes_output(int32_t tensor, const OnnxCodes& codes);  // codes that the node makes
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);

@@ -89,4 +89,14 @@ void OnnxOp::note_truth(int i) {
   if (found != file_.values.end()) found->second.is_truth = true;
 }
 
+bool OnnxOp::is_whole(int i) const {
+  const OnnxValue& input = value(i);
+  return input.constant == nullptr && (input.is_integer || input.is_whole);
+}
+
+void OnnxOp::note_whole() {
+  const auto found = file_.values.find(output_name(0));
+  if (found != file_.values.end()) found->second.is_whole = true;
+}
+
 }  // namespace intaglio::importers

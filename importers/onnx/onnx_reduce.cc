@@ -50,10 +50,10 @@ int32_t add_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   return add_scaled(op, add_mean(op, x, reduced), static_cast<float>(count));
 }
 
-// Of integers: the mean's rounding is taken out again.
+// Of whole numbers: the mean's rounding is taken out again.
 int32_t add_own_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   const int32_t sum = add_sum(op, x, reduced);
-  return op.computes_integers() ? add_unary(op, Op::kRound, sum) : sum;
+  return op.is_whole(0) ? add_unary(op, Op::kRound, sum) : sum;
 }
 
 // The largest element over axes, wherever they lie. Of pictures in NHWC, as they are here.
