@@ -93,7 +93,7 @@ TEST_CASE("an If that a run decides computes both branches") {
   Import import(file.bytes());
   CHECK(import.notes(
       "node 'y_node' (If): a run computes its condition, so each run computes both branches; where "
-      "'x' is the same in each run, give it: --constant x=V leaves one branch"));
+      "'x' is the same in each run, give it: --constant x=FILE.npy leaves one branch"));
 }
 
 TEST_CASE("an If whose branches are not both supported says what decides between them") {
@@ -107,7 +107,7 @@ TEST_CASE("an If whose branches are not both supported says what decides between
   CHECK(import.says("yes_node' (NonZero): this operator is not supported"));
   CHECK(import.says(
       "node 'y_node' (If): a run computes its condition, so each run computes both branches; where "
-      "'rate' is the same in each run, give it: --constant rate=V leaves one branch"));
+      "'rate' is the same in each run, give it: --constant rate=NUMBER leaves one branch"));
 }
 
 TEST_CASE("an If that is wrong is refused") {

@@ -95,36 +95,48 @@ TEST_CASE("a quotient of integers goes towards 0, whoever reads it") {
 }
 
 TEST_CASE("sums and means of integers are whole") {
-  // 97 and 41: a mean of so many, times their number, is just below the sum.
+  // A mean of 41 or of 97, so many times, is just below the sum.
   for (const int64_t count : {41, 97}) {
-    for (const char* const kind : {"ReduceSum", "ReduceL1", "ReduceSumSquare", "ReduceMean", "ReduceL2"}) {
+    const float n = static_cast<float>(count);
+    // Of 1 and zeros; of 2 everywhere; of one number that is a bit more than -2 n.
+    const struct {
+      std::string kind;
+      float of_one, of_twos, of_least;
+    } cases[] = {{"ReduceSum", 1, 2 * n, 1 - 2 * n},
+                 {"ReduceL1", 1, 2 * n, 2 * n - 1},
+                 {"ReduceSumSquare", 1, 4 * n, (2 * n - 1) * (2 * n - 1)},
+                 {"ReduceL2", 1, std::floor(2 * std::sqrt(n)), 2 * n - 1},
+                 {"ReduceMean", 0, 2, -1}};
+    for (const auto& [kind, of_one, of_twos, of_least] : cases) {
       CAPTURE(count);
       CAPTURE(kind);
-      OnnxBuilder file(13);
+      OnnxBuilder file(11);
       input_of(file, "x", {1, count}, Type::INT64);
-      if (kind == std::string("ReduceSum")) file.integers("axes", {1});
-      auto& node = file.node(kind,
-                             kind == std::string("ReduceSum") ? std::vector<std::string>{"x", "axes"}
-                                                              : std::vector<std::string>{"x"},
-                             "sum");
-      if (kind != std::string("ReduceSum")) set(node, "axes", Ints{1});
+      set(file.node(kind, {"x"}, "sum"), "axes", Ints{1});
       set(file.node("Cast", {"sum"}, "y"), "to", int64_t{Type::FLOAT});
       file.output("y");
       std::vector<int32_t> x(static_cast<size_t>(count), 0);
       x[0] = 1;
-      const bool adds = kind != std::string("ReduceMean");
-      CHECK(run_file<float>(file.bytes(), x) == Reals{adds ? 1.0f : 0.0f});
+      CHECK(run_file<float>(file.bytes(), x) == Reals{of_one});
+      x[0] = static_cast<int32_t>(1 - 2 * count);
+      CHECK(run_file<float>(file.bytes(), x) == Reals{of_least});
       x.assign(x.size(), 2);
-      const float n = static_cast<float>(count), sum = 2 * n;
-      const std::string name = kind;
-      CHECK(run_file<float>(file.bytes(), x) == Reals{name == "ReduceMean"        ? 2.0f
-                                                      : name == "ReduceSumSquare" ? 4 * n
-                                                      : name == "ReduceL2" ? std::floor(std::sqrt(4 * n))
-                                                                           : sum});
-      x.assign(x.size(), 0);
-      x[1] = static_cast<int32_t>(1 - 2 * count);  // -2 and a bit less of each
-      if (name == "ReduceMean") CHECK(run_file<float>(file.bytes(), x) == Reals{-1});
+      CHECK(run_file<float>(file.bytes(), x) == Reals{of_twos});
     }
+  }
+}
+
+TEST_CASE("sums of constant integers are whole, too") {
+  for (const char* const kind : {"ReduceL1", "ReduceSumSquare", "ReduceL2"}) {
+    OnnxBuilder file(13);
+    file.input("x", {1});
+    Ints one(97, 0);
+    one[0] = 1;
+    file.integers("one", one);
+    set(file.node(kind, {"one"}, "sum"), "axes", Ints{0});
+    set(file.node("Cast", {"sum"}, "real"), "to", int64_t{Type::FLOAT});
+    file.node("Mul", {"x", "real"}, "y");
+    CHECK(run_file<float>(file.output("y").bytes(), Reals{3}) == Reals{3});
   }
 }
 
@@ -133,12 +145,8 @@ TEST_CASE("a sum of a mask in float is whole") {
     OnnxBuilder file(13);
     input_of(file, "x", {1, 97}, Type::INT64);
     file.integers("axis", {1});
-    std::string mask = "x";
-    if (is_bool) {
-      set(file.node("Cast", {"x"}, "bools"), "to", int64_t{Type::BOOL});
-      mask = "bools";
-    }
-    set(file.node("Cast", {mask}, "mask"), "to", int64_t{Type::FLOAT});
+    set(file.node("Cast", {"x"}, "given"), "to", int64_t{is_bool ? Type::BOOL : Type::INT32});
+    set(file.node("Cast", {"given"}, "mask"), "to", int64_t{Type::FLOAT});
     file.node("ReduceSum", {"mask", "axis"}, "length");
     set(file.node("Cast", {"length"}, "y"), "to", int64_t{Type::INT64});
     file.output("y");

@@ -138,6 +138,16 @@ TEST_CASE("sparsity that does not fit its tensor is refused") {
         },
         part);
   };
+  // As many levels as a file has room for would be as many calls in one another.
+  says(
+      [](Sparse& w) {
+        for (int32_t block = 0; block < 3; ++block) {
+          w.order.push_back(2 + block);
+          w.blocks.push_back(1);
+          w.levels.push_back({0, 1, {}, {}});
+        }
+      },
+      "its sparsity has 3 blocks for a shape of rank 2");
   blocks(2, 2, "its sparsity has blocks of axis 2 of 2");
   blocks(-1, 2, "its sparsity has blocks of axis -1 of 2");
   blocks(1, 3, "its sparsity has blocks of 3 in axis 1 of 4");

@@ -112,6 +112,8 @@ inline std::vector<int32_t> to_vector(Span<const int32_t> list) { return {list.b
 int64_t elements(const Shape& shape);
 // Those of one index of the axis; 1 where the axis is -1.
 size_t elements_behind(const Shape& shape, int32_t axis);
+// A single number has no axis in a file, and one in a model.
+inline Shape at_least_1d(const Shape& shape) { return shape.empty() ? Shape{1} : shape; }
 // Throws unless the model format can hold a tensor of this shape.
 void check_shape(const Shape& shape, DType dtype);
 Shape permuted(const Shape& shape, const Permutation& permutation);

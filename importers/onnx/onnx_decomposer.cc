@@ -187,8 +187,7 @@ std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::s
 }
 
 void OnnxDecomposer::choose(const std::string& yes, const std::string& no, const std::string& output) {
-  const auto shown = [](const Shape& shape) { return shape.empty() ? Shape{1} : shape; };
-  const Shape condition = shown(shape(0)), a = shown(shape_of(yes)), b = shown(shape_of(no));
+  const Shape condition = shape(0), a = at_least_1d(shape_of(yes)), b = at_least_1d(shape_of(no));
   if (elements(condition) != 1)
     fail("its condition must be one value, it has the shape ", shape_text(condition));
   if (a != b)

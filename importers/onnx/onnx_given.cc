@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_order.h"
 
 namespace intaglio::importers {
@@ -102,7 +103,7 @@ void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<I
   }
 }
 
-std::string condition_of_runs(const onnx_file::GraphProto& graph, const std::string& name) {
+std::string words_of_condition(const onnx_file::GraphProto& graph, const std::string& name) {
   std::unordered_set<std::string> read{name}, constants;
   for (const int i : needed_in_order(graph, {name})) {
     const onnx_file::NodeProto& node = graph.node(i);
@@ -114,7 +115,10 @@ std::string condition_of_runs(const onnx_file::GraphProto& graph, const std::str
   for (const auto& input : graph.input()) {
     if (read.count(input.name()) == 0 || constants.count(input.name()) != 0) continue;
     names += text(names.empty() ? "" : ", ", quoted(input.name()));
-    options += text(" --constant ", shown(input.name()), "=V");
+    const auto& dims = input.type().tensor_type().shape().dim();
+    const bool is_number =
+        std::all_of(dims.begin(), dims.end(), [](const auto& d) { return d.dim_value() == 1; });
+    options += " " + as_constant(input.name(), is_number ? 1 : 2 /* or more */);
   }
   const char* const words = "a run computes its condition, so each run computes both branches";
   if (names.empty()) return words;

@@ -11,6 +11,6 @@ void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<I
                          OnnxFile& file);
 
 // What is said of an If whose condition `name` a run computes: of which inputs, and that --constant takes them out of it.
-std::string condition_of_runs(const onnx_file::GraphProto& graph, const std::string& name);
+std::string words_of_condition(const onnx_file::GraphProto& graph, const std::string& name);
 
 }  // namespace intaglio::importers

@@ -145,7 +145,7 @@ OnnxConstant<float> OnnxOp::numbers(int i) {
 int32_t OnnxOp::activation_or_numbers(int i) {
   if (!is_constant(i) || file_.evaluation != nullptr) return activation(i);
   const OnnxConstant<float> constant = numbers(i);
-  const Shape shape = constant.shape.empty() ? Shape{1} : constant.shape;
+  const Shape shape = at_least_1d(constant.shape);
   return add_constant(draft(), input_name(i), DType::kF32, shape, constant.values);
 }
 

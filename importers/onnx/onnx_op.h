@@ -143,8 +143,8 @@ class OnnxOp : public OnnxNodeAttributes {
   void set_output(int32_t tensor, int i, bool is_integer);
   void set_truth_output(int32_t tensor);  // of an operator that gives bools, whatever it reads
   void note_truth(int i = 0);             // says that of an output which has been set
-  bool is_whole(int i) const;             // integers, or reals cast from such
-  void note_whole();
+  bool is_whole(int i) const;             // reals that integers or bools were cast to
+  void note_whole();                      // says that of the output
   void set_codes_output(int32_t tensor, const OnnxCodes& codes);  // codes that the node makes
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);

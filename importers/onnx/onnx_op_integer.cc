@@ -89,10 +89,7 @@ void OnnxOp::note_truth(int i) {
   if (found != file_.values.end()) found->second.is_truth = true;
 }
 
-bool OnnxOp::is_whole(int i) const {
-  const OnnxValue& input = value(i);
-  return input.constant == nullptr && (input.is_integer || input.is_whole);
-}
+bool OnnxOp::is_whole(int i) const { return value(i).is_whole; }
 
 void OnnxOp::note_whole() {
   const auto found = file_.values.find(output_name(0));

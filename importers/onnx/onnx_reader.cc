@@ -105,7 +105,7 @@ class Reader {
 
   // A run decides: both branches are computed, and then chosen from.
   void read_both(OnnxOp& op, const onnx_file::NodeProto& node) {
-    const std::string words = condition_of_runs(model_.graph(), node.input(0));
+    const std::string words = words_of_condition(model_.graph(), node.input(0));
     draft_.notes.push_back(text("node ", quoted(op.name()), " (If): ", words));
     const size_t problems = problems_.count();
     std::vector<std::string> outputs[2];
@@ -362,7 +362,6 @@ class Reader {
     for (const int64_t value : constant.values) narrowed.push_back(narrow(value, "number"));
     return add_constant(draft_, name + "/constant", DType::kS32, at_least_1d(constant.shape), narrowed);
   }
-  static Shape at_least_1d(const Shape& shape) { return shape.empty() ? Shape{1} : shape; }
 
   void read_outputs(const std::vector<std::string>& names) {
     for (const std::string& name : names) {

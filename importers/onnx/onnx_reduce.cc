@@ -53,7 +53,7 @@ int32_t add_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
 // Of whole numbers: the mean's rounding is taken out again.
 int32_t add_own_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   const int32_t sum = add_sum(op, x, reduced);
-  return op.is_whole(0) ? add_unary(op, Op::kRound, sum) : sum;
+  return op.computes_integers() || op.is_whole(0) ? add_unary(op, Op::kRound, sum) : sum;
 }
 
 // The largest element over axes, wherever they lie. Of pictures in NHWC, as they are here.
@@ -88,7 +88,7 @@ void import_reduce_mean(OnnxOp& op) {
   if (!op.computes_integers()) return op.set_output(add_mean(op, x, reduced));
   // Of integers the quotient goes towards 0.
   const int32_t sum = add_own_sum(op, x, reduced);
-  const auto ratio = elements(op.draft().tensor(x).shape) / elements(op.draft().tensor(sum).shape);
+  const int64_t ratio = elements(op.draft().tensor(x).shape) / elements(op.draft().tensor(sum).shape);
   const int32_t count = add_constant(op.draft(), op.name() + "/count", DType::kF32,
                                      Shape(op.draft().tensor(sum).shape.size(), 1),
                                      std::vector<float>{static_cast<float>(ratio)});

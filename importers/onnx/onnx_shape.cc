@@ -11,7 +11,7 @@ namespace {
 
 // A single number without axes is [1] here.
 void reshape_to(OnnxOp& op, int32_t x, const Shape& shape) {
-  const Shape wanted = shape.empty() ? Shape{1} : shape;
+  const Shape wanted = at_least_1d(shape);
   check_shape(wanted, DType::kF32);
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), x, wanted));
 }

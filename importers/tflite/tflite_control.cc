@@ -60,8 +60,8 @@ void bind(TfliteFile& file, int32_t index, int32_t made) {
   if (is.dtype == DType::kS8 && !is.same_quantization(in_file))
     fail("tensor ", quoted(in_file.name), " has another scale where it is called");
   const bool is_allowed =
-      in_file.shape.empty() || tflite_allows(*file.graph->tensors()->Get(static_cast<uint32_t>(index)),
-                                             is.shape.empty() ? Shape{1} : is.shape);
+      in_file.shape.empty() ||
+      tflite_allows(*file.graph->tensors()->Get(static_cast<uint32_t>(index)), at_least_1d(is.shape));
   if (!is_allowed && !file.shapes_changed)
     fail("tensor ", quoted(in_file.name), " is ", shape_text(in_file.shape),
          " in the file, the graph that is called gives ", shape_text(is.shape));

@@ -79,7 +79,7 @@ void import_strided_slice(TfliteOp& op) {
   op.check_inputs(4, 4);
   const int32_t x = op.activation(0);
   const TfliteSlice slice = read_tflite_strided_slice(op, op.draft().tensor(x).shape);
-  const Shape out = slice.squeezed.empty() ? Shape{1} : slice.squeezed;
+  const Shape out = at_least_1d(slice.squeezed);
   const int32_t y = op.output_same(x, out);
   if (out == slice.shape) {
     DraftNode& node = op.add(Op::kStridedSlice, {x}, y);

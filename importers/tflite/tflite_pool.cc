@@ -53,7 +53,7 @@ void import_average_pool_2d(TfliteOp& op) { import_pool(op, Op::kAvgPool2d); }
 void import_max_pool_2d(TfliteOp& op) { import_pool(op, Op::kMaxPool2d); }
 
 // The sum of integers, or their mean, which goes towards 0: the rounding of the mean in FP32 is taken out again.
-void import_integers(TfliteOp& op, const Reduced& reduced, bool is_mean) {
+void import_integer_reduction(TfliteOp& op, const Reduced& reduced, bool is_mean) {
   const int32_t x = read_real(op, 0);
   const auto named = [&](const char* part) {
     return add_activation(op.draft(), op.name() + part, DType::kF32, reduced.shape);
@@ -69,7 +69,7 @@ void import_integers(TfliteOp& op, const Reduced& reduced, bool is_mean) {
 
 void import_mean(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
-  if (op.output_holds_integers()) return import_integers(op, reduced, true);
+  if (op.output_holds_integers()) return import_integer_reduction(op, reduced, true);
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
@@ -79,7 +79,7 @@ void import_mean(TfliteOp& op) {
 // The mean times the number of elements. In int8 that number goes into the scale: the codes are the same.
 void import_sum(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
-  if (op.output_holds_integers()) return import_integers(op, reduced, false);
+  if (op.output_holds_integers()) return import_integer_reduction(op, reduced, false);
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");

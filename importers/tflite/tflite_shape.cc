@@ -10,8 +10,8 @@ namespace intaglio::importers {
 namespace {
 
 // The file has the output's shape for the shapes that its inputs have there.
-void add_new_shape(TfliteOp& op, int32_t x, Shape shape) {
-  if (shape.empty()) shape = {1};  // a single number
+void add_new_shape(TfliteOp& op, int32_t x, const Shape& in_file) {
+  const Shape shape = at_least_1d(in_file);
   check_shape(shape, op.draft().tensor(x).dtype);
   const int64_t from = elements(op.draft().tensor(x).shape);
   if (from != elements(shape))

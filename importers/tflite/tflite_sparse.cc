@@ -8,11 +8,11 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int8_t kListed = 1;  // of a level's formats; 0 has all indices
+constexpr int8_t kDense = 0, kSparseCsr = 1;  // formats of a level: all indices, or those that it lists
 
 struct Level {
   int64_t extent = 0, step = 0;  // of its indices, and between two of them, in elements
-  bool is_listed = false;
+  bool is_dense = true;
   std::vector<int64_t> segments, indices;
 };
 
@@ -43,6 +43,7 @@ std::vector<Level> levels_of(const tflite::Sparsity& sparsity, const Shape& shap
   if (count_of(order) != count || given == nullptr || given->size() != count)
     fail("its sparsity has ", count_of(order), " axes and ", given == nullptr ? 0 : given->size(),
          " levels; its shape ", shape_text(shape), " and ", blocks, " blocks need ", count);
+  if (blocks > rank) fail("its sparsity has ", blocks, " blocks for a shape of rank ", rank);
   std::vector<int64_t> strides(rank, 1), block(rank, 1);
   for (size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * shape[d];
   std::vector<bool> seen(count, false);
@@ -73,11 +74,11 @@ std::vector<Level> levels_of(const tflite::Sparsity& sparsity, const Shape& shap
     const tflite::SparseLevel& from = *given->Get(static_cast<uint32_t>(l));
     levels[l].extent = axis < rank ? shape[d] / block[d] : block[d];
     levels[l].step = axis < rank ? strides[d] * block[d] : strides[d];
-    levels[l].is_listed = axis < rank && from.format() == kListed;
-    if (!levels[l].is_listed && (from.format() != 0 || from.dense_size() != levels[l].extent))
+    levels[l].is_dense = axis >= rank || from.format() != kSparseCsr;
+    if (levels[l].is_dense && (from.format() != kDense || from.dense_size() != levels[l].extent))
       fail("level ", l, " of its sparsity has ", from.dense_size(), " indices in format ",
            int32_t{from.format()}, " where ", levels[l].extent, " are expected");
-    if (!levels[l].is_listed) continue;
+    if (levels[l].is_dense) continue;
     levels[l].segments = segments_of(from);
     levels[l].indices = indices_of(from);
   }
@@ -94,7 +95,7 @@ class Expansion {
   void expand(size_t l, int64_t position, int64_t at) {
     if (l == levels_.size()) return take(position, at);
     const Level& level = levels_[l];
-    if (!level.is_listed) {
+    if (level.is_dense) {
       for (int64_t i = 0; i < level.extent; ++i)
         expand(l + 1, position * level.extent + i, at + i * level.step);
       return;
