@@ -1,5 +1,8 @@
 #include "exporters/readback.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/error_text.h"
 #include "importers/draft/import_error.h"
@@ -7,13 +10,32 @@
 
 namespace intaglio::exporters {
 
-void refuse_16_bits(const Model& model) {
-  for (int32_t t = 0; t < model.tensor_count(); ++t) {
-    const TensorInfo info = model.tensor(t);
-    if (info.dtype == DType::kS16)
-      importers::fail("tensor ", importers::quoted(info.name),
-                      " has codes of 16 bits, which are not exported; calibrate with 8 bits alone");
+int32_t count_16_bits(const Model& model) {
+  constexpr Op kOfScores[] = {Op::kAdd, Op::kSub, Op::kSoftmax, Op::kReshape, Op::kTranspose, Op::kQuantize};
+  int32_t count = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    int32_t wide = -1;
+    const auto look_at = [&](Span<const int32_t> tensors) {
+      for (const int32_t t : tensors)
+        if (t >= 0 && model.tensor(t).dtype == DType::kS16) wide = t;
+    };
+    look_at(node.inputs);
+    look_at(node.outputs);
+    if (wide < 0) continue;
+    if (std::find(std::begin(kOfScores), std::end(kOfScores), node.op) == std::end(kOfScores))
+      importers::fail(
+          "tensor ", importers::quoted(model.tensor(wide).name),
+          " has codes of 16 bits, which are not exported but for sums before a Softmax; calibrate with 8 "
+          "bits alone");
+    count += node.op != Op::kQuantize ? 1 : 0;
   }
+  return count;
+}
+
+std::string note_of_16_bits(int32_t count) {
+  return importers::text(
+      count, " nodes before and at a Softmax compute in 16 bits in the model, and in FP32 in the file");
 }
 
 Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, const ImportOptions& options,

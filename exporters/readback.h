@@ -1,4 +1,4 @@
-// What the exporters share: what they refuse, and a file read back as the model that the importer makes of it.
+// What the exporters share: what they do with 16 bits, and a file read back as the model that the importer makes of it.
 #pragma once
 
 #include "calibrator/host/system/host_arena.h"
@@ -8,8 +8,10 @@
 
 namespace intaglio::exporters {
 
-// Throws ImportError where the model has codes of 16 bits, which no exporter writes.
-void refuse_16_bits(const Model& model);
+// How many nodes compute scores in 16 bits (adds_to_scores): a file has them in FP32. Throws ImportError where others do, which no
+// exporter writes.
+int32_t count_16_bits(const Model& model);
+std::string note_of_16_bits(int32_t count);
 
 struct Reimported {
   HostArena memory;

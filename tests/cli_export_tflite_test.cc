@@ -34,7 +34,10 @@ TEST_CASE("codes of 16 bits are refused by both exports, and by no other command
        {"export-tflite %/wide.itg -o %/x", "export-onnx %/wide.itg --from @/meter.onnx -o %/x"}) {
     const Ran ran = folder.run(command);
     CHECK(ran.code == 1);
-    CHECK(holds(ran.err, "has codes of 16 bits, which are not exported; calibrate with 8 bits alone"));
+    CHECK(
+        holds(ran.err,
+              "has codes of 16 bits, which are not exported but for sums before a Softmax; calibrate with 8 "
+              "bits alone"));
   }
   CHECK(holds(folder.good("inspect %/wide.itg --ops").out, "s16"));
   folder.good("verify %/wide.itg");

@@ -47,12 +47,56 @@ int32_t known_bits(const CalibratorOptions& options, int32_t tensor, int32_t nod
 
 namespace {
 
-// What has been asked of the bits of a tensor's slot; 0: nothing. node: -1 for what no node writes.
-int32_t bits_asked(const CalibratorOptions& options, int32_t node, SlotRole role, int32_t input,
-                   int32_t tensor) {
+// The one node that reads the tensor; -1: several do, or none, or the caller gets it.
+int32_t only_reader(const Model& model, int32_t tensor) {
+  int32_t found = -1;
+  for (const int32_t output : model.outputs())
+    if (output == tensor) return -1;
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t input : model.node(n).inputs) {
+      if (input != tensor) continue;
+      if (found >= 0) return -1;
+      found = n;
+    }
+  return found;
+}
+
+}  // namespace
+
+bool adds_to_scores(const Model& model, int32_t node) {
+  const OpDef* def = find_op(float_ops(), model, model.node(node));
+  if (def == nullptr || !def->quant.sums) return false;
+  while ((node = only_reader(model, model.node(node).outputs[0])) >= 0) {
+    def = find_op(float_ops(), model, model.node(node));
+    if (def == nullptr) return false;
+    if (def->quant.table == TableRule::kSoftmax) return true;
+    if (!def->quant.sums && def->quant.output != OutputRule::kSameAsInput) return false;
+  }
+  return false;
+}
+
+bool is_mask(const Model& model, int32_t tensor, const CalibratorOptions& options) {
+  bool is_read = false;
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t input : model.node(n).inputs) {
+      if (input != tensor) continue;
+      if (!adds_to_scores(model, n)) return false;
+      is_read = true;
+    }
+  const int32_t writer = writer_of(model, tensor);
+  return is_read && (writer < 0 || !becomes_int8(model, writer, options));
+}
+
+namespace {
+
+// What has been asked of the bits of a tensor's slot, or what sums of scores need; 0: nothing. node: -1 for what no node
+// writes.
+int32_t bits_asked(const Model& model, const CalibratorOptions& options, int32_t node, SlotRole role,
+                   int32_t input, int32_t tensor) {
   int32_t bits = known_bits(options, tensor, role == SlotRole::kInput ? node : -1, input);
   for (const SlotSetting& setting : options.slots)
     if (applies(setting, node, role, input) && setting.bits > 0) bits = setting.bits;
+  if (bits == 0 && role == SlotRole::kOutput && node >= 0 && adds_to_scores(model, node)) bits = kWideBits;
   return bits;
 }
 
@@ -60,10 +104,10 @@ int32_t bits_asked(const CalibratorOptions& options, int32_t node, SlotRole role
 bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t node, int32_t input) {
   while (true) {
     const int32_t tensor = model.node(node).inputs[static_cast<size_t>(input)];
-    int32_t bits = bits_asked(options, node, SlotRole::kInput, input, tensor);
+    int32_t bits = bits_asked(model, options, node, SlotRole::kInput, input, tensor);
     if (bits != 0) return bits > kNarrowBits;
     node = writer_of(model, tensor);
-    bits = bits_asked(options, node, SlotRole::kOutput, -1, tensor);
+    bits = bits_asked(model, options, node, SlotRole::kOutput, -1, tensor);
     if (node < 0) return bits > kNarrowBits;
     const OpDef* const def = find_op(float_ops(), model, model.node(node));
     const bool follows = def != nullptr && def->quant.output == OutputRule::kSameAsInput;
@@ -98,40 +142,21 @@ int32_t only_activation(const Model& model, const NodeInfo& info) {
   return found;
 }
 
-// The one node that reads the tensor; -1: several do, or none, or the caller gets it.
-int32_t only_reader(const Model& model, int32_t tensor) {
-  int32_t found = -1;
-  for (const int32_t output : model.outputs())
-    if (output == tensor) return -1;
-  for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t input : model.node(n).inputs) {
-      if (input != tensor) continue;
-      if (found >= 0) return -1;
-      found = n;
-    }
-  return found;
+// Whether the caller keeps a sum of scores in FP32. Other tools do not have it in 16 bits.
+bool stays_float(int32_t node, const CalibratorOptions& options) {
+  for (const int32_t in_float : options.float_nodes)
+    if (in_float == node) return true;
+  return options.compat != Compat::kNone;
 }
 
-// Whether a sum goes into a Softmax: of scores and a mask, which is as low as -1e9 and leaves no codes for the scores, or
-// of scores and a bias.
-bool masks_softmax(const Model& model, int32_t node, const OpDef& def) {
-  if (!def.quant.sums) return false;
-  while ((node = only_reader(model, model.node(node).outputs[0])) >= 0) {
-    const OpDef* const reader = find_op(float_ops(), model, model.node(node));
-    if (reader == nullptr) return false;
-    if (reader->quant.table == TableRule::kSoftmax) return true;
-    if (!reader->quant.sums && reader->quant.output != OutputRule::kSameAsInput) return false;
-  }
-  return false;
-}
-
-// Whether an operator without an int8 version stands before the node, or a mask of its scores, with nothing but nodes of one
-// input and without weights between them.
-bool continues_float(const Model& model, int32_t node) {
+// Whether an operator without an int8 version or a sum of scores in FP32 stands before the node, with nothing but nodes of one input and without weights
+// between them.
+bool continues_float(const Model& model, int32_t node, const CalibratorOptions& options) {
   while (true) {
     const NodeInfo info = model.node(node);
     const OpDef* const def = find_op(float_ops(), model, info);
-    if (!has_int8_version(model, info, def) || masks_softmax(model, node, *def)) return true;
+    if (!has_int8_version(model, info, def)) return true;
+    if (stays_float(node, options) && adds_to_scores(model, node)) return true;
     if (def->quant.weight_input >= 0) return false;
     const int32_t input = only_activation(model, info);
     int32_t writer = node - 1;
@@ -173,12 +198,13 @@ bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options)
   bool asks = false;
   for (const SlotSetting& setting : options.slots) asks = asks || setting.bits > kNarrowBits;
   for (const KnownParams& known : options.known) asks = asks || known.hi > kNarrowMost;
-  if (!asks) return false;
   const NodeInfo info = model.node(node);
   const OpDef* const def = find_op(float_ops(), model, info);
   if (def == nullptr) return false;
   const bool follows = def->quant.output == OutputRule::kSameAsInput;
-  if (!follows && bits_asked(options, node, SlotRole::kOutput, -1, info.outputs[0]) > kNarrowBits)
+  const bool may_hold_scores = follows || def->quant.sums || def->quant.table == TableRule::kSoftmax;
+  if (!asks && !may_hold_scores) return false;
+  if (!follows && bits_asked(model, options, node, SlotRole::kOutput, -1, info.outputs[0]) > kNarrowBits)
     return true;
   for (size_t i = 0; i < info.inputs.size && !def->quant.inputs_as_output; ++i) {
     if (info.inputs[i] < 0 || !def->quant.is_operand(i) || model.tensor(info.inputs[i]).dtype != DType::kF32)
@@ -194,7 +220,8 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
   if (is_wide(model, node, options) &&
       !has_int16_version(model.node(node), find_op(float_ops(), model, model.node(node))->quant))
     return false;
-  return !continues_float(model, node) && !gives_index(model, node) && !follows_answer(model, node, options);
+  return !continues_float(model, node, options) && !gives_index(model, node) &&
+         !follows_answer(model, node, options);
 }
 
 }  // namespace intaglio

@@ -108,10 +108,8 @@ class SlotMaker {
 
   Error set_config(int32_t slot, const Place& place) {
     QuantConfig config = default_config(place.role);
-    const bool answers =
-        place.role == SlotRole::kOutput && place.node >= 0 && gives_wide_answer(model_, place.node, options_);
     const int32_t known = known_bits(slot, place);
-    int32_t bits = known != 0 ? known : answers ? kWideBits : 8;
+    int32_t bits = known != 0 ? known : needs_wide(slot, place) ? kWideBits : 8;
     if (place.role == SlotRole::kWeights) bits = options_.weight_bits;
     bool asks_policy = false;
     for (const SlotSetting& setting : options_.slots) {
@@ -135,6 +133,14 @@ class SlotMaker {
     ITG_TRY(set_limits(slot, place, config));
     if (even) config.lo = -config.hi;
     return map_.slots.configure(slot, config);
+  }
+
+  // Whether 8 bits are too few for a tensor, if nothing is said of it.
+  bool needs_wide(int32_t slot, const Place& place) const {
+    if (place.role != SlotRole::kOutput) return false;
+    if (place.node >= 0 && gives_wide_answer(model_, place.node, options_)) return true;
+    if (place.node >= 0 && adds_to_scores(model_, place.node)) return true;
+    return is_mask(model_, slot, options_);
   }
 
   // Of known parameters, and then of the caller's own words.

@@ -80,6 +80,24 @@ Range choose_auto(const RangeQuery& q) { return scaled(choose_mse(q), room_of(q.
 
 }  // namespace
 
+Range range_of(const QuantConfig& config) {
+  const auto end = [&config](int32_t code) {
+    return static_cast<double>(config.scale) * (static_cast<double>(code) - config.offset);
+  };
+  return {end(config.lo), end(config.hi)};
+}
+
+Range range_of_constant(const TensorInfo& info) {
+  const auto* values = reinterpret_cast<const float*>(info.constant.data);
+  Range range;
+  for (size_t i = 0; i < info.constant.size / sizeof(float); ++i) {
+    const auto v = static_cast<double>(values[i]);
+    range.lo = v < range.lo ? v : range.lo;
+    range.hi = v > range.hi ? v : range.hi;
+  }
+  return range;
+}
+
 Range within(const Range& range, const Bounds& bounds) {
   const double lo = range.lo < bounds.lo ? bounds.lo : range.lo;
   const double hi = range.hi > bounds.hi ? bounds.hi : range.hi;

@@ -15,6 +15,12 @@ struct Bounds {
 // `range` with zero, and no further than the bounds.
 Range within(const Range& range, const Bounds& bounds);
 
+// The values that a config has codes for.
+Range range_of(const QuantConfig& config);
+
+// Of a constant of reals, with zero.
+Range range_of_constant(const TensorInfo& info);
+
 // The range for a config: by its observer's method (range_methods.inc), scored on the grid that its bits and policy give.
 // `percentile` in (0.5, 1] is the share of the values that RangeMethod::kPercentile keeps.
 // Squared errors are those of the function behind the tensor, if one is given.

@@ -5,13 +5,6 @@
 namespace intaglio {
 namespace {
 
-Range range_of(const QuantConfig& config) {
-  const auto end = [&config](int32_t code) {
-    return static_cast<double>(config.scale) * (static_cast<double>(code) - config.offset);
-  };
-  return {end(config.lo), end(config.hi)};
-}
-
 // Whether every value that `inner` has a code for lies within `outer`, up to one step.
 bool covers(const QuantConfig& outer, const QuantConfig& inner) {
   const Range o = range_of(outer), i = range_of(inner);

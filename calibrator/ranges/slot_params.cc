@@ -2,22 +2,12 @@
 
 #include "calibrator/quantization/sum_scales.h"
 #include "calibrator/ranges/observed_range.h"
+#include "calibrator/ranges/score_ranges.h"
 #include "calibrator/ranges/shared_params.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
 namespace {
-
-Range range_of_constant(const TensorInfo& info) {
-  const auto* values = reinterpret_cast<const float*>(info.constant.data);
-  Range range;
-  for (size_t i = 0; i < info.constant.size / sizeof(float); ++i) {
-    const auto v = static_cast<double>(values[i]);
-    range.lo = v < range.lo ? v : range.lo;
-    range.hi = v > range.hi ? v : range.hi;
-  }
-  return range;
-}
 
 // What the operator fixes for 8 bits, over the same range for any number of them.
 QuantParams fixed_params(const QuantRule& rule, const QuantConfig& config, Compat compat) {
@@ -94,6 +84,7 @@ Error choose_params(const ParamSource& source, RangeMethod method, int32_t half,
     if (!error.ok()) return at_slot(model, map, slot, error);
   }
   ITG_TRY(share_params(model, source.options, facts, map));
+  ITG_TRY(set_score_ranges(source, facts, map));
   return widen_sums(model, source.options.known, map);
 }
 

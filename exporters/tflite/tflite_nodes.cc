@@ -67,8 +67,7 @@ class Writer {
                                   {input(node), numbers(node, "/order", order)}, output(node));
       }
       case Op::kQuantize:
-        return operands_.with_bounds_behind(
-            node, [&](int32_t to) { file_.add_operator(Builtin::QUANTIZE, 1, {input(node)}, to); });
+        return quantize(node);
       case Op::kDequantize:
         return file_.add_operator(Builtin::DEQUANTIZE, 2, {input(node)}, output(node));
       case Op::kLookup:
@@ -116,8 +115,8 @@ class Writer {
 
  private:
   flatbuffers::FlatBufferBuilder& builder() { return file_.builder(); }
-  TensorInfo in(const NodeInfo& node) const { return model_.tensor(node.inputs[0]); }
-  TensorInfo out(const NodeInfo& node) const { return model_.tensor(node.outputs[0]); }
+  TensorInfo in(const NodeInfo& node) const { return operands_.info(node.inputs[0]); }
+  TensorInfo out(const NodeInfo& node) const { return operands_.info(node.outputs[0]); }
   int32_t input(const NodeInfo& node, size_t i = 0) { return operands_.tensor(node.inputs[i]); }
   int32_t output(const NodeInfo& node) { return operands_.tensor(node.outputs[0]); }
   int32_t version(const NodeInfo& node) const { return usual_version(in(node)); }
@@ -144,6 +143,16 @@ class Writer {
       const flatbuffers::Offset<void> made = options.Finish().Union();
       file_.add_operator(code, version(node), {input(node), input(node, 1)}, to, kind, made);
     });
+  }
+
+  void quantize(const NodeInfo& node) {
+    if (out(node).dtype != DType::kF32)
+      return operands_.with_bounds_behind(
+          node, [&](int32_t to) { file_.add_operator(Builtin::QUANTIZE, 1, {input(node)}, to); });
+    // 16 bits in the model.
+    if (in(node).dtype != DType::kF32)
+      return file_.add_operator(Builtin::DEQUANTIZE, 2, {input(node)}, output(node));
+    file_.add_operator(Builtin::RESHAPE, 1, {input(node), dims_constant(node)}, output(node));
   }
 
   void clamp(const NodeInfo& node) {

@@ -21,6 +21,15 @@ std::vector<uint8_t> bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
+// Of a constant; none of any other tensor.
+std::vector<float> reals_of_16_bits(const TensorInfo& info) {
+  const auto* const codes = reinterpret_cast<const int16_t*>(info.constant.data);
+  std::vector<float> values(info.constant.size / sizeof(int16_t));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = info.quantization.scales[0] * static_cast<float>(codes[i]);
+  return values;
+}
+
 std::vector<float> products(const TensorInfo& in, const TensorInfo& weights) {
   std::vector<float> scales;
   for (const float scale : weights.quantization.scales) scales.push_back(scale * in.quantization.scales[0]);
@@ -96,8 +105,16 @@ int32_t TfliteOperands::tensor(int32_t index) {
   return known;
 }
 
+TensorInfo TfliteOperands::info(int32_t index) const {
+  TensorInfo info = model_.tensor(index);
+  if (info.dtype != DType::kS16) return info;
+  info.dtype = DType::kF32;
+  info.quantization = {};
+  return info;
+}
+
 TfliteTensor TfliteOperands::described(int32_t index) const {
-  const TensorInfo info = model_.tensor(index);
+  const TensorInfo info = this->info(index);
   TfliteTensor tensor{info.name,
                       info.dtype,
                       dims_of(info.shape),
@@ -107,7 +124,11 @@ TfliteTensor TfliteOperands::described(int32_t index) const {
                       {},
                       info.is_constant()};
   tensor.scales.assign(info.quantization.scales.begin(), info.quantization.scales.end());
-  tensor.data.assign(info.constant.begin(), info.constant.end());
+  if (model_.tensor(index).dtype == DType::kS16) {
+    tensor.data = bytes_of(reals_of_16_bits(model_.tensor(index)));
+  } else {
+    tensor.data.assign(info.constant.begin(), info.constant.end());
+  }
   return tensor;
 }
 
@@ -231,7 +252,7 @@ void TfliteOperands::with_bounds_behind(const NodeInfo& node, const std::functio
 void TfliteOperands::bound(const NodeInfo& node, bool takes_activation,
                            const std::function<void(tflite::Activation, int32_t)>& write) {
   const int32_t output = node.outputs[0];
-  const TensorInfo out = model_.tensor(output);
+  const TensorInfo out = info(output);
   const auto clamp = node.options.value<Clamp>();
   tflite::Activation activation{};
   if (activation_of(clamp, out, takes_activation, activation, narrower))
