@@ -8,8 +8,8 @@ namespace {
 
 // No scores differ by this much: an operand that reaches as far is a mask.
 constexpr double kMasks = 1024.0;
-// e^-64 is 0 in codes of 16 bits.
-constexpr double kBelow = 64.0;
+// e^-24 is 0 in codes of 16 bits, a thousand times, too.
+constexpr double kBelow = 24.0;
 
 // What an operand adds. lo <= 0 <= hi.
 struct Term {

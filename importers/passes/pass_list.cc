@@ -34,6 +34,8 @@ constexpr Pass kPasses[] = {
     {"fuse_prelu", "PRelu and LeakyRelu that are made of small operators become one node.", fuse_prelu},
     {"fuse_gelu", "GELU that is made of small operators, by Erf or by Tanh, becomes one node.", fuse_gelu},
     {"fuse_l2_normalize", "A tensor divided by its norm becomes one node.", fuse_l2_normalize},
+    {"add_masks",
+     "A choice between scores and a number far below them, in front of a Softmax, becomes a sum.", add_masks},
     {"fold_product_scale", "A factor of a product of two activations, or of its operands, goes into it.",
      fold_product_scale},
     {"merge_quantizers", "A tensor that is quantized several times is quantized once, and then converted.",

@@ -30,6 +30,7 @@ void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observ
 void note_float_nodes(Draft& draft);
 
 // The passes' functions, each in a file of its name.
+bool add_masks(Draft& draft);
 bool decompose_space_to_batch(Draft& draft);
 bool drop_repeats(Draft& draft);
 bool fold_batch_norm(Draft& draft);

@@ -1,0 +1,95 @@
+// A choice between scores and a number far below them, in front of a Softmax, becomes a sum: sums have an int8 form, choices have
+// none.
+//   Where(c, -1e9, x)   becomes   x + Where(c, -2^100, 0)
+// Softmax gives the same to the bit for scores above -1e8 + 104 and below 2^75: e^(v - max) is 0 of either number. Where a row holds
+// nothing else, all its numbers are equal in both.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "importers/draft/masked.h"
+#include "importers/passes/passes.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr float kFarBelow = -1e8f;
+
+bool is_far_below(const DraftTensor& tensor) {
+  if (!tensor.constant || tensor.dtype != DType::kF32) return false;
+  const auto values = values_of<float>(tensor);
+  return std::all_of(values.begin(), values.end(), [](float v) { return v <= kFarBelow; });
+}
+
+// Which input of a Where has the scores; 0: it is no mask.
+size_t scores_of(const Draft& draft, const DraftNode& node) {
+  if (node.op != Op::kWhere || draft.tensor(node.output()).dtype != DType::kF32) return 0;
+  for (const size_t scores : {size_t{1}, size_t{2}}) {
+    const DraftTensor& x = draft.tensor(node.inputs[scores]);
+    if (!x.constant && x.shape == draft.tensor(node.output()).shape &&
+        is_far_below(draft.tensor(node.inputs[3 - scores])))
+      return scores;
+  }
+  return 0;
+}
+
+// Whether nothing but Softmaxes reads the tensor.
+bool feeds_softmax(const Draft& draft, int32_t tensor) {
+  bool is_read = false;
+  for (const DraftNode& node : draft.nodes)
+    for (const int32_t input : node.inputs) {
+      if (input != tensor) continue;
+      if (node.op != Op::kSoftmax) return false;
+      is_read = true;
+    }
+  return is_read && std::find(draft.outputs.begin(), draft.outputs.end(), tensor) == draft.outputs.end();
+}
+
+// The mask that a Where's condition and the place of its scores make.
+int32_t add_mask(Draft& draft, const DraftNode& where, size_t scores) {
+  const DraftTensor& condition = draft.tensor(where.inputs[0]);
+  const std::string name = draft.tensor(where.output()).name + "/mask";
+  const float where_one = scores == 1 ? 0.0f : -kMasked, where_zero = scores == 1 ? -kMasked : 0.0f;
+  if (condition.constant) {
+    std::vector<float> values = values_of<float>(condition);
+    for (float& value : values) value = value != 0.0f ? where_one : where_zero;
+    return add_constant(draft, name, DType::kF32, condition.shape, values);
+  }
+  const Shape one(std::max<size_t>(condition.shape.size(), 1), 1);
+  const auto number = [&](const char* end, float value) {
+    return add_constant(draft, name + end, DType::kF32, one, std::vector<float>{value});
+  };
+  const int32_t mask = add_activation(draft, name, DType::kF32, condition.shape);
+  add_node(draft, Op::kWhere, where.name, where.source,
+           {where.inputs[0], number("/one", where_one), number("/zero", where_zero)}, mask);
+  return mask;
+}
+
+}  // namespace
+
+bool add_masks(Draft& draft) {
+  const auto is_mask = [&](const DraftNode& node) {
+    return scores_of(draft, node) != 0 && feeds_softmax(draft, node.output());
+  };
+  std::vector<bool> masks;
+  for (const DraftNode& node : draft.nodes) masks.push_back(is_mask(node));
+  if (std::find(masks.begin(), masks.end(), true) == masks.end()) return false;
+  std::deque<DraftNode> old;
+  old.swap(draft.nodes);
+  std::map<std::pair<int32_t, size_t>, int32_t> made;  // layers share their mask
+  for (size_t i = 0; i < old.size(); ++i) {
+    if (!masks[i]) {
+      draft.nodes.push_back(std::move(old[i]));
+      continue;
+    }
+    const DraftNode& where = old[i];
+    const size_t scores = scores_of(draft, where);
+    const auto [found, is_new] = made.try_emplace({where.inputs[0], scores}, -1);
+    if (is_new) found->second = add_mask(draft, where, scores);
+    add_node(draft, Op::kAdd, where.name, where.source, {where.inputs[scores], found->second},
+             where.output());
+  }
+  return true;
+}
+
+}  // namespace intaglio::importers
