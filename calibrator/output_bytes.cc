@@ -4,6 +4,7 @@
 #include "calibrator/calibration.h"
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/answers.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
@@ -70,6 +71,7 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   constexpr uint64_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
                      kSlack = 16384;
   const auto more_lanes = static_cast<uint64_t>(lane_count(options.executor) - 1);
+  bool any_wide = false;
   uint64_t bytes = kSlack, packed = 0, rows = 0, names = 0, largest_patch = 0, most_channels = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
@@ -87,10 +89,12 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     const OpDef* const def = find_op(float_ops(), model, node);
     if (def == nullptr) continue;
     if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
-    const bool requantizes = def->quant.inputs_as_output || !options.slots.empty() ||
+    const bool wide = is_wide(model, n, options);
+    any_wide = any_wide || wide;
+    const bool requantizes = def->quant.inputs_as_output || wide || !options.slots.empty() ||
                              !options.ranges.empty() || !options.known.empty() ||
                              options.compat != Compat::kNone;
-    if (requantizes)  // a Lookup for each input, or behind a softmax
+    if (requantizes)  // a Lookup for each input, or behind a softmax; a Quantize from 8 bits or to them
       bytes += (2 * kTensorBytes + kNodeBytes) * (node.inputs.size + 1);
     if (def->quant.parameter_input >= 0)  // a table a channel
       bytes +=
@@ -121,6 +125,8 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   uint64_t activations =
       (options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes) +
       answer_bytes(model, options);
+  // Scores alone have 16 bits, where nothing else was asked for: no more than their FP32 form.
+  if (any_wide) activations = session.activation_bytes + answer_bytes(model, options) + 4096;
   for (const SlotSetting& setting : options.slots)
     if (setting.bits > 8) activations = 2 * session.activation_bytes + answer_bytes(model, options) + 4096;
   const auto width =

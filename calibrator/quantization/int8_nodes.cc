@@ -149,8 +149,8 @@ bool stays_float(int32_t node, const CalibratorOptions& options) {
   return options.compat != Compat::kNone;
 }
 
-// Whether an operator without an int8 version or a sum of scores in FP32 stands before the node, with nothing but nodes of one input and without weights
-// between them.
+// Whether an operator without an int8 version, or a sum of scores in FP32, stands before the node, with nothing but nodes of one
+// input and without weights between them.
 bool continues_float(const Model& model, int32_t node, const CalibratorOptions& options) {
   while (true) {
     const NodeInfo info = model.node(node);

@@ -8,7 +8,7 @@ namespace {
 
 // No scores differ by this much: an operand that reaches as far is a mask.
 constexpr double kMasks = 1024.0;
-// e^-24 is 0 in codes of 16 bits, a thousand times, too.
+// e^-24 is 0 in codes of 16 bits. So is the sum of a thousand of them.
 constexpr double kBelow = 24.0;
 
 // What an operand adds. lo <= 0 <= hi.
