@@ -60,8 +60,8 @@ inline int32_t shape_count(int32_t usual) {
   const int32_t count = environment_number("INTAGLIO_SHAPES");
   if (count > 0) return count;
 #ifdef __SANITIZE_ADDRESS__
-  constexpr int32_t kFewest = 20, kShare = 8;
-  usual = std::max(usual / kShare, std::min(usual, kFewest));
+  constexpr int32_t kMost = 1500;
+  usual = std::min(usual, kMost);
 #endif
   return usual;
 }
