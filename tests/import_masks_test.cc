@@ -129,6 +129,7 @@ const std::pair<const char*, Mask> kMasks[] = {
     {"added to products with the mask",
      [](OnnxBuilder& f, const auto& causal) {
        std::vector<float> keeps;
+       keeps.reserve(causal.size());
        for (const float number : causal) keeps.push_back(number == 0.0f ? 1.0f : 0.0f);
        f.floats("keeps", {1, kPlaces, kPlaces}, keeps);
        f.node("Mul", {"scores", "keeps"}, "kept");
