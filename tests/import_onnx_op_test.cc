@@ -27,7 +27,7 @@ struct OneNode {
     tensors.push_back(std::make_unique<TensorProto>());
     tensors.back()->set_data_type(type);
     for (const int64_t dim : dims) tensors.back()->add_dims(dim);
-    file.values[name] = {-1, tensors.back().get(), false, false, {}};
+    file.values[name] = {-1, tensors.back().get(), false, false, {}, {}};
     return *tensors.back();
   }
   OnnxOp op() { return {file, node}; }
@@ -152,7 +152,7 @@ TEST_CASE("constants of every type, in raw bytes and in fields") {
   CHECK(thrown(floats) == "constant 'a': it holds string; float is expected");
   one.constant("a", TensorProto::UNDEFINED, {1}).set_data_type(99);
   CHECK(thrown(integers) == "constant 'a': it holds type 99; int64 is expected");
-  one.file.values["a"] = {-1, nullptr, false, false, {}};
+  one.file.values["a"] = {-1, nullptr, false, false, {}, {}};
   set_raw<float>(one.constant("a", TensorProto::FLOAT, {0}), {});
   CHECK(floats().values.empty());
 }
