@@ -119,6 +119,20 @@ const std::pair<const char*, Mask> kMasks[] = {
        f.node("Less", {"causal", "zero"}, "hides");
        f.node("Where", {"hides", "value", "scores"}, "masked");
      }},
+    {"of reals of a run",
+     [](OnnxBuilder& f, const auto& causal) {
+       f.floats("value", {}, {std::max(causal[1], -FLT_MAX / 2)});
+       f.floats("others", {1, 1, kPlaces}, {0, 1, 1, 1, 1, 1});
+       f.integers("from", {0});
+       f.integers("to", {1});
+       f.integers("axis", {2});
+       f.node("Slice", {"x", "from", "to", "axis"}, "first");
+       f.node("Relu", {"first"}, "low");
+       set(f.node("Transpose", {"low"}, "lows"), "perm", std::vector<int64_t>{0, 2, 1});
+       f.node("Mul", {"lows", "others"}, "hidden");
+       f.node("Mul", {"hidden", "value"}, "hiding");
+       f.node("Add", {"scores", "hiding"}, "masked");
+     }},
     {"chosen by a run",
      [](OnnxBuilder& f, const auto& causal) {
        f.floats("half", {}, {0.5f});

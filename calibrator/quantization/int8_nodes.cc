@@ -142,6 +142,45 @@ int32_t only_activation(const Model& model, const NodeInfo& info) {
   return found;
 }
 
+// Whether a tensor is computed of one of the model's inputs, by nodes of one input and without weights alone.
+bool is_of_input(const Model& model, int32_t tensor) {
+  for (int32_t writer; (writer = writer_of(model, tensor)) >= 0;) {
+    const NodeInfo info = model.node(writer);
+    const OpDef* const def = find_op(float_ops(), model, info);
+    if (def == nullptr || def->quant.weight_input >= 0) return false;
+    tensor = only_activation(model, info);
+    if (tensor < 0) return false;
+  }
+  return !model.tensor(tensor).is_constant();
+}
+
+// Whether all that reads a tensor adds it to scores, or computes of it alone what is added to scores. `depth`: of such nodes.
+bool reaches_scores_alone(const Model& model, int32_t tensor, int32_t depth) {
+  bool is_read = false;
+  for (const int32_t output : model.outputs())
+    if (output == tensor) return false;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo info = model.node(n);
+    for (const int32_t input : info.inputs) {
+      if (input != tensor) continue;
+      is_read = true;
+      if (adds_to_scores(model, n)) continue;
+      if (depth == 0 || only_activation(model, info) != tensor ||
+          !reaches_scores_alone(model, info.outputs[0], depth - 1))
+        return false;
+    }
+  }
+  return is_read;
+}
+
+// Whether a node makes a mask of an input, (1 - x) * -1e9: it is as low as such numbers, which 8 bits do not hold beside the
+// scores. In FP32 it is a small part of the network.
+bool makes_mask(const Model& model, int32_t node) {
+  constexpr int32_t kMostNodes = 8;
+  const int32_t output = model.node(node).outputs[0];
+  return is_of_input(model, output) && reaches_scores_alone(model, output, kMostNodes);
+}
+
 // Whether the caller keeps a sum of scores in FP32. Other tools do not have it in 16 bits.
 bool stays_float(int32_t node, const CalibratorOptions& options) {
   for (const int32_t in_float : options.float_nodes)
@@ -217,6 +256,7 @@ bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options)
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
   for (const int32_t in_float : options.float_nodes)
     if (in_float == node) return false;
+  if (makes_mask(model, node)) return false;
   if (is_wide(model, node, options) &&
       !has_int16_version(model.node(node), find_op(float_ops(), model, model.node(node))->quant))
     return false;
