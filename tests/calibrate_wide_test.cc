@@ -243,3 +243,14 @@ TEST_CASE("one wide tensor behind many residual sums is found without following 
   CHECK(type_of(model, "sum" + std::to_string(kSums - 2)) == DType::kS8);
   CHECK(ends_of(model, "sum" + std::to_string(kSums - 1) + "/s16").second == DType::kS16);
 }
+
+TEST_CASE("a function of 8 bits whose values have 16: its table has an entry for each code") {
+  for (const Op op : {Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kGelu}) {
+    CAPTURE(static_cast<int32_t>(op));
+    const Network network(op);
+    const std::vector<uint8_t> narrow = network.calibrated({}),
+                               bytes = network.calibrated({wide(1, SlotRole::kOutput)});
+    CHECK(ends_of(*Model::open(aligned(bytes).view()), "middle") == std::pair{DType::kS16, DType::kS16});
+    CHECK(sqnr(network, bytes) > sqnr(network, narrow) - 3.0);
+  }
+}

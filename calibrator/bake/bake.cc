@@ -84,7 +84,10 @@ class Baker : private BakedTensors {
         inputs[i] = as_f32(node.inputs[i]);
       } else {
         const QuantParams wanted = params(rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i));
-        inputs[i] = wide ? as_wide_codes(node.inputs[i], wanted) : as_codes(node.inputs[i], wanted);
+        const bool looks_up = rule.table == TableRule::kUnary && !rule.clips;
+        inputs[i] = wide
+                        ? as_wide_codes(node.inputs[i], wanted, looks_up ? finer(wanted).scale : wanted.scale)
+                        : as_codes(node.inputs[i], wanted);
       }
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
@@ -153,6 +156,14 @@ class Baker : private BakedTensors {
     return wide;
   }
 
+  // What a table of 16 bits reads: between its entries it is a straight line, so codes of 8 bits become multiples of 128, at
+  // which it has entries.
+  static QuantParams finer(const QuantParams& in) {
+    constexpr float kFiner = 128.0f;
+    if (is_wide(in) || in.scale / kFiner < kMinScale) return in;
+    return {in.scale / kFiner, 0, -32767, 32767};
+  }
+
   void add_wide(int32_t n, const QuantRule& rule, Span<const int32_t> inputs, const QuantParams& out) {
     const NodeInfo node = model_.node(n);
     const TensorInfo info = model_.tensor(node.outputs[0]);
@@ -191,7 +202,7 @@ class Baker : private BakedTensors {
     const NodeInfo node = model_.node(n);
     const Span<int16_t> table = arena_.make<int16_t>(kTableS16);
     if (!table.empty())
-      make_unary_table_s16(rule.unary, node.options, params(slots_.input_slot(n, 0)).scale,
+      make_unary_table_s16(rule.unary, node.options, finer(params(slots_.input_slot(n, 0))).scale,
                            wide_params(params(node.outputs[0])), table);
     return add_tables(node.name, DType::kS16, 0, table, kTableS16);
   }

@@ -91,10 +91,10 @@ int32_t BakedTensors::as_codes(int32_t tensor, const QuantParams& wanted) {
   return made;
 }
 
-int32_t BakedTensors::as_wide_codes(int32_t tensor, const QuantParams& wanted) {
+int32_t BakedTensors::as_wide_codes(int32_t tensor, const QuantParams& wanted, float scale) {
   const int32_t made = as_codes(tensor, wanted);
   if (is_wide(wanted)) return made;
-  const QuantParams wide{wanted.scale, 0, -32767, 32767};
+  const QuantParams wide{scale, 0, -32767, 32767};
   const int32_t widened = add_numbered(made, "/s16_", wide);
   add_quantize(made, widened, wide);
   return widened;

@@ -45,8 +45,8 @@ class BakedTensors {
 
   // A tensor of the FP32 model in codes with the parameters that its reader wants.
   int32_t as_codes(int32_t tensor, const QuantParams& wanted);
-  // The same for a node that computes in 16 bits: int8 codes as int16 ones of the same scale.
-  int32_t as_wide_codes(int32_t tensor, const QuantParams& wanted);
+  // The same for a node that computes in 16 bits: int8 codes as int16 ones of this scale.
+  int32_t as_wide_codes(int32_t tensor, const QuantParams& wanted, float scale);
   int32_t as_f32(int32_t tensor);
 
   // `tensor` of the graph, whose parameters are `own`, with the parameters `p`: itself, or what converts it behind it, as
