@@ -10,8 +10,8 @@
 
 namespace intaglio::exporters {
 
-int32_t count_16_bits(const Model& model) {
-  constexpr Op kOfScores[] = {Op::kAdd, Op::kSub, Op::kSoftmax, Op::kReshape, Op::kTranspose, Op::kQuantize};
+void note_16_bits(const Model& model, std::vector<std::string>& notes) {
+  constexpr Op kInFloat[] = {Op::kAdd, Op::kSub, Op::kSoftmax, Op::kReshape, Op::kTranspose, Op::kQuantize};
   int32_t count = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
@@ -23,19 +23,16 @@ int32_t count_16_bits(const Model& model) {
     look_at(node.inputs);
     look_at(node.outputs);
     if (wide < 0) continue;
-    if (std::find(std::begin(kOfScores), std::end(kOfScores), node.op) == std::end(kOfScores))
+    if (std::find(std::begin(kInFloat), std::end(kInFloat), node.op) == std::end(kInFloat))
       importers::fail(
           "tensor ", importers::quoted(model.tensor(wide).name),
           " has codes of 16 bits, which are not exported but for sums before a Softmax; calibrate with 8 "
           "bits alone");
     count += node.op != Op::kQuantize ? 1 : 0;
   }
-  return count;
-}
-
-std::string note_of_16_bits(int32_t count) {
-  return importers::text(
-      count, " nodes before and at a Softmax compute in 16 bits in the model, and in FP32 in the file");
+  if (count > 0)
+    notes.push_back(importers::text(
+        count, " nodes (sums, Softmax) compute in 16 bits in the model, and in FP32 in the file"));
 }
 
 Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, const ImportOptions& options,

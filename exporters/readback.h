@@ -1,6 +1,9 @@
 // What the exporters share: what they do with 16 bits, and a file read back as the model that the importer makes of it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
 #include "importers/import.h"
@@ -8,10 +11,9 @@
 
 namespace intaglio::exporters {
 
-// How many nodes compute scores in 16 bits (adds_to_scores): a file has them in FP32. Throws ImportError where others do, which no
-// exporter writes.
-int32_t count_16_bits(const Model& model);
-std::string note_of_16_bits(int32_t count);
+// Notes how many nodes compute sums and a Softmax in 16 bits, which a file has in FP32. Throws ImportError where other nodes do, which
+// no exporter writes.
+void note_16_bits(const Model& model, std::vector<std::string>& notes);
 
 struct Reimported {
   HostArena memory;

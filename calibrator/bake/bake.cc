@@ -85,9 +85,8 @@ class Baker : private BakedTensors {
       } else {
         const QuantParams wanted = params(rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i));
         const bool looks_up = rule.table == TableRule::kUnary && !rule.clips;
-        inputs[i] = wide
-                        ? as_wide_codes(node.inputs[i], wanted, looks_up ? finer(wanted).scale : wanted.scale)
-                        : as_codes(node.inputs[i], wanted);
+        const float scale = looks_up ? wide_params(wanted).scale : wanted.scale;
+        inputs[i] = wide ? as_wide_codes(node.inputs[i], wanted, scale) : as_codes(node.inputs[i], wanted);
       }
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
@@ -146,7 +145,8 @@ class Baker : private BakedTensors {
     return false;
   }
 
-  // The parameters of what a node writes that computes in 16 bits: a tensor of int8 is a 128th of them.
+  // The parameters of what a node writes that computes in 16 bits: a tensor of int8 is a 128th of them. Of what a table reads, too:
+  // it has an entry for every 128th code, and is a straight line between them.
   static QuantParams wide_params(const QuantParams& out) {
     if (is_wide(out)) return out;
     constexpr int32_t kFiner = 128;
@@ -154,14 +154,6 @@ class Baker : private BakedTensors {
     const QuantParams wide{finer < kMinScale ? kMinScale : finer, 0, (out.lo - out.zero_point) * kFiner,
                            (out.hi - out.zero_point) * kFiner};
     return wide;
-  }
-
-  // What a table of 16 bits reads: between its entries it is a straight line, so codes of 8 bits become multiples of 128, at
-  // which it has entries.
-  static QuantParams finer(const QuantParams& in) {
-    constexpr float kFiner = 128.0f;
-    if (is_wide(in) || in.scale / kFiner < kMinScale) return in;
-    return {in.scale / kFiner, 0, -32767, 32767};
   }
 
   void add_wide(int32_t n, const QuantRule& rule, Span<const int32_t> inputs, const QuantParams& out) {
@@ -202,7 +194,7 @@ class Baker : private BakedTensors {
     const NodeInfo node = model_.node(n);
     const Span<int16_t> table = arena_.make<int16_t>(kTableS16);
     if (!table.empty())
-      make_unary_table_s16(rule.unary, node.options, finer(params(slots_.input_slot(n, 0))).scale,
+      make_unary_table_s16(rule.unary, node.options, wide_params(params(slots_.input_slot(n, 0))).scale,
                            wide_params(params(node.outputs[0])), table);
     return add_tables(node.name, DType::kS16, 0, table, kTableS16);
   }

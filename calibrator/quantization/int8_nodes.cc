@@ -181,11 +181,15 @@ bool makes_mask(const Model& model, int32_t node) {
   return is_of_input(model, output) && reaches_scores_alone(model, output, kMostNodes);
 }
 
-// Whether the caller keeps a sum of scores in FP32. Other tools do not have it in 16 bits.
-bool stays_float(int32_t node, const CalibratorOptions& options) {
+bool is_kept_float(int32_t node, const CalibratorOptions& options) {
   for (const int32_t in_float : options.float_nodes)
     if (in_float == node) return true;
-  return options.compat != Compat::kNone;
+  return false;
+}
+
+// A sum of scores that the caller keeps in FP32, or that would have 16 bits, which other tools do not have.
+bool is_float_sum_of_scores(const Model& model, int32_t node, const CalibratorOptions& options) {
+  return (options.compat != Compat::kNone || is_kept_float(node, options)) && adds_to_scores(model, node);
 }
 
 // Whether an operator without an int8 version, or a sum of scores in FP32, stands before the node, with nothing but nodes of one
@@ -195,7 +199,7 @@ bool continues_float(const Model& model, int32_t node, const CalibratorOptions& 
     const NodeInfo info = model.node(node);
     const OpDef* const def = find_op(float_ops(), model, info);
     if (!has_int8_version(model, info, def)) return true;
-    if (stays_float(node, options) && adds_to_scores(model, node)) return true;
+    if (is_float_sum_of_scores(model, node, options)) return true;
     if (def->quant.weight_input >= 0) return false;
     const int32_t input = only_activation(model, info);
     int32_t writer = node - 1;
@@ -254,9 +258,7 @@ bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options)
 }
 
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
-  for (const int32_t in_float : options.float_nodes)
-    if (in_float == node) return false;
-  if (makes_mask(model, node)) return false;
+  if (is_kept_float(node, options) || makes_mask(model, node)) return false;
   if (is_wide(model, node, options) &&
       !has_int16_version(model.node(node), find_op(float_ops(), model, model.node(node))->quant))
     return false;

@@ -7,15 +7,11 @@ namespace intaglio {
 namespace {
 
 // No scores differ by this much: an operand that reaches as far is a mask.
-constexpr double kMasks = 1024.0;
+constexpr double kLeastOfMasks = 1024.0;
 // e^-24 is 0 in codes of 16 bits. So is the sum of a thousand of them.
 constexpr double kBelow = 24.0;
 
-// What an operand adds. lo <= 0 <= hi.
-struct Term {
-  Range range;
-  bool masks() const { return range.hi - range.lo > kMasks; }
-};
+bool masks(const Range& range) { return range.hi - range.lo > kLeastOfMasks; }
 
 Range negated(const Range& range) { return {-range.hi, -range.lo}; }
 
@@ -33,21 +29,21 @@ class ScoreSum {
   }
 
   Error set() {
-    Range scores;           // the operands that mask nothing
+    const Range terms[] = {term(0), term(1)};
+    Range scores;           // of the operands that mask nothing
     double unmasked = 0.0;  // what the others add where they mask nothing
-    bool masks = false;
-    for (size_t i = 0; i < 2; ++i) {
-      const Term term = term_of(i);
-      masks = masks || term.masks();
-      unmasked += term.masks() ? term.range.hi : 0.0;
-      if (!term.masks()) scores = {scores.lo + term.range.lo, scores.hi + term.range.hi};
+    for (const Range& term : terms) {
+      if (masks(term))
+        unmasked += term.hi;
+      else
+        scores = {scores.lo + term.lo, scores.hi + term.hi};
     }
-    const double below = masks ? kBelow : 0.0;
+    const double below = masks(terms[0]) || masks(terms[1]) ? kBelow : 0.0;
     for (size_t i = 0; i < 2; ++i) {
-      Term term = term_of(i);
       if (!is_mask(model(), info_.inputs[i], source_.options)) continue;
-      if (term.masks()) term.range.lo = term.range.hi - (scores.hi - scores.lo) - below;
-      const Range own = is_subtracted(i) ? negated(term.range) : term.range;
+      Range own = terms[i];
+      if (masks(own)) own.lo = own.hi - (scores.hi - scores.lo) - below;
+      if (is_subtracted(i)) own = negated(own);
       const int32_t slot = map_.input_slot(node_, i);
       const Range held = range_of(map_.slots.config(slot));  // other sums may need more of it
       ITG_TRY(set_range(slot, {own.lo < held.lo ? own.lo : held.lo, own.hi > held.hi ? own.hi : held.hi}));
@@ -59,7 +55,8 @@ class ScoreSum {
   const Model& model() const { return source_.fp32.model; }
   bool is_subtracted(size_t input) const { return info_.op == Op::kSub && input == 1; }
 
-  Term term_of(size_t input) const {
+  // What an operand adds: lo <= 0 <= hi.
+  Range term(size_t input) const {
     const int32_t tensor = info_.inputs[input];
     const int32_t observer = source_.observing.observer_of[static_cast<size_t>(tensor)];
     Range range = range_of(map_.slots.config(map_.input_slot(node_, input)));
@@ -69,7 +66,7 @@ class ScoreSum {
       else if (observer >= 0)
         range = seen_range(source_.seen.observers[static_cast<size_t>(observer)]);
     }
-    return {is_subtracted(input) ? negated(range) : range};
+    return is_subtracted(input) ? negated(range) : range;
   }
 
   // Known parameters stay as they are.

@@ -45,7 +45,7 @@ class Export {
  public:
   Export(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset, OnnxExport& result)
       : graph_(graph), form_(form), quantizers_(graph_, form), model_(model), result_(result) {
-    if (const int32_t wide = count_16_bits(model); wide > 0) result.notes.push_back(note_of_16_bits(wide));
+    note_16_bits(model, result.notes);
     for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
     for (int32_t n = 0; n < model.node_count(); ++n) {
       model_nodes_[model.node(n).name] = n;

@@ -20,7 +20,7 @@ void export_steps(const Model& model, TfliteExport& result) {
   if (model.state_count() > 0)
     fail(
         "has states, which TFLite keeps in another way; 'intaglio import' without them gives their next values as outputs");
-  if (const int32_t wide = count_16_bits(model); wide > 0) result.notes.push_back(note_of_16_bits(wide));
+  note_16_bits(model, result.notes);
   TfliteFile file;
   TfliteOperands operands(model, file);
   std::vector<int32_t> inputs, outputs;

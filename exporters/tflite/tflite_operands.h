@@ -16,9 +16,9 @@ class TfliteOperands {
   int32_t tensor(int32_t index);
   // The same, which is not added yet.
   TfliteTensor described(int32_t index) const;
-  // A new activation like one of the model.
   // As the file has it: what has 16 bits in the model is FP32.
   TensorInfo info(int32_t index) const;
+  // A new activation like one of the model.
   int32_t add_like(int32_t index, const std::string& name);
   // The constants of layers, whose shape differs: depthwise weights, biases with their scales.
   int32_t weights(const NodeInfo& node, int32_t index);

@@ -15,10 +15,11 @@ namespace {
 
 constexpr float kFarBelow = -1e8f;
 
+// One number, perhaps repeated.
 bool is_far_below(const DraftTensor& tensor) {
   if (!tensor.constant || tensor.dtype != DType::kF32) return false;
   const auto values = values_of<float>(tensor);
-  return std::all_of(values.begin(), values.end(), [](float v) { return v <= kFarBelow; });
+  return std::all_of(values.begin(), values.end(), [&](float v) { return v <= kFarBelow && v == values[0]; });
 }
 
 // Which input of a Where has the scores; 0: it is no mask.
@@ -68,25 +69,24 @@ int32_t add_mask(Draft& draft, const DraftNode& where, size_t scores) {
 }  // namespace
 
 bool add_masks(Draft& draft) {
-  const auto is_mask = [&](const DraftNode& node) {
-    return scores_of(draft, node) != 0 && feeds_softmax(draft, node.output());
-  };
-  std::vector<bool> masks;
-  for (const DraftNode& node : draft.nodes) masks.push_back(is_mask(node));
-  if (std::find(masks.begin(), masks.end(), true) == masks.end()) return false;
+  std::vector<size_t> scores;  // of each node
+  for (const DraftNode& node : draft.nodes) {
+    const size_t found = scores_of(draft, node);
+    scores.push_back(found != 0 && feeds_softmax(draft, node.output()) ? found : 0);
+  }
+  if (std::all_of(scores.begin(), scores.end(), [](size_t input) { return input == 0; })) return false;
   std::deque<DraftNode> old;
   old.swap(draft.nodes);
   std::map<std::pair<int32_t, size_t>, int32_t> made;  // layers share their mask
   for (size_t i = 0; i < old.size(); ++i) {
-    if (!masks[i]) {
+    if (scores[i] == 0) {
       draft.nodes.push_back(std::move(old[i]));
       continue;
     }
     const DraftNode& where = old[i];
-    const size_t scores = scores_of(draft, where);
-    const auto [found, is_new] = made.try_emplace({where.inputs[0], scores}, -1);
-    if (is_new) found->second = add_mask(draft, where, scores);
-    add_node(draft, Op::kAdd, where.name, where.source, {where.inputs[scores], found->second},
+    const auto [found, is_new] = made.try_emplace({where.inputs[0], scores[i]}, -1);
+    if (is_new) found->second = add_mask(draft, where, scores[i]);
+    add_node(draft, Op::kAdd, where.name, where.source, {where.inputs[scores[i]], found->second},
              where.output());
   }
   return true;

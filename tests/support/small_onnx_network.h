@@ -1,4 +1,4 @@
-// Small ONNX networks in memory: of everything that is common, and an attention with a mask.
+// A small ONNX network of everything that is common, in memory.
 #pragma once
 
 #include "tests/support/onnx_builder.h"
@@ -34,30 +34,6 @@ inline OnnxBuilder small_network() {
   file.node("Flatten", {"p"}, "f");
   set(file.node("Gemm", {"f", "w3", "b3"}, "g"), "transB", int64_t{1});
   file.node("Softmax", {"g"}, "y");
-  file.output("y");
-  return file;
-}
-
-// One head: no place looks at those behind it.
-inline OnnxBuilder masked_attention() {
-  constexpr int64_t kPlaces = 6, kChannels = 8;
-  Random random(7);
-  OnnxBuilder file(13);
-  file.input("x", {1, kPlaces, kChannels});
-  std::vector<float> mask(kPlaces * kPlaces, 0.0f);
-  for (size_t i = 0; i < kPlaces; ++i)
-    for (size_t j = i + 1; j < kPlaces; ++j) mask[i * kPlaces + j] = -1e9f;
-  file.floats("mask", {kPlaces, kPlaces}, mask);
-  for (const char* const name : {"wq", "wk", "wv"})
-    file.floats(name, {kChannels, kChannels}, random.reals(kChannels * kChannels, -0.8f, 0.8f));
-  file.node("MatMul", {"x", "wq"}, "q");
-  file.node("MatMul", {"x", "wk"}, "k");
-  file.node("MatMul", {"x", "wv"}, "v");
-  set(file.node("Transpose", {"k"}, "kt"), "perm", std::vector<int64_t>{0, 2, 1});
-  file.node("MatMul", {"q", "kt"}, "scores");
-  file.node("Add", {"scores", "mask"}, "masked");
-  file.node("Softmax", {"masked"}, "shares");
-  file.node("MatMul", {"shares", "v"}, "y");
   file.output("y");
   return file;
 }
