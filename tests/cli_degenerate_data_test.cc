@@ -46,7 +46,7 @@ class Calibration : public CommandFolder {
   // Calibrates; gives what is told on stderr.
   std::string notes(size_t images, const std::string& more = "") const {
     const Ran ran = good("calibrate %/net.itg --images %/pictures -o %/int8.itg --json " + more);
-    CHECK(nlohmann::json::parse(ran.out)["images"] == images);
+    CHECK(parsed_json(ran.out)["images"] == images);
     good("verify %/int8.itg");
     return ran.err;
   }

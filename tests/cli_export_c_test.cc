@@ -130,8 +130,8 @@ TEST_CASE("export-c replaces its own files, of another model too, and no file th
       put(path, mine);
       const Ran ran = folder.good(again + " --json");
       CHECK(holds(ran.err, "intaglio: note: " + (folder / path) + ": was changed"));
-      CHECK(nlohmann::json::parse(ran.out)["kept"] == nlohmann::json::array({name}));
-      CHECK(nlohmann::json::parse(ran.out)["files"].size() == 4);
+      CHECK(parsed_json(ran.out)["kept"] == nlohmann::json::array({name}));
+      CHECK(parsed_json(ran.out)["files"].size() == 4);
       CHECK(folder.text(path) == mine);
     }
     put(path, "");

@@ -20,7 +20,7 @@ std::string put(const CommandFolder& folder, const std::string& name, const std:
 // The notes of an import are the same on stderr and in JSON.
 std::vector<std::string> notes_of(const CommandFolder& folder, const std::string& words) {
   const Ran ran = folder.good("import " + words + " -o %/net.itg --json");
-  const auto notes = nlohmann::json::parse(ran.out)["notes"].get<std::vector<std::string>>();
+  const auto notes = parsed_json(ran.out)["notes"].get<std::vector<std::string>>();
   for (const std::string& note : notes) CHECK(holds(ran.err, note));
   return notes;
 }

@@ -93,7 +93,7 @@ TEST_CASE("diff counts the codes that change") {
   const auto codes = [&](const std::string& words) {
     std::map<std::string, std::pair<int, int>> list;
     const Ran ran = folder.run("params diff " + words + " --json");
-    const nlohmann::json json = nlohmann::json::parse(ran.out);
+    const nlohmann::json json = parsed_json(ran.out);
     for (const auto& entry : json["differences"])
       if (entry.contains("codes"))
         list[entry["of"].get<std::string>() + " " + entry["name"].get<std::string>()] = {
@@ -164,11 +164,11 @@ TEST_CASE("diff lists what differs and exits with 1") {
   CHECK(holds(ran.err, "differ in "));
   const Ran json = folder.run("params diff %/int8.itg %/tengine.itg --json");
   CHECK(json.code == 1);
-  CHECK(nlohmann::json::parse(json.out)["differences"].size() > 2);
+  CHECK(parsed_json(json.out)["differences"].size() > 2);
   folder.put("a.scale", "x 1 0\ny 2 0\n");
   folder.put("b.scale", "y 4 0\nz 2 0\n");
   const Ran three = folder.run("params diff %/a.scale %/b.scale --json");
-  CHECK(nlohmann::json::parse(three.out)["differences"].size() == 3);
+  CHECK(parsed_json(three.out)["differences"].size() == 3);
   CHECK(folder.run("params diff %/a.scale %/a.scale").code == 0);
   CHECK(folder.run("params").code == 2);
 }

@@ -16,22 +16,22 @@ using test::Random;
 
 namespace {
 
-struct Shape {
+struct PatchShape {
   int32_t width, channels, stride, kernel_w, rows;
   std::vector<PatchColumns> columns;
   std::vector<ptrdiff_t> taps;
   double zero_point;
 };
 
-Shape random_shape(Random& random) {
-  Shape s{random.between(1, 20),
-          random.between(1, 150),
-          random.between(1, 6),
-          random.between(1, 5),
-          random.between(1, 3),
-          {},
-          {},
-          0.0};
+PatchShape random_shape(Random& random) {
+  PatchShape s{random.between(1, 20),
+               random.between(1, 150),
+               random.between(1, 6),
+               random.between(1, 5),
+               random.between(1, 3),
+               {},
+               {},
+               0.0};
   for (int32_t kx = 0; kx < s.kernel_w; ++kx) {
     const int32_t first = random.between(0, s.width - 1), steps = (s.width - 1 - first) / s.stride;
     const bool is_empty = random.between(0, 9) == 0;
@@ -44,7 +44,7 @@ Shape random_shape(Random& random) {
 
 // Each row `ky` of the window once, in double.
 template <typename T>
-std::vector<double> expected_sums(const Shape& s, const Exact<T>& x, std::vector<double> sums) {
+std::vector<double> expected_sums(const PatchShape& s, const Exact<T>& x, std::vector<double> sums) {
   for (const ptrdiff_t tap : s.taps)
     for (int32_t kx = 0; kx < s.kernel_w; ++kx)
       for (int32_t c = 0; c < s.channels; ++c)
@@ -56,7 +56,7 @@ std::vector<double> expected_sums(const Shape& s, const Exact<T>& x, std::vector
 }
 
 template <typename T, typename Function>
-void check_every_kernel(const Shape& s, const std::vector<T>& values, const std::vector<double>& before,
+void check_every_kernel(const PatchShape& s, const std::vector<T>& values, const std::vector<double>& before,
                         double tolerance, Function&& function) {
   const Exact<T> x(values);
   const std::vector<double> expected = expected_sums(s, x, before);
@@ -81,7 +81,7 @@ TEST_CASE("random rows: codes exactly, reals to the same bits") {
   Random random(31);
   const int32_t rounds = test::shape_count(400);
   for (int32_t round = 0; round < rounds; ++round) {
-    Shape s = random_shape(random);
+    PatchShape s = random_shape(random);
     CAPTURE(round);
     const auto elements = static_cast<size_t>(s.width * s.channels),
                sums = static_cast<size_t>(s.rows * s.kernel_w * s.channels);
