@@ -1,6 +1,6 @@
 """One network in one peer, inside the emulated AArch64 user land that benchmarks/peers/arm makes.
 
-  arm_guest.py PEER MODEL RUNS [SHAPE...]    PEER: litert, onnxruntime; ncnn, whose model is the stem of its files and says no shape
+  arm_guest.py PEER MODEL RUNS [SHAPE...]    PEER: litert, onnxruntime, mnn; ncnn, whose model is the stem of its files and says no shape
 
 Each system call getppid is a mark for instruction_plugin.c: before each run, and after the last one.
 """
@@ -56,9 +56,14 @@ def ncnn(stem, *shape):
     return mobile_peers.ncnn_session(pathlib.Path(stem), shape, 1)
 
 
+def mnn(path):
+    import mobile_peers
+    return mobile_peers.mnn_session(path, 1)
+
+
 def main():
     peer, path, runs, shape = sys.argv[1], sys.argv[2], int(sys.argv[3]), [int(word) for word in sys.argv[4:]]
-    run = {"litert": litert, "onnxruntime": onnxruntime, "ncnn": ncnn}[peer](path, *shape)
+    run = {"litert": litert, "onnxruntime": onnxruntime, "ncnn": ncnn, "mnn": mnn}[peer](path, *shape)
     for _ in range(runs):
         os.getppid()
         run()

@@ -116,18 +116,23 @@ def ncnn_session(target, shape, threads):
 MNN_CONVERT = "import _tools, sys; _tools.mnnconvert(['mnnconvert', '-f', 'TFLITE', '--modelFile', sys.argv[1], '--MNNModel', sys.argv[2], '--bizCode', 'x'])"
 
 
-def mnn_run(tflite, work, name, threads, alone=True):
-    """Likewise; None where MNN crashes on it, which a process of its own finds out."""
+def mnn_model(tflite, work, name):
     target = work / f"{name}.mnn"
     if not target.exists():
         subprocess.run([sys.executable, "-c", MNN_CONVERT, tflite, target], check=True, capture_output=True)
-    if alone:
-        here = str(pathlib.Path(__file__).parent)
-        tried = subprocess.run([sys.executable, "-c", "import mobile_peers, pathlib, sys; run = mobile_peers.mnn_run(None, pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), False); [run() for _ in range(200)]",
-                                work, name, str(threads)], capture_output=True, env={**os.environ, "PYTHONPATH": here})
-        if tried.returncode != 0:
-            return None
+    return target
+
+
+def mnn_session(target, threads):
     import MNN
     net = MNN.Interpreter(str(target))
     session = net.createSession({"backend": "CPU", "numThread": threads, "precision": "normal"})
     return lambda net=net: net.runSession(session)
+
+
+def mnn_run(tflite, work, name, threads):
+    """None where MNN crashes on it, which a process of its own finds out."""
+    target = mnn_model(tflite, work, name)
+    tried = subprocess.run([sys.executable, "-c", "import mobile_peers, sys; run = mobile_peers.mnn_session(sys.argv[1], int(sys.argv[2])); [run() for _ in range(200)]",
+                            target, str(threads)], capture_output=True, env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parent)})
+    return mnn_session(target, threads) if tried.returncode == 0 else None
