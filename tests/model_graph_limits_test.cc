@@ -3,7 +3,7 @@
 #include <cfloat>
 
 #include "intaglio/image_input.h"
-#include "tests/support/model_object.h"
+#include "tests/support/model_checks.h"
 
 using namespace intaglio;
 using namespace intaglio::test;

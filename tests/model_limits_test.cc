@@ -2,7 +2,7 @@
 // error: status, node, tensor, value and limit.
 #include <cmath>
 
-#include "tests/support/model_object.h"
+#include "tests/support/model_checks.h"
 
 using namespace intaglio;
 using namespace intaglio::test;

@@ -4,7 +4,7 @@
 
 #include "intaglio/calibrator.h"
 #include "intaglio/planned_model.h"
-#include "tests/support/model_object.h"
+#include "tests/support/model_checks.h"
 #include "tests/support/planned_session.h"
 
 using namespace intaglio;

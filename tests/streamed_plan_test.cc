@@ -3,7 +3,7 @@
 #include "intaglio/streaming.h"
 #include "runtime/streaming/row_access.h"
 #include "runtime/streaming/streamed_model.h"
-#include "tests/support/model_object.h"
+#include "tests/support/model_checks.h"
 
 using namespace intaglio;
 using namespace intaglio::test;

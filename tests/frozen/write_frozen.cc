@@ -12,7 +12,6 @@
 #include "tests/frozen/frozen_run.h"
 #include "tests/support/calibrate.h"
 #include "tests/support/fuzz_models.h"
-#include "tests/support/outside_tests.h"
 
 namespace intaglio::test {
 namespace {
@@ -227,7 +226,6 @@ void write_all(const std::string& folder, const std::string& tag) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: write_frozen FOLDER\n"), 2;
-  const intaglio::test::OutsideTests asks;
   try {
     intaglio::test::write_all(argv[1], "_" + std::to_string(intaglio::kFormatVersion));
   } catch (const std::exception& error) {

@@ -1,8 +1,6 @@
 // A calibration state with any of its bytes changed: refused, or a model comes of it that is finished and runs,
 // or an error. The data are changes, four bytes each of place and of value; the checksum is made right again, so
 // that what lies behind it is reached.
-#include "tests/support/outside_tests.h"
-//
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -35,7 +33,6 @@ struct Bench {
     return options;
   }
 
-  OutsideTests outside;
   AlignedBytes file = small_cnn();
   Model model = *Model::open(file.view());
   AlignedBytes memory;

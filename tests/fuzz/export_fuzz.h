@@ -2,8 +2,6 @@
 // reads back; and a model that a network was calibrated to.
 #pragma once
 
-#include "tests/support/outside_tests.h"
-//
 #include <stdexcept>
 
 #include "exporters/onnx/onnx_export.h"
@@ -13,8 +11,6 @@
 #include "tests/support/random.h"
 
 namespace intaglio::fuzz {
-
-inline const test::OutsideTests kOutsideTests;
 
 // The int8 model of a network with one input of reals; empty where it cannot be imported or calibrated, or is large.
 inline std::vector<uint8_t> int8_model_of(Span<const uint8_t> network) {

@@ -1,7 +1,5 @@
 // Models whose fields are changed as the data say, with the CRC made anew: refused, or safe to run, with the same outputs
 // from the scalar kernels, this machine's best and by rows, twice.
-#include "tests/support/outside_tests.h"
-//
 #include <cstdlib>
 
 #include "intaglio/describe.h"
@@ -17,7 +15,6 @@ using namespace intaglio::test;
 namespace {
 
 struct Seeds {
-  OutsideTests outside;
   std::vector<AlignedBytes> models = fuzz_models();
 };
 

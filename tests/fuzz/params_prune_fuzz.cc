@@ -1,7 +1,5 @@
 // Whatever channels are taken out of a model that has every operator: a model that runs is left, or a refusal that says
 // why. Each pair of bytes names a node and a channel.
-#include "tests/support/outside_tests.h"
-//
 #include "importers/params/params_prune.h"
 
 #include <map>
@@ -14,7 +12,6 @@
 using namespace intaglio;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static test::OutsideTests outside;
   static test::AlignedBytes files[] = {test::every_op(), test::small_cnn()};
   if (size < 3 || size > 64) return 0;
   const auto model = Model::open(files[data[0] % 2].span());

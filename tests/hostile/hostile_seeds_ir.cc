@@ -1,5 +1,3 @@
-#include "tests/support/outside_tests.h"
-//
 #include "tests/hostile/hostile_runs.h"
 #include "tests/support/ir_builder.h"
 
@@ -135,7 +133,6 @@ std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
       edge("0", "5", "1") + edge("4", "5", "2") + edge("5", "6", "1") + edge("6", "7", "1") +
       edge("3", "7", "2") + edge("3", "7", "3") + edge("3", "7", "4") + edge("3", "7", "5") +
       edge("6", "9", "1") + "</edges></net>";
-  const OutsideTests outside;
   const std::string loop = sums();
   return {std::vector<uint8_t>(text.begin(), text.end()), with_weights(rows()), with_weights(maps()),
           std::vector<uint8_t>(loop.begin(), loop.end())};

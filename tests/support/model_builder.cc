@@ -1,8 +1,8 @@
 #include "tests/support/model_builder.h"
 
-#include <doctest/doctest.h>
-
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
@@ -13,7 +13,7 @@ void AlignedBytes::Free::operator()(uint8_t* bytes) const { std::free(bytes); }
 
 AlignedBytes::AlignedBytes(size_t size) : size_(size) {
   void* place = nullptr;
-  REQUIRE(posix_memalign(&place, kMemoryAlignment, size == 0 ? 1 : size) == 0);
+  if (posix_memalign(&place, kMemoryAlignment, size == 0 ? 1 : size) != 0) throw std::bad_alloc();
   bytes_.reset(static_cast<uint8_t*>(place));
 }
 
@@ -51,7 +51,7 @@ GraphNode& ModelBuilder::node(Op op, const std::vector<int32_t>& inputs,
 
 AlignedBytes ModelBuilder::finish(OpList ops) {
   const Result<Span<const uint8_t>> bytes = finish_model(graph_, ops, arena());
-  REQUIRE_MESSAGE(static_cast<bool>(bytes), text_of(bytes.error()));
+  if (!bytes) throw std::runtime_error(text_of(bytes.error()));
   return AlignedBytes(*bytes);
 }
 

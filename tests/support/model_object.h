@@ -1,9 +1,8 @@
 // A model as FlatBuffers' objects, to be changed where no writer of ours would, and packed again.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 #include "object_api/model_generated.h"
@@ -64,8 +63,7 @@ inline std::unique_ptr<ModelT> valid_model() {
 inline int32_t index_of(const ModelT& model, const std::string& name) {
   for (size_t i = 0; i < model.tensors.size(); ++i)
     if (model.tensors[i]->name == name) return static_cast<int32_t>(i);
-  FAIL("no tensor " << name);
-  return -1;
+  throw std::runtime_error("no tensor " + name);
 }
 
 inline schema::TensorT& tensor(ModelT& model, const std::string& name) {
@@ -104,40 +102,6 @@ inline Error error_of(const Change& change) {
   const auto model = valid_model();
   change(*model);
   return error_of(pack(*model));
-}
-
-inline void check_error(const Error& found, const Error& expected) {
-  CAPTURE(text_of(found));
-  CHECK(found.status == expected.status);
-  CHECK(found.node == expected.node);
-  CHECK(found.tensor == expected.tensor);
-  CHECK(found.value == expected.value);
-  CHECK(found.limit == expected.limit);
-}
-
-struct Refusal {
-  const char* what;
-  Error expected;
-  Change change;
-};
-
-inline void check_refusals(const std::vector<Refusal>& refusals) {
-  for (const Refusal& refusal : refusals) {
-    CAPTURE(refusal.what);
-    check_error(error_of(refusal.change), refusal.expected);
-  }
-}
-
-struct Allowed {
-  const char* what;
-  Change change;
-};
-
-inline void check_allowed(const std::vector<Allowed>& list) {
-  for (const Allowed& allowed : list) {
-    CAPTURE(allowed.what);
-    check_error(error_of(allowed.change), kNoError);
-  }
 }
 
 template <typename T>
