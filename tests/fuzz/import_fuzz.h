@@ -39,16 +39,18 @@ inline void run_once(const Model& model, uint32_t seed) {
   const Result<SessionNeeds> needs = Session::measure(model, all_ops());
   if (!needs || needs->total() > static_cast<size_t>(8 * kMostBytesRun)) return;
   if (!is_small(model, int64_t{1} << 20)) return;
-  std::vector<uint8_t> block(needs->total() + kMemoryAlignment, 0x5a);
+  std::vector<uint8_t> block(needs->total() + kMemoryAlignment);
   void* place = block.data();
   size_t room = block.size();
   std::align(kMemoryAlignment, needs->total(), place, room);
   const Span<uint8_t> memory{static_cast<uint8_t*>(place), needs->total()};
+  make_unwritten(memory.data, memory.size);
   Result<Session> session = Session::create(model, all_ops(), Session::split(memory, *needs));
   if (!session) return;
   const auto next = [&] { return (seed = seed * 1664525u + 1013904223u) >> 24; };
   for (size_t i = 0; i < model.inputs().size; ++i) {
     const TensorView input = session->input(static_cast<int32_t>(i));
+    std::memset(input.data, 0x5a, input.info.bytes());
     for (int64_t e = 0; e < input.info.shape.elements(); ++e) {
       const uint32_t code = next();
       if (input.info.dtype == DType::kF32)
@@ -58,6 +60,10 @@ inline void run_once(const Model& model, uint32_t seed) {
     }
   }
   session->run();
+  for (size_t i = 0; i < model.outputs().size; ++i) {
+    const TensorView output = session->output(static_cast<int32_t>(i));
+    check_written(output.data, output.info.bytes());
+  }
 }
 
 inline void import_and_run(Span<const uint8_t> bytes, const ImportOptions& options = {}) {

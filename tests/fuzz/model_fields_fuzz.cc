@@ -6,6 +6,7 @@
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
 #include "tests/fuzz/small_work.h"
+#include "tests/fuzz/written.h"
 #include "tests/support/fuzz_models.h"
 #include "tests/support/model_fields.h"
 
@@ -26,7 +27,7 @@ std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error
   *error = needs.error();
   if (!needs || needs->total() > (size_t{16} << 20)) return {};
   AlignedBytes memory(needs->total());
-  memset(memory.data(), 0x5a, memory.size());
+  fuzz::make_unwritten(memory.data(), memory.size());
   Result<Session> session = Session::create(model, all_ops(), Session::split(memory.span(), *needs), options);
   *error = session.error();
   if (!session) return {};
@@ -47,6 +48,7 @@ std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error
     if (fed && !session->feed_rows(picture.data(), INT32_MAX)) std::abort();
     for (size_t i = 0; i < model.outputs().size; ++i) {
       const TensorView output = session->output(static_cast<int32_t>(i));
+      fuzz::check_written(output.data, output.info.bytes());
       const auto* const bytes = static_cast<const uint8_t*>(output.data);
       outputs.insert(outputs.end(), bytes, bytes + output.info.bytes());
     }

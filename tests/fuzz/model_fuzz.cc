@@ -39,7 +39,7 @@ void run_model(const Model& model) {
   if (needs->total() > (size_t{16} << 20) || !fuzz::is_small(model, int64_t{1} << 22)) return;
   const Memory memory = allocate(needs->total());
   if (memory == nullptr) return;
-  memset(memory.get(), 0x5a, needs->total());
+  fuzz::make_unwritten(memory.get(), needs->total());
   Result<Session> session =
       Session::create(model, all_ops(), Session::split({memory.get(), needs->total()}, *needs));
   if (!session) {

@@ -1,7 +1,8 @@
-// In builds with the memory sanitizer: ends the program where some of these bytes were written by nobody.
+// What the memory sanitizer is told of bytes: nothing in other builds.
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
@@ -12,9 +13,19 @@
 
 namespace intaglio::fuzz {
 
+// Ends the program where some of these bytes were written by nobody.
 inline void check_written([[maybe_unused]] const void* data, [[maybe_unused]] size_t size) {
 #ifdef ITG_MEMORY_SANITIZER
   __msan_check_mem_is_initialized(data, size);
+#endif
+}
+
+// Memory for a session: of no value to the memory sanitizer, elsewhere of one that is seldom right.
+inline void make_unwritten(void* data, size_t size) {
+#ifdef ITG_MEMORY_SANITIZER
+  __msan_allocated_memory(data, size);
+#else
+  std::memset(data, 0x5a, size);
 #endif
 }
 
