@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 
 #include "importers/onnx/onnx_operators.h"
 
