@@ -127,6 +127,6 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  intaglio::fuzz::import_and_run({data, size});
+  if (intaglio::is_tflite_file({data, size})) intaglio::fuzz::import_and_run({data, size});
   return 0;
 }
