@@ -91,13 +91,31 @@ inline int8_t* copy_codes(const int8_t* from, int32_t bytes, int8_t* to) {
   return end;
 }
 
-// A window that is inside. By value, since codes might alias what a pointer refers to.
-inline void copy_inside(const int8_t* line, ptrdiff_t next_line, int32_t lines, ptrdiff_t next_run,
-                        int32_t runs, int32_t bytes, int8_t* to) {
-  for (; lines > 0; --lines, line += next_line) {
-    const int8_t* run = line;
-    for (int32_t left = runs; left > 0; --left, run += next_run) to = copy_codes(run, bytes, to);
-  }
+// Lines of at least four codes, `next_line` apart, one after the other. A last word overlaps the one before.
+inline void copy_lines(const int8_t* line, ptrdiff_t next_line, int32_t lines, int32_t bytes, int8_t* to) {
+  const int8_t* from;
+  int32_t words;
+  uint32_t codes;
+  __asm__ volatile(
+      "1:\n"
+      "mov %[from], %[line]\n"
+      "mov %[words], %[whole]\n"
+      "2:\n"
+      "ldr %[codes], [%[from]], #4\n"
+      "subs %[words], #1\n"
+      "str %[codes], [%[to]], #4\n"
+      "bne 2b\n"
+      "ldr %[codes], [%[from], %[back]]\n"
+      "add %[to], %[rest]\n"
+      "str %[codes], [%[to], #-4]\n"
+      "add %[line], %[next]\n"
+      "subs %[lines], #1\n"
+      "bne 1b\n"
+      : [line] "+r"(line), [lines] "+r"(lines), [to] "+r"(to), [from] "=&r"(from), [words] "=&r"(words),
+        [codes] "=&r"(codes)
+      : [next] "r"(next_line), [whole] "r"(bytes / kQuad), [rest] "r"(bytes % kQuad),
+        [back] "r"(bytes % kQuad - kQuad)
+      : "cc", "memory");
 }
 
 // Widens windows, one or four, to the start of scratch.
@@ -183,15 +201,14 @@ class WindowsDsp {
   }
 
   void copy(const WindowAt& at, int8_t* to) {
-    if (!at.inside) {
-      const auto copy_piece = [&](const int8_t* from, int32_t bytes) { to = copy_codes(from, bytes, to); };
-      return for_window(of_, input_, runs_, k_, at, copy_piece, [&](int32_t bytes) {
-        memset(to, of_.zero_point, static_cast<size_t>(bytes));
-        to += bytes;
-      });
-    }
-    copy_inside(input_ + at.from, static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels, of_.kernel_h,
-                static_cast<ptrdiff_t>(of_.dilation_w) * of_.channels, runs_.runs, runs_.bytes, to);
+    if (at.inside && runs_.runs == 1 && runs_.bytes >= kQuad)
+      return copy_lines(input_ + at.from, static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels,
+                        of_.kernel_h, runs_.bytes, to);
+    const auto copy_piece = [&](const int8_t* from, int32_t bytes) { to = copy_codes(from, bytes, to); };
+    for_window(of_, input_, runs_, k_, at, copy_piece, [&](int32_t bytes) {
+      memset(to, of_.zero_point, static_cast<size_t>(bytes));
+      to += bytes;
+    });
   }
 
   const GemmS8Windows& of_;
@@ -209,40 +226,37 @@ void gemm_s8_windows_dsp(GemmS8Args& args);
 void gemm_s8_scalar(const GemmS8Args& args);
 void gemm_s8_windows_scalar(GemmS8Args& args);
 
-// Of four rows where part.m is 4, else of one. Moves on to what comes after.
-static void multiply_widened(GemmS8Args& part) {
-  columns_dsp(part, static_cast<const int16_t*>(part.scratch), part.output, part.residual);
-  const auto rows = static_cast<size_t>(part.m);
-  part.output += rows * part.output_stride;
-  if (part.residual != nullptr) part.residual += rows * part.residual_stride;
-}
-
 // Where a column has less than a word of weights, products are scalar.
 void gemm_s8_dsp(const GemmS8Args& args) {
   const int32_t depth = args.taps * args.k;
   if (depth < kQuad) return gemm_s8_scalar(args);
   const int8_t* rows[kMr] = {args.first_row};
+  const ptrdiff_t distance = args.row_distance;
+  auto* const widened = static_cast<int16_t*>(args.scratch);
   GemmS8Args part = args;
-  for (int32_t left = args.m; left > 0; left -= part.m) {
-    part.m = left < kMr ? 1 : kMr;
+  columns_dsp(part, 0);
+  for (int32_t left = args.m, count; left > 0; left -= count) {
+    count = left < kMr ? 1 : kMr;
     const int8_t* const first = rows[0];
-    for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + args.row_distance;
-    widen_rows(rows, part.m, depth, static_cast<int16_t*>(args.scratch));
-    rows[0] = first + part.m * args.row_distance;
-    multiply_widened(part);
+    for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + distance;
+    widen_rows(rows, count, depth, widened);
+    rows[0] = first + count * distance;
+    columns_dsp(part, count);
   }
 }
 
 void gemm_s8_windows_dsp(GemmS8Args& args) {
   if (args.taps * args.k < kQuad) return gemm_s8_windows_scalar(args);
   WindowsDsp windows(args);
-  for (int32_t left = args.m; left > 0; left -= args.m) {
-    args.m = left < kMr ? 1 : kMr;
-    if (args.m == kMr)
+  int32_t left = args.m;
+  columns_dsp(args, 0);
+  for (int32_t count; left > 0; left -= count) {
+    count = left < kMr ? 1 : kMr;
+    if (count == kMr)
       windows.widen_four_windows();
     else
       windows.widen_window();
-    multiply_widened(args);
+    columns_dsp(args, count);
   }
 }
 

@@ -34,9 +34,15 @@ static inline void columns_of_rows_dsp(const GemmS8Args& args, const int16_t* ro
   }
 }
 
-static inline void columns_dsp(const GemmS8Args& args, const int16_t* x, int8_t* y, const int8_t* residual) {
-  if (args.m == 4) return columns_of_rows_dsp<4>(args, x, y, residual);
-  columns_of_rows_dsp<1>(args, x, y, residual);
+static inline void columns_dsp(GemmS8Args& args, int32_t rows) {
+  if (rows == 0) return;
+  const auto* const x = static_cast<const int16_t*>(args.scratch);
+  if (rows == 4)
+    columns_of_rows_dsp<4>(args, x, args.output, args.residual);
+  else
+    columns_of_rows_dsp<1>(args, x, args.output, args.residual);
+  args.output += static_cast<size_t>(rows) * args.output_stride;
+  if (args.residual != nullptr) args.residual += static_cast<size_t>(rows) * args.residual_stride;
 }
 
 }  // namespace intaglio
