@@ -15,15 +15,15 @@ constexpr int32_t kLines = 3, kTableWords = 13, kWeightsAt = 3;
 
 // A line of output of four channels, as the assembly copies it.
 struct LineDsp {
-  const uint32_t* table;
   const uint32_t* plane;
   int8_t* y;
-  int32_t rotation;             // bytes into a table's weights
-  int32_t plane_bytes;          // from a channel's to the next
-  int32_t count;                // of outputs: pairs at stride 1
+  const uint32_t* table;
+  int32_t rotation;     // bytes into a table's weights
+  int32_t plane_bytes;  // from a channel's to the next
+  int32_t count;        // at least one; of pairs of outputs, or of outputs
+  const uint32_t* table_end;
   int32_t odd;                  // one more output
   int32_t step_and_zero_point;  // bytes from an output to the next << 16 | the output's zero point, 16 bits
-  const uint32_t* table_end;
 };
 
 inline uint32_t pair(int32_t lower, int32_t upper) {
@@ -39,25 +39,23 @@ inline uint32_t pair(int32_t lower, int32_t upper) {
   "push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"    \
   "ldmia r0, {r1, r2, r3, r4, r5, r6, r7, r8, r9}\n" \
   "push {r1, r2, r3, r4, r5, r6, r7, r8, r9}\n"      \
+  "vmov s7, s8, r9, r8\n"                            \
   "1:\n"                                             \
-  "ldmia sp, {r0, r1, r2, r3, r4, r8, r9, r10}\n"    \
-  "vldmia r0!, {s4, s5, s6}\n"                       \
-  "vmov s7, s8, r10, r9\n"                           \
-  "add r11, r0, #40\n"                               \
-  "add r12, r1, r4\n"                                \
-  "add lr, r2, #1\n"                                 \
+  "ldmia sp, {r0, r1, r2, r3, r4, r8, r9}\n"         \
+  "cmp r2, r9\n"                                     \
+  "beq 9f\n"                                         \
+  "vldmia r2!, {s4, s5, s6}\n"                       \
+  "add r11, r0, r4\n"                                \
+  "add r12, r1, #1\n"                                \
+  "add lr, r2, #40\n"                                \
   "stmia sp, {r11, r12, lr}\n"                       \
-  "add r9, r0, r3\n"                                 \
-  "mov r0, r1\n"                                     \
-  "mov r1, r2\n"                                     \
+  "add r9, r2, r3\n"                                 \
   "ldmia r9, {r2, r3, r4, r5, r6, r7}\n"             \
   "ldmia r0!, {r9, r10, r11}\n"
-#define ITG_LEAVE_DSP   \
-  "ldr r0, [sp]\n"      \
-  "ldr r1, [sp, #32]\n" \
-  "cmp r0, r1\n"        \
-  "bne 1b\n"            \
-  "add sp, #36\n"       \
+#define ITG_LEAVE_DSP \
+  "b 1b\n"            \
+  "9:\n"              \
+  "add sp, #36\n"     \
   "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n"
 // The first of two outputs ends with the pair's first column; the second one with its second.
 #define ITG_END_FIRST_DSP      \
@@ -87,8 +85,6 @@ inline uint32_t pair(int32_t lower, int32_t upper) {
 __attribute__((naked, noinline)) void line_dsp(const LineDsp*) {
   __asm__(ITG_ENTER_DSP
           "vmov r12, lr, s4, s5\n" ITG_BEGIN_FIRST_DSP ITG_BEGIN_SECOND_DSP
-          "cmp r8, #0\n"
-          "beq 3f\n"
           "2:\n"
           "ldmia r0!, {r9, r10, r11}\n" ITG_END_FIRST_DSP ITG_END_SECOND_DSP
           "vmov s0, s1, r12, lr\n"
@@ -106,16 +102,15 @@ __attribute__((naked, noinline)) void line_dsp(const LineDsp*) {
           "add r1, r1, r11, asr #16\n"
           "subs r8, #1\n"
           "bne 2b\n"
-          "3:\n"
           "vmov r2, s8\n"
-          "cbz r2, 4f\n"
+          "cmp r2, #0\n"
+          "beq 1b\n"
           "ldmia r0!, {r9, r10, r11}\n" ITG_END_FIRST_DSP "vmov s0, r12\n" ITG_REQUANTIZE_DSP("s0")
           "vmov r9, s0\n"
           "vmov r11, s7\n"
           "sxtah r9, r9, r11\n"
           "ssat r9, #8, r9\n"
-          "strb r9, [r1]\n"
-          "4:\n" ITG_LEAVE_DSP);
+          "strb r9, [r1]\n" ITG_LEAVE_DSP);
 }
 
 __attribute__((naked, noinline)) void line_of_stride_2_dsp(const LineDsp*) {
@@ -175,7 +170,19 @@ void line_of_stride_2_dsp(const LineDsp* line) { line_of_outputs(*line, line->co
 
 #endif
 
-// `pairs` pairs of columns of four channels, `step` bytes from one to the next, into their planes.
+// Two columns of four channels into their planes.
+void widen_pair(uint32_t left, uint32_t right, uint32_t* to, ptrdiff_t plane_bytes) {
+  uint32_t lower, upper;
+  __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(lower) : "r"(left), "r"(right));
+  __asm__("pkhtb %0, %2, %1, asr #16" : "=r"(upper) : "r"(left), "r"(right));
+  const ptrdiff_t plane = plane_bytes / 4;
+  to[0] = even_dsp(lower);
+  to[plane] = odd_dsp(lower);
+  to[2 * plane] = even_dsp(upper);
+  to[3 * plane] = odd_dsp(upper);
+}
+
+// `pairs` of them, columns `step` bytes from one to the next.
 void widen_pairs(const int8_t* x, ptrdiff_t step, int32_t pairs, uint32_t* to, ptrdiff_t plane_bytes) {
   if (pairs <= 0) return;
   uint32_t a, b;
@@ -184,23 +191,21 @@ void widen_pairs(const int8_t* x, ptrdiff_t step, int32_t pairs, uint32_t* to, p
       "ldr %[a], [%[x]]\n"
       "ldr %[b], [%[x], %[step]]\n"
       "add %[x], %[x], %[step], lsl #1\n"
-      "sxtb16 r8, %[a]\n"
-      "sxtb16 r9, %[b]\n"
-      "sxtb16 %[a], %[a], ror #8\n"
-      "sxtb16 %[b], %[b], ror #8\n"
-      "pkhbt r10, %[a], %[b], lsl #16\n"
-      "pkhtb %[b], %[b], %[a], asr #16\n"
-      "str r10, [%[to], %[plane]]\n"
-      "str %[b], [%[to], %[plane3]]\n"
-      "pkhbt r10, r8, r9, lsl #16\n"
-      "pkhtb r9, r9, r8, asr #16\n"
-      "str r9, [%[to], %[plane], lsl #1]\n"
-      "str r10, [%[to]], #12\n"
+      "pkhbt r8, %[a], %[b], lsl #16\n"
+      "pkhtb r9, %[b], %[a], asr #16\n"
+      "sxtb16 %[a], r8\n"
+      "sxtb16 r8, r8, ror #8\n"
+      "sxtb16 %[b], r9\n"
+      "sxtb16 r9, r9, ror #8\n"
+      "str r8, [%[to], %[plane]]\n"
+      "str %[b], [%[to], %[plane], lsl #1]\n"
+      "str r9, [%[to], %[plane3]]\n"
+      "str %[a], [%[to]], #12\n"
       "subs %[n], #1\n"
       "bne 1b\n"
       : [x] "+r"(x), [to] "+r"(to), [n] "+r"(pairs), [a] "=&r"(a), [b] "=&r"(b)
       : [step] "r"(step), [plane] "r"(plane_bytes), [plane3] "r"(3 * plane_bytes)
-      : "r8", "r9", "r10", "cc", "memory");
+      : "r8", "r9", "cc", "memory");
 }
 
 // The map as the planes see it: lines and columns change places where it is turned.
@@ -217,30 +222,39 @@ MapDsp map_of(const DwconvMapS8Args& args) {
   return {args.h, args.w, args.oh, args.ow, args.pad_top, args.pad_left, in_line, c, out_line, c, 3 * c, c};
 }
 
+// How a line of the input lies in a plane: perhaps a column behind padding, then whole pairs, then perhaps a column in
+// front of padding.
+struct PairsDsp {
+  PairsDsp(const MapDsp& map, int32_t in_plane) : first(map.pad_column % 2 != 0), all(in_plane) {
+    int32_t left = 2 * in_plane - map.pad_column;
+    if (left > map.columns) left = map.columns;
+    left -= first;
+    whole = left > 0 ? left / 2 : 0;
+    last = left > 0 && left % 2 != 0;
+    whole_from = first ? map.column_step : 0;
+    last_from = whole_from + 2 * whole * map.column_step;
+    to = map.pad_column / 2 * kLines;
+  }
+  bool first, last;
+  int32_t all, whole;               // pairs: of a plane's line, of both columns
+  ptrdiff_t whole_from, last_from;  // bytes from a line's start
+  int32_t to;                       // words
+};
+
 // One line of four channels; from outside the input all its columns are padding.
-void widen_line(const MapDsp& map, const int8_t* x, int32_t line, uint32_t padding, int32_t pairs,
-                uint32_t* to, ptrdiff_t plane_bytes) {
-  const int8_t* const outside = reinterpret_cast<const int8_t*>(&padding);
-  if (line < 0 || line >= map.lines) return widen_pairs(outside, 0, pairs, to, plane_bytes);
+inline void widen_line(const MapDsp& map, const PairsDsp& pairs, const int8_t* x, int32_t line,
+                       const uint32_t& padding, uint32_t* to, ptrdiff_t plane_bytes) {
+  if (line < 0 || line >= map.lines)
+    return widen_pairs(reinterpret_cast<const int8_t*>(&padding), 0, pairs.all, to, plane_bytes);
   x += line * map.line_step;
-  int32_t left = 2 * pairs - map.pad_column;
-  if (left > map.columns) left = map.columns;
-  to += map.pad_column / 2 * kLines;
-  uint32_t ends[2] = {padding, padding};
-  if (map.pad_column % 2 != 0) {
-    memcpy(&ends[1], x, sizeof ends[1]);
-    widen_pairs(reinterpret_cast<const int8_t*>(ends), sizeof ends[0], 1, to, plane_bytes);
-    ends[1] = padding;
-    x += map.column_step;
+  to += pairs.to;
+  if (pairs.first) {
+    widen_pair(padding, load_word_dsp(x), to, plane_bytes);
     to += kLines;
-    --left;
   }
-  widen_pairs(x, map.column_step, left / 2, to, plane_bytes);
-  if (left > 0 && left % 2 != 0) {
-    memcpy(&ends[0], x + (left - 1) * map.column_step, sizeof ends[0]);
-    widen_pairs(reinterpret_cast<const int8_t*>(ends), sizeof ends[0], 1, to + left / 2 * kLines,
-                plane_bytes);
-  }
+  widen_pairs(x + pairs.whole_from, map.column_step, pairs.whole, to, plane_bytes);
+  if (pairs.last)
+    widen_pair(load_word_dsp(x + pairs.last_from), padding, to + pairs.whole * kLines, plane_bytes);
 }
 
 void make_tables(const DwconvMapS8Args& args, const MapDsp& map, int32_t c, uint32_t* tables) {
@@ -248,8 +262,9 @@ void make_tables(const DwconvMapS8Args& args, const MapDsp& map, int32_t c, uint
   const int8_t* w = args.weights + c;
   for (int32_t line = 0; line < kLines; ++line, w += map.tap_line_step) {
     uint32_t* const to = tables + kWeightsAt + 2 * line;
-    widen_pairs(w, map.tap_column_step, 1, to, kTableBytes);
-    widen_pairs(w + map.tap_column_step, map.tap_column_step, 1, to + 1, kTableBytes);
+    const uint32_t taps[kLines] = {load_word_dsp(w), load_word_dsp(w + map.tap_column_step),
+                                   load_word_dsp(w + 2 * map.tap_column_step)};
+    for (int32_t i = 0; i < 2; ++i) widen_pair(taps[i], taps[i + 1], to + i, kTableBytes);
   }
   for (int32_t i = c; i < c + kDwconvMapChannels; ++i, tables += kTableWords) {
     tables[0] = tables[1] = static_cast<uint32_t>(args.folded_bias[i]);
@@ -274,7 +289,8 @@ void dwconv_map_s8_dsp(const DwconvMapS8Args& args);
 void dwconv_map_s8_dsp(const DwconvMapS8Args& args) {
   const MapDsp map = map_of(args);
   const OutputDsp output = make_output_dsp(args.requant);
-  const int32_t pairs = dwconv_map_s8_pairs(args.ow, args.oh, args.stride), words = pairs * kLines;
+  const PairsDsp pairs(map, dwconv_map_s8_pairs(args.ow, args.oh, args.stride));
+  const int32_t words = pairs.all * kLines;
   auto* const tables = static_cast<uint32_t*>(args.scratch);
   uint32_t* const planes = tables + kDwconvMapChannels * kTableWords;
   const uint32_t padding = (static_cast<uint32_t>(args.zero_point) & 0xff) * 0x01010101u,
@@ -284,7 +300,8 @@ void dwconv_map_s8_dsp(const DwconvMapS8Args& args) {
   line.table_end = planes;
   line.plane = planes;
   line.plane_bytes = words * 4;
-  line.count = args.stride == 1 ? map.out_columns / 2 : map.out_columns;
+  const bool by_pairs = args.stride == 1 && map.out_columns > 1;
+  line.count = by_pairs ? map.out_columns / 2 : map.out_columns;
   line.odd = map.out_columns % 2;
   line.step_and_zero_point =
       static_cast<int32_t>(pair(output.zero_point, static_cast<int32_t>(map.out_column_step)));
@@ -293,15 +310,16 @@ void dwconv_map_s8_dsp(const DwconvMapS8Args& args) {
   for (int32_t c = args.first; c < args.last; c += kDwconvMapChannels) {
     make_tables(args, map, c, tables);
     int32_t widened = -map.pad_line, place = 0;  // the next line, and its place
+    int32_t behind = widened + kLines;           // the window's lines
     int32_t oldest = 0;                          // the place of the window's first line
     line.y = args.output + c;
-    for (int32_t o = 0; o < map.out_lines; ++o, line.y += map.out_line_step) {
-      for (; widened < o * args.stride - map.pad_line + kLines; ++widened) {
-        widen_line(map, args.input + c, widened, padding, pairs, planes + place, line.plane_bytes);
+    for (int32_t left = map.out_lines; left > 0; --left, line.y += map.out_line_step, behind += args.stride) {
+      for (; widened < behind; ++widened) {
+        widen_line(map, pairs, args.input + c, widened, padding, planes + place, line.plane_bytes);
         place = place == kLines - 1 ? 0 : place + 1;
       }
       line.rotation = (oldest == 0 ? 0 : kLines - oldest) * 8;
-      if (args.stride == 1)
+      if (by_pairs)
         line_dsp(&line);
       else
         line_of_stride_2_dsp(&line);
