@@ -63,9 +63,8 @@ inline int32x4_t rounded(int32x4_t acc, float32x4_t multiplier) {
 
 // Channels [c, c + 16) of every pixel.
 void sixteen_channels(const DwconvS8Args& args, int32_t c, const OutputHelium& output) {
-  const uint32x4_t every_fourth = vidupq_n_u32(0, 4) << 2;  // bytes
-  uint32x4_t bias = vaddq_n_u32(every_fourth, reinterpret_cast<uint32_t>(args.folded_bias + c));
-  uint32x4_t multiplier = vaddq_n_u32(every_fourth, reinterpret_cast<uint32_t>(args.multiplier + c));
+  const int32_t* bias = args.folded_bias + c;
+  const float* multiplier = args.multiplier + c;
   const auto zero_point = static_cast<int16_t>(output.zero_point);
   const int16x8_t lo = vdupq_n_s16(static_cast<int16_t>(vgetq_lane_s32(output.lo, 0)));
   const int16x8_t hi = vdupq_n_s16(static_cast<int16_t>(vgetq_lane_s32(output.hi, 0)));
@@ -75,9 +74,9 @@ void sixteen_channels(const DwconvS8Args& args, int32_t c, const OutputHelium& o
   for (int32_t pixel = args.pixels, at = c; pixel > 0;
        --pixel, at += args.pixel_step, y += args.output_stride) {
     if (args.pixel_step != 0) row = args.rows;
-    __asm__("" : "+w"(bias), "+w"(multiplier));  // eight vectors kept on the stack would be no faster to load
-    Sixteen sums = {vldrwq_gather_base_s32(bias, 0), vldrwq_gather_base_s32(bias, 4),
-                    vldrwq_gather_base_s32(bias, 8), vldrwq_gather_base_s32(bias, 12)};
+    __asm__("" : "+r"(bias), "+r"(multiplier));  // eight vectors kept on the stack would be no faster to load
+    const int32x4x4_t biases = vld4q_s32(bias);
+    Sixteen sums = {biases.val[0], biases.val[1], biases.val[2], biases.val[3]};
     const int8_t* w = args.weights + c;
     add_pairs(&sums, &row, &w, at, channels, taps / 2);
     if (taps % 2 != 0) {
@@ -88,10 +87,11 @@ void sixteen_channels(const DwconvS8Args& args, int32_t c, const OutputHelium& o
       sums.of2 = vaddq_s32(sums.of2, vmovltq_s16(even));
       sums.of3 = vaddq_s32(sums.of3, vmovltq_s16(odd));
     }
-    const int32x4_t q0 = rounded(sums.of0, vldrwq_gather_base_f32(multiplier, 0));
-    const int32x4_t q1 = rounded(sums.of1, vldrwq_gather_base_f32(multiplier, 4));
-    const int32x4_t q2 = rounded(sums.of2, vldrwq_gather_base_f32(multiplier, 8));
-    const int32x4_t q3 = rounded(sums.of3, vldrwq_gather_base_f32(multiplier, 12));
+    const float32x4x4_t multipliers = vld4q_f32(multiplier);
+    const int32x4_t q0 = rounded(sums.of0, multipliers.val[0]);
+    const int32x4_t q1 = rounded(sums.of1, multipliers.val[1]);
+    const int32x4_t q2 = rounded(sums.of2, multipliers.val[2]);
+    const int32x4_t q3 = rounded(sums.of3, multipliers.val[3]);
     int16x8_t even = vqmovntq_s32(vqmovnbq_s32(vuninitializedq_s16(), q0), q2);
     int16x8_t odd = vqmovntq_s32(vqmovnbq_s32(vuninitializedq_s16(), q1), q3);
     even = vminq_s16(vmaxq_s16(vqaddq_n_s16(even, zero_point), lo), hi);

@@ -64,6 +64,50 @@ inline int16_t* widen_four(const int8_t** rows, int32_t blocks, int16_t* to) {
   return to;
 }
 
+// `k` codes of each of six columns of a line, as four windows of three columns have them: three taps, each of four rows. A
+// column is unpacked once and stored up to three times. Columns start `from` bytes behind the pointers. Gives where the next
+// line goes.
+__attribute__((naked, noinline)) int16_t* widen_columns(const int8_t* const*, int32_t /*k*/, int16_t*,
+                                                        int32_t /*from*/) {
+  __asm__(
+      "push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"
+      "mov lr, r3\n"
+      "add r3, r2, r1, lsl #3\n"
+      "add r12, r3, r1, lsl #3\n"
+      "add r1, lr\n"
+      "1:\n"
+      "ldmia r0, {r4, r6, r8, r10}\n"
+      "ldr r4, [r4, lr]\n"
+      "ldr r6, [r6, lr]\n"
+      "ldr r8, [r8, lr]\n"
+      "ldr r10, [r10, lr]\n"
+      "sxtb16 r5, r4, ror #8\n"
+      "sxtb16 r4, r4\n"
+      "sxtb16 r7, r6, ror #8\n"
+      "sxtb16 r6, r6\n"
+      "sxtb16 r9, r8, ror #8\n"
+      "sxtb16 r8, r8\n"
+      "sxtb16 r11, r10, ror #8\n"
+      "sxtb16 r10, r10\n"
+      "stmia r2!, {r4, r5, r6, r7, r8, r9, r10, r11}\n"
+      "stmia r3!, {r6, r7, r8, r9, r10, r11}\n"
+      "stmia r12!, {r8, r9, r10, r11}\n"
+      "ldrd r4, r6, [r0, #16]\n"
+      "ldr r4, [r4, lr]\n"
+      "ldr r6, [r6, lr]\n"
+      "sxtb16 r5, r4, ror #8\n"
+      "sxtb16 r4, r4\n"
+      "sxtb16 r7, r6, ror #8\n"
+      "sxtb16 r6, r6\n"
+      "stmia r3!, {r4, r5}\n"
+      "stmia r12!, {r4, r5, r6, r7}\n"
+      "add lr, #4\n"
+      "cmp lr, r1\n"
+      "bne 1b\n"
+      "mov r0, r12\n"
+      "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
+}
+
 // Rows of one run each, of at least four depths.
 void widen_rows(const int8_t** rows, int32_t count, int32_t depth, int16_t* to) {
   if (depth % kQuad != 0)
@@ -128,29 +172,42 @@ class WindowsDsp {
         walk_(of_, args.first_window),
         k_(args.k),
         depth_(args.taps * args.k),
-        whole_(round_up(depth_)),
+        share_columns_(of_.kernel_w == 3 && of_.stride_w == 1 && of_.dilation_w == 1 && k_ % kQuad == 0 &&
+                       (of_.ow | args.first_window) % kMr == 0),
         to_(static_cast<int16_t*>(args.scratch)) {}
 
   void widen_four_windows() {
-    WindowAt at[kMr];
+    const bool inside = walk_.are_inside(kMr), by_blocks = runs_.bytes % kQuad == 0;
+    if (share_columns_) return widen_shared_columns(inside);
+    if (!inside || !(runs_.one || by_blocks || by_lines())) return widen_each(kMr);
     const int8_t* rows[kMr];
-    if (walk_.next_four(at) && (runs_.one || runs_.bytes % kQuad == 0)) {
-      rows[0] = input_ + at[0].from;
-      for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + walk_.step();
-      return runs_.one ? widen_rows(rows, kMr, depth_, to_) : widen_inside(rows);
-    }
-    if (k_ % kQuad == 0) return widen_taps(at, kMr);
-    widen_copies(at, kMr);
+    rows[0] = input_ + walk_.next_in_line(kMr, true).from;
+    for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + walk_.step();
+    if (!runs_.one && by_blocks) return widen_inside(rows);
+    if (!runs_.one) copy_inside(rows, kMr, reinterpret_cast<int8_t*>(to_ + kMr * whole()));
+    widen_rows(rows, kMr, depth_, to_);
   }
 
-  void widen_window() {
-    const WindowAt at = walk_.next();
-    if (k_ % kQuad == 0) return widen_taps(&at, 1);
-    widen_copies(&at, 1);
+  [[gnu::noinline]] void widen_each(int32_t count) {
+    WindowAt at[kMr];
+    for (int32_t r = 0; r < count; ++r) at[r] = walk_.next();
+    if (k_ % kQuad == 0) return widen_taps(at, count);
+    auto* codes = reinterpret_cast<int8_t*>(to_ + count * whole());
+    const int8_t* rows[kMr];
+    for (int32_t r = 0; r < count; ++r, codes += whole()) {
+      if (at[r].inside && by_lines()) {
+        rows[r] = input_ + at[r].from;
+        copy_inside(rows + r, 1, codes);
+      } else {
+        rows[r] = codes;
+        copy(at[r], codes);
+      }
+    }
+    widen_rows(rows, count, depth_, to_);
   }
 
  private:
-  static int32_t round_up(int32_t depth) { return (depth + kQuad - 1) / kQuad * kQuad; }
+  int32_t whole() const { return (depth_ + kQuad - 1) / kQuad * kQuad; }  // blocks' codes of a window
 
   // Four windows that are inside, of runs of whole blocks.
   void widen_inside(const int8_t** rows) {
@@ -168,9 +225,34 @@ class WindowsDsp {
     }
   }
 
+  // Four windows of a line, of three columns each at stride 1.
+  [[gnu::noinline]] void widen_shared_columns(bool inside) {
+    const WindowAt at = walk_.next_in_line(kMr, inside);
+    auto* const padding = reinterpret_cast<int8_t*>(to_ + kMr * depth_);
+    if (!at.inside && !padding_made_) {
+      memset(padding, of_.zero_point, static_cast<size_t>(k_));
+      padding_made_ = true;
+    }
+    const int8_t* columns[kMr + 2];
+    int16_t* to = to_;
+    const int32_t next_line = of_.dilation_h * of_.w * of_.channels;
+    int32_t line = 0;  // from the window's first one on
+    for (int32_t ky = 0, y = at.y; ky < of_.kernel_h; ++ky, y += of_.dilation_h, line += next_line) {
+      if (ky == 0 || !at.inside) {
+        const uint32_t width = at.inside || static_cast<uint32_t>(y) < static_cast<uint32_t>(of_.h)
+                                   ? static_cast<uint32_t>(of_.w)
+                                   : 0;
+        ptrdiff_t column = at.from + line;
+        for (int32_t i = 0; i < kMr + 2; ++i, column += of_.channels)
+          columns[i] = static_cast<uint32_t>(at.x + i) < width ? input_ + column : padding;
+      }
+      to = widen_columns(columns, k_, to, at.inside ? line : 0);
+    }
+  }
+
   // Windows whose taps are whole blocks. Outside the picture a tap is a row of padding.
   void widen_taps(const WindowAt* at, int32_t count) {
-    auto* const padding = reinterpret_cast<int8_t*>(to_ + count * whole_);
+    auto* const padding = reinterpret_cast<int8_t*>(to_ + count * whole());
     bool inside = true;
     for (int32_t r = 0; r < count; ++r) inside = inside && at[r].inside;
     if (!inside) memset(padding, of_.zero_point, static_cast<size_t>(k_));
@@ -189,21 +271,19 @@ class WindowsDsp {
       }
   }
 
-  // Windows whose blocks may cross taps.
-  void widen_copies(const WindowAt* at, int32_t count) {
-    auto* codes = reinterpret_cast<int8_t*>(to_ + count * whole_);
-    const int8_t* rows[kMr];
-    for (int32_t r = 0; r < count; ++r, codes += whole_) {
-      rows[r] = codes;
-      copy(at[r], codes);
+  // Whether windows that are inside are copied as whole lines.
+  bool by_lines() const { return runs_.runs == 1 && runs_.bytes >= kQuad; }
+
+  // Windows that are inside, whose blocks may cross lines, to rows of their own.
+  [[gnu::noinline]] void copy_inside(const int8_t** rows, int32_t count, int8_t* codes) const {
+    const ptrdiff_t next_line = static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels;
+    for (; count > 0; --count, codes += whole()) {
+      copy_lines(*rows, next_line, of_.kernel_h, runs_.bytes, codes);
+      *rows++ = codes;
     }
-    widen_rows(rows, count, depth_, to_);
   }
 
-  void copy(const WindowAt& at, int8_t* to) {
-    if (at.inside && runs_.runs == 1 && runs_.bytes >= kQuad)
-      return copy_lines(input_ + at.from, static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels,
-                        of_.kernel_h, runs_.bytes, to);
+  void copy(const WindowAt& at, int8_t* to) const {
     const auto copy_piece = [&](const int8_t* from, int32_t bytes) { to = copy_codes(from, bytes, to); };
     for_window(of_, input_, runs_, k_, at, copy_piece, [&](int32_t bytes) {
       memset(to, of_.zero_point, static_cast<size_t>(bytes));
@@ -215,7 +295,9 @@ class WindowsDsp {
   const int8_t* const input_;
   const WindowRuns runs_;
   WindowWalk walk_;
-  const int32_t k_, depth_, whole_;  // codes of a tap, of a window, and rounded up to blocks
+  const int32_t k_, depth_;  // codes of a tap and of a window
+  const bool share_columns_;
+  bool padding_made_ = false;  // of shared columns
   int16_t* const to_;
 };
 
@@ -255,7 +337,7 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
     if (count == kMr)
       windows.widen_four_windows();
     else
-      windows.widen_window();
+      windows.widen_each(1);
     columns_dsp(args, count);
   }
 }

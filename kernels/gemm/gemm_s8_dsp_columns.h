@@ -135,23 +135,27 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(GemmS8Args&
           "cmp r0, r12\n"
           "bne 1b\n" ITG_LEAVE_DSP
           "10:\n"
-          "lsrs r7, r7, #1\n"
-          "bcc 11f\n"
-          "ldrd r11, r12, [sp, #68]\n"
-          "12:\n" ITG_CLAMP_DSP("r3") ITG_CLAMP_DSP("r4") ITG_CLAMP_DSP("r5") ITG_CLAMP_DSP("r6")
+          "tst r7, #1\n"
+          "bne 12f\n"
           "11:\n"
-          "lsrs lr, r7, #1\n"
-          "bcc 13f\n"
           "add r0, sp, #76\n"
           "ldmia r0, {r0, r2, r7, r8, r9, r10, r11}\n" ITG_ADD_DSP("r4", "[r0, r2]")
               ITG_ADD_DSP("r5", "[r0, r2, lsl #1]")
           "add r2, r2, r2, lsl #1\n" ITG_ADD_DSP("r6", "[r0, r2]") ITG_ADD_DSP("r3", "[r0], #1")
-          "str r0, [sp, #76]\n"
+          "str r0, [sp, #76]\n" ITG_LOAD_DSP
+          "cmp r7, #3\n"
+          "bls 9b\n"
           "ldrd r11, r12, [sp, #104]\n"
-          "lsrs r7, lr, #1\n"
-          "bcs 12b\n"
-          "13:\n" ITG_LOAD_DSP
-          "b 9b\n"
+          "mov lr, #0\n"
+          "b 13f\n"
+          "12:\n"
+          "ldrd r11, r12, [sp, #68]\n"
+          "13:\n" ITG_CLAMP_DSP("r3") ITG_CLAMP_DSP("r4") ITG_CLAMP_DSP("r5") ITG_CLAMP_DSP("r6")
+          "cmp lr, #0\n" /* behind a residual */ ITG_LOAD_DSP
+          "beq 9b\n"
+          "tst r7, #2\n"
+          "beq 9b\n"
+          "b 11b\n"
           "21:\n"
           "sub r12, r12, r0\n"
           "cmp r12, #1\n"
@@ -212,25 +216,29 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(GemmS8Args&
           "cmpne r0, r12\n"
           "bne 21b\n" ITG_LEAVE_DSP
           "30:\n"
-          "sub r3, r12, r0\n"
-          "lsrs r7, r7, #1\n"
-          "bcc 31f\n"
-          "ldrd r11, r12, [sp, #68]\n"
-          "32:\n" ITG_CLAMP_DSP("r4") ITG_CLAMP_DSP("r5")
+          "tst r7, #1\n"
+          "bne 32f\n"
           "31:\n"
-          "lsrs lr, r7, #1\n"
-          "bcc 33f\n"
+          "sub r3, r12, r0\n"
           "add r0, sp, #76\n"
           "ldmia r0, {r0, r2, r7, r8, r9, r10, r11}\n" ITG_ADD_DSP("r4", "[r0], #1")
           "cmp r3, #1\n"
           "beq 34f\n" ITG_ADD_DSP("r5", "[r0], #1")
           "34:\n"
-          "str r0, [sp, #76]\n"
+          "str r0, [sp, #76]\n" ITG_LOAD_DSP
+          "cmp r7, #3\n"
+          "bls 29b\n"
           "ldrd r11, r12, [sp, #104]\n"
-          "lsrs r7, lr, #1\n"
-          "bcs 32b\n"
-          "33:\n" ITG_LOAD_DSP
-          "b 29b\n"
+          "mov lr, #0\n"
+          "b 33f\n"
+          "32:\n"
+          "ldrd r11, r12, [sp, #68]\n"
+          "33:\n" ITG_CLAMP_DSP("r4") ITG_CLAMP_DSP("r5")
+          "cmp lr, #0\n" ITG_LOAD_DSP
+          "beq 29b\n"
+          "tst r7, #2\n"
+          "beq 29b\n"
+          "b 31b\n"
           "50:\n" ITG_BEGIN_DSP ITG_STARTS_DSP("2b", "3b", "6b", "7b", "8b", "36", "44")
               ITG_STARTS_DSP("22b", "23b", "26b", "27b", "28b", "84", "88")
           "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");

@@ -202,7 +202,8 @@ class WindowsHelium {
 void four_rows(const GemmS8Args& args, const int8_t* x, int32_t distance) {
   const int32_t depth = args.taps * args.k;
   const OutputHelium output = make_output_helium(args.requant);
-  const AddHelium add = args.residual != nullptr ? make_add_helium(*args.add) : AddHelium{};
+  AddHelium add;  // of a residual
+  if (args.residual != nullptr) add = make_add_helium(*args.add);
   const uint32x4_t order = vidupq_n_u32(0, 1);
   const uint32x4_t rows = vmulq_n_u32(order, static_cast<uint32_t>(args.output_stride));
   const uint32x4_t residual_rows = vmulq_n_u32(order, static_cast<uint32_t>(args.residual_stride));

@@ -57,9 +57,22 @@ class WindowWalk {
     return at;
   }
 
+  // Whether so many stand in one line, inside.
+  bool are_inside(int32_t windows) const {
+    return line_inside_ && x_ >= 0 && x_ + (windows - 1) * of_.stride_w <= last_x_ &&
+           out_x_ + windows <= of_.ow;
+  }
+
+  // The first of so many that stand in one line.
+  WindowAt next_in_line(int32_t windows, bool inside) {
+    const WindowAt at = {y_, x_, static_cast<ptrdiff_t>(from_), inside};
+    move(windows);
+    return at;
+  }
+
   // Four windows. True: they stand in one line, inside.
   bool next_four(WindowAt* at) {
-    const bool even = line_inside_ && x_ >= 0 && x_ + 3 * of_.stride_w <= last_x_ && out_x_ + 4 <= of_.ow;
+    const bool even = are_inside(4);
     if (even) {
       for (int32_t r = 0; r < 4; ++r)
         at[r] = {y_, x_ + r * of_.stride_w, static_cast<ptrdiff_t>(from_) + r * step(), true};

@@ -5,6 +5,11 @@ namespace {
 
 // Channels of one pass over the taps: their sums stay in registers or close by.
 constexpr int32_t kBlock = 32;
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+constexpr int32_t kSumsBlock = 4;
+#else
+constexpr int32_t kSumsBlock = kBlock;
+#endif
 
 // `Channels` is kBlock where the loops are to be unrolled, 0 where `some` says how many there are.
 template <int32_t Channels>
@@ -12,11 +17,29 @@ inline void average_block(const int8_t* x, const Taps& taps, int32_t folded, flo
                           const OutputS8& output, int8_t* y, int32_t some) {
   const int32_t channels = Channels > 0 ? Channels : some;
   int32_t acc[kBlock];
-  for (int32_t c = 0; c < channels; ++c) acc[c] = folded;
-  for_each_tap(taps, [&](ptrdiff_t offset) {
-    const int8_t* const tap = x + offset;
-    for (int32_t c = 0; c < channels; ++c) acc[c] += tap[c];
-  });
+  if (Channels == 4) {
+    int32_t acc0 = folded, acc1 = folded, acc2 = folded, acc3 = folded;
+    for (int32_t i = taps.count[0]; i > 0; --i, x += taps.step[0]) {
+      const int8_t* line = x;
+      for (int32_t j = taps.count[1]; j > 0; --j, line += taps.step[1]) {
+        const int8_t* tap = line;
+        for (int32_t k = taps.count[2]; k > 0; --k, tap += taps.step[2]) {
+          acc0 += tap[0];
+          acc1 += tap[1];
+          acc2 += tap[2];
+          acc3 += tap[3];
+        }
+      }
+    }
+    const int32_t sums[] = {acc0, acc1, acc2, acc3};
+    memcpy(acc, sums, sizeof sums);
+  } else {
+    for (int32_t c = 0; c < channels; ++c) acc[c] = folded;
+    for_each_tap(taps, [&](ptrdiff_t offset) {
+      const int8_t* const tap = x + offset;
+      for (int32_t c = 0; c < channels; ++c) acc[c] += tap[c];
+    });
+  }
   for (int32_t c = 0; c < channels; ++c) y[c] = requantize_s8(acc[c], multiplier, output);
 }
 
@@ -45,8 +68,8 @@ void average_s8_scalar(const int8_t* x, const Taps& taps, int32_t x_zero_point, 
   // The zero point of every tap, ahead of them: each partial sum lies within taps * 255 on both sides.
   const int32_t folded = -taps_count(taps) * x_zero_point;
   int32_t c = 0;
-  for (; c + kBlock <= channels; c += kBlock)
-    average_block<kBlock>(x + c, taps, folded, multiplier, output, y + c, 0);
+  for (; c + kSumsBlock <= channels; c += kSumsBlock)
+    average_block<kSumsBlock>(x + c, taps, folded, multiplier, output, y + c, 0);
   if (c < channels) average_block<0>(x + c, taps, folded, multiplier, output, y + c, channels - c);
 }
 
