@@ -2,12 +2,16 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 
 import numpy as np
 import pytest
 
 import intaglio
+
+# A shell starts its jobs in the background with this signal ignored, and some tests press Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
