@@ -53,14 +53,14 @@ class CommandFolder : public TemporaryFolder {
   }
   // Must succeed.
   Ran good(const std::string& words) const {
-    const Ran ran = run(words);
+    Ran ran = run(words);
     INFO(words << "\n" << ran.err);
     REQUIRE(ran.code == 0);
     return ran;
   }
   nlohmann::json json(const std::string& words) const {
     const Ran ran = good(words);
-    const nlohmann::json json = parsed_json(ran.out);
+    nlohmann::json json = parsed_json(ran.out);
     INFO(ran.out);
     REQUIRE(json.is_object());
     return json;
