@@ -305,6 +305,16 @@ TEST_CASE(
               {rows, segments.constant("ids", kTfliteInt64, {2}, std::vector<int64_t>{0, INT64_MAX})},
               {sums});
   CHECK(Import(segments.finish({rows}, {sums})).says("its segment 9223372036854775807 is too large"));
+  // The shape is judged before there is room for so many numbers, which there is not beside another constant.
+  TfliteBuilder many;
+  const int32_t from = many.tensor("x", kTfliteFloat, {2, 1}),
+                moved = many.tensor("moved", kTfliteFloat, {2, 1}),
+                small = many.tensor("sums", kTfliteFloat, {2, 1});
+  many.op(0, {from, many.constant("by", kTfliteFloat, {2, 1}, std::vector<float>{1, 2})}, {moved});
+  many.op(kSegmentSum,
+          {moved, many.constant("ids", kTfliteInt64, {2}, std::vector<int64_t>{0, (1 << 28) - 1})}, {small});
+  CHECK(Import(many.finish({from}, {small}))
+            .says("its output is [2, 1] in the file, its inputs give [268435456, 1]"));
 }
 
 TEST_CASE("a padding of minus infinity that no MAX_POOL_2D takes is a number, with a note") {

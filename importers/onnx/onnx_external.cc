@@ -103,7 +103,8 @@ class Loader {
     std::string bytes(static_cast<size_t>(length), '\0');
     // No stream: beside one in the same program, fuzzers cannot run under the memory sanitizer.
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-    if (!file || fseeko(file.get(), static_cast<off_t>(place.offset), SEEK_SET) != 0 ||
+    const auto offset = static_cast<off_t>(place.offset);  // of 32 bits on some machines
+    if (!file || static_cast<uint64_t>(offset) != place.offset || fseeko(file.get(), offset, SEEK_SET) != 0 ||
         std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
       fail("its external data ", quoted(place.location), " cannot be read");
     tensor.set_raw_data(std::move(bytes));

@@ -357,9 +357,7 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   if (made.dtype == DType::kS8 && made.scales.size() != 1)
     fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
   check_shape(shape, made.dtype);
-  const bool is_number = made.shape.empty() && shape == Shape{1};  // which has no axis in the file
-  if (!is_number && !tflite_allows(in_file, shape) && !file_.shapes_changed)
-    fail("its output is ", shape_text(made.shape), " in the file, its inputs give ", shape_text(shape));
+  check_output(shape, i);
   made.shape = shape;
   int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
   if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");

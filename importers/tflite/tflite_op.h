@@ -84,6 +84,7 @@ class TfliteOp {
   TfliteVariables& variables() { return file_.variables; }
   void allow_outputs() { many_outputs_ = true; }  // more than one
   Shape output_shape_in_file() const;
+  void check_output(const Shape& shape, size_t i = 0) const;  // that the file has it; output() does so, too
   // For operators whose int8 output has the input's scale: where the file has another, the returned tensor
   // has the input's, and a requantization to the output is added by finish_same().
   int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);

@@ -1,4 +1,4 @@
-// Outputs of an operator that are another tensor, a constant, or have its input's scale.
+// Outputs of an operator: their shape in the file, and those that are another tensor, a constant, or have its input's scale.
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_op.h"
 
@@ -18,6 +18,14 @@ void TfliteOp::set_values(const Values& values) {
          " bytes together");
   values.is_real ? importers::set_values(constant, values.reals) : importers::set_values(constant, narrowed);
   set_constant(std::move(constant));
+}
+
+void TfliteOp::check_output(const Shape& shape, size_t i) const {
+  const tflite::Tensor& in_file = *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i]));
+  const Shape of_file = tflite_tensor(file_, outputs_[i]).shape;
+  const bool is_number = of_file.empty() && shape == Shape{1};  // which has no axis in the file
+  if (!is_number && !tflite_allows(in_file, shape) && !file_.shapes_changed)
+    fail("its output is ", shape_text(of_file), " in the file, its inputs give ", shape_text(shape));
 }
 
 int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {

@@ -118,6 +118,7 @@ void import_segments(TfliteOp& op) {
   check_shape(shape, DType::kF32);
   if (last >= shape[0] || *std::min_element(ids.begin(), ids.end()) < 0)
     fail("its segments are not all within 0 to ", shape[0] - 1);
+  op.check_output(shape);  // before memory is taken: how much, one number of the file says
   check_constant_room(op.draft(), elements(shape));
   std::vector<bool> is_named(static_cast<size_t>(shape[0]), kJoin == Op::kAdd || kJoin == Op::kMul);
   for (const int64_t id : ids) is_named[static_cast<size_t>(id)] = true;

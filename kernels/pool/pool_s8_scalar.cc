@@ -6,7 +6,7 @@ namespace {
 // Channels of one pass over the taps: their sums stay in registers or close by.
 constexpr int32_t kBlock = 32;
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-constexpr int32_t kSumsBlock = 4;
+constexpr int32_t kSumsBlock = 4;  // in registers by name: gcc keeps no array there at -Os
 #else
 constexpr int32_t kSumsBlock = kBlock;
 #endif
@@ -17,7 +17,7 @@ inline void average_block(const int8_t* x, const Taps& taps, int32_t folded, flo
                           const OutputS8& output, int8_t* y, int32_t some) {
   const int32_t channels = Channels > 0 ? Channels : some;
   int32_t acc[kBlock];
-  if (Channels == 4) {
+  if constexpr (Channels == 4) {
     int32_t acc0 = folded, acc1 = folded, acc2 = folded, acc3 = folded;
     for (int32_t i = taps.count[0]; i > 0; --i, x += taps.step[0]) {
       const int8_t* line = x;
