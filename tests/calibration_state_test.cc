@@ -14,7 +14,9 @@ using namespace intaglio::test;
 namespace {
 
 // As calibration_state.cc lays them out.
-constexpr size_t kObserverBytes = 72 + sizeof(TensorObserver::halves), kMin = 8, kMax = 16, kCounts = 72;
+constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + sizeof(PowerLevels::counts);
+constexpr size_t kObserverBytes = 72 + sizeof(TensorObserver::halves) + kLevelBytes, kMin = 8, kMax = 16,
+                 kCounts = 72;
 
 struct Calibration {
   AlignedBytes bytes = small_cnn();
@@ -74,7 +76,7 @@ TEST_CASE("counts past a tensor's ends are refused, the last bin with values is 
                           std::floor(std::ldexp(float_at(state, place + end + 4 * half), -exponent)));
       };
       const auto with = [&](int32_t bin) {
-        return merged(state, place + kCounts + (half * kBins + static_cast<size_t>(bin)) * 4, 5);
+        return merged(state, place + kCounts + (half * kBins + static_cast<size_t>(bin)) * 4, 5000);
       };
       const int32_t least = bin_of(kMin), most = bin_of(kMax);
       CHECK(with(least).ok());
@@ -89,4 +91,30 @@ TEST_CASE("counts past a tensor's ends are refused, the last bin with values is 
     }
   }
   CHECK(one_sided > 0);
+}
+
+TEST_CASE("levels that count more values than the bins are refused, and so is a level that no values have") {
+  Calibration whole;
+  const auto samples = small_cnn_samples(2);
+  for (const auto& sample : samples) {
+    const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(sample.data()),
+                                    sample.size() * sizeof(float)};
+    REQUIRE(whole.calibrator.add({&input, 1}).ok());
+  }
+  std::vector<uint8_t> state(whole.calibrator.state_bytes());
+  REQUIRE(whole.calibrator.save({state.data(), state.size()}).ok());
+  const size_t place = 24 + 3 * 32 + samples[0].size() * sizeof(float);
+  const size_t levels = place + kObserverBytes - kLevelBytes;
+  const auto is_refused = [&](size_t at, uint32_t word) {
+    const Error error = merged(state, at, word);
+    return error.status == Status::kBadCalibrationState && error.value == static_cast<int64_t>(place);
+  };
+  const auto highest = static_cast<int32_t>(word_at(state, levels));
+  CHECK(merged(state, levels, static_cast<uint32_t>(highest + 1)).ok());
+  for (const int32_t level : {kLowestLevel - 1, kHighestLevel + 1, INT32_MIN, INT32_MAX})
+    CHECK(is_refused(levels, static_cast<uint32_t>(level)));
+  CHECK(merged(state, levels, static_cast<uint32_t>(kLowestLevel)).ok());
+  for (const size_t zeros : {4u, 8u}) CHECK(is_refused(levels + zeros, 0xffffffffu));
+  for (size_t i = 0; i < 2 * kPowerLevels * kBlocks; i += 7)
+    CHECK(is_refused(levels + 12 + 4 * i, 0xffffffffu));
 }

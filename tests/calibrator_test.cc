@@ -160,8 +160,8 @@ TEST_CASE("recoveries are recorded, and only those asked for run") {
     RangeMethod method;
     std::vector<RecoveryVerdict> verdicts;
   };
-  // The search, for auto alone; biases for the weights' rounding; biases by samples, which the halves of 14 deny.
-  const Case cases[] = {{14, RangeMethod::kAuto, {kWorse, kKept}},
+  // The search, for auto alone; biases for the weights' rounding; biases by samples, which the halves of 13 deny.
+  const Case cases[] = {{13, RangeMethod::kAuto, {kWorse, kKept}},
                         {4, RangeMethod::kAuto, {kWorse, kKept, kKept}},
                         {16, RangeMethod::kKl, {kKept, kWorse}}};
   for (const Case& c : cases) {

@@ -19,7 +19,45 @@ bool same(const TensorObserver& a, const TensorObserver& b) {
   return a.exponent == b.exponent && a.two_sided == b.two_sided && std::equal(a.min, a.min + 2, b.min) &&
          std::equal(a.max, a.max + 2, b.max) && std::equal(a.samples, a.samples + 2, b.samples) &&
          std::equal(a.peaks, a.peaks + 2, b.peaks, peaks) && a.probe_min == b.probe_min &&
-         a.probe_max == b.probe_max && memcmp(a.halves, b.halves, sizeof a.halves) == 0;
+         a.probe_max == b.probe_max && memcmp(a.halves, b.halves, sizeof a.halves) == 0 &&
+         a.levels.highest == b.levels.highest &&
+         memcmp(a.levels.zeros, b.levels.zeros, sizeof a.levels.zeros) == 0 &&
+         memcmp(a.levels.counts, b.levels.counts, sizeof a.levels.counts) == 0;
+}
+
+// The bins of one sample, from zero, that a histogram of its own would have.
+struct OwnBins {
+  int32_t exponent = kMinExponent, zero = 0;
+  std::vector<int32_t> bins;
+
+  OwnBins(const Values& sample, size_t stride) {
+    double low = 0.0, high = 0.0;
+    for (const float x : sample) {
+      low = std::min(low, static_cast<double>(x));
+      high = std::max(high, static_cast<double>(x));
+    }
+    zero = low < 0.0 ? kBins / 2 : 0;
+    while (low < -zero * std::ldexp(1.0, exponent) || high >= (kBins - zero) * std::ldexp(1.0, exponent))
+      ++exponent;
+    for (size_t at = 0; at < sample.size(); at += stride)
+      bins.push_back(
+          static_cast<int32_t>(std::floor(std::ldexp(static_cast<double>(sample[at]), -exponent))));
+  }
+  int32_t level() const {
+    double squares = 0.0;
+    for (const int32_t bin : bins) squares += (bin + 0.5) * (bin + 0.5);
+    return static_cast<int32_t>(
+        std::floor(std::log2(squares / static_cast<double>(bins.size())) / 2.0 + exponent));
+  }
+};
+
+size_t stride_of(const Values& sample) {
+  const size_t quotient = sample.size() / 65536;
+  return quotient + (quotient % 2 == 0 ? 1 : 0);
+}
+
+bool is_zero(const Values& sample) {
+  return std::all_of(sample.begin(), sample.end(), [](float x) { return x == 0.0f; });
 }
 
 // By the definition of a histogram: of all samples at once.
@@ -44,11 +82,21 @@ std::unique_ptr<TensorObserver> defined(const std::vector<Values>& samples) {
   const int32_t zero = o->two_sided != 0 ? kBins / 2 : 0;
   while (min < -zero * std::ldexp(1.0, o->exponent) || max >= (kBins - zero) * std::ldexp(1.0, o->exponent))
     ++o->exponent;
+  for (const Values& sample : samples)
+    if (!is_zero(sample))
+      o->levels.highest = std::max(o->levels.highest, OwnBins(sample, stride_of(sample)).level());
   for (size_t i = 0; i < samples.size(); ++i) {
-    const size_t quotient = samples[i].size() / 65536, stride = quotient + (quotient % 2 == 0 ? 1 : 0);
-    for (size_t at = 0; at < samples[i].size(); at += stride)
-      ++o->halves[i % 2].counts[zero + static_cast<int32_t>(std::floor(
-                                           std::ldexp(static_cast<double>(samples[i][at]), -o->exponent)))];
+    const bool zeros = is_zero(samples[i]);
+    const int32_t level = zeros ? 0 : o->levels.highest - OwnBins(samples[i], stride_of(samples[i])).level();
+    for (size_t at = 0; at < samples[i].size(); at += stride_of(samples[i])) {
+      const auto bin =
+          static_cast<int32_t>(std::floor(std::ldexp(static_cast<double>(samples[i][at]), -o->exponent)));
+      ++o->halves[i % 2].counts[zero + bin];
+      if (zeros)
+        ++o->levels.zeros[i % 2];
+      else if (level < kPowerLevels)
+        ++o->levels.counts[i % 2][level][(zero + bin) / kBlockBins];
+    }
   }
   return o;
 }
@@ -119,8 +167,8 @@ TEST_CASE("ends at powers of two, where bins double and the second side is made"
 }
 
 TEST_CASE("a value that is not finite, wherever it stands") {
-  const auto scratch = std::make_unique<Histogram>();
-  const ObserverTools tools{observe_f32_best(cpu_isa()), *scratch};
+  const auto spare = std::make_unique<TensorObserver>();
+  const ObserverTools tools{observe_f32_best(cpu_isa()), *spare};
   for (const size_t at : {0u, 8191u, 8192u, 19999u}) {
     Values values = ramp(20000, -1.0f, 1.0f);
     CHECK(first_non_finite({values.data(), values.size()}) == -1);

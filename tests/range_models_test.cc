@@ -23,11 +23,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::unique_ptr<TensorObserver> observed(const Values& values) {
   auto observer = std::make_unique<TensorObserver>();
   const size_t half = values.size() / 2;
-  Histogram scratch;
+  const auto spare = std::make_unique<TensorObserver>();
   const Span<const float> first = {values.data(), half},
                           second = {values.data() + half, values.size() - half};
-  observe(*observer, first, 0, {observe_f32_best(cpu_isa()), scratch});
-  observe(*observer, second, 1, {observe_f32_best(cpu_isa()), scratch});
+  observe(*observer, first, 0, {observe_f32_best(cpu_isa()), *spare});
+  observe(*observer, second, 1, {observe_f32_best(cpu_isa()), *spare});
   return observer;
 }
 
@@ -251,11 +251,11 @@ TEST_CASE(
   const Bounds free{-kInfinity, kInfinity};
   const auto of_peaks = [](const Values& peaks) {
     auto observer = std::make_unique<TensorObserver>();
-    Histogram scratch;
+    const auto spare = std::make_unique<TensorObserver>();
     for (const float peak : peaks) {
       const float pair[] = {-0.1f * peak, peak};
       const Span<const float> sample{pair, 2};
-      observe(*observer, sample, 0, {observe_f32_best(cpu_isa()), scratch});
+      observe(*observer, sample, 0, {observe_f32_best(cpu_isa()), *spare});
     }
     return observer;
   };

@@ -64,13 +64,13 @@ class SampleObservation {
 
   // `together`: the tensor that is observed while the means of node + 1 are taken, or -1.
   Error observe_all(Span<const int32_t> tensors, int32_t node, int32_t together) {
-    Histogram& scratch = observing_.spare[static_cast<size_t>(lane_)].halves[0];
     for (const int32_t tensor : tensors) {
       if (model_.tensor(tensor).dtype != DType::kF32) continue;  // integers have no scale
       const Span<float> values = session_.tensor(tensor).as<float>();
       const int32_t observer = observing_.observer_of[static_cast<size_t>(tensor)];
       TensorPass pass(observer < 0 ? nullptr : &into_.observers[static_cast<size_t>(observer)], values.size,
-                      half_of(sample_.name.digest), {*observing_.observe, scratch});
+                      half_of(sample_.name.digest),
+                      {*observing_.observe, observing_.spare[static_cast<size_t>(lane_)]});
       bool finite;
       if (tensor == together) {
         finite = observe_with_means(session_, node + 1, *observing_.patch_sums, pass,

@@ -17,29 +17,55 @@ double power_of_two(int32_t exponent) {
   return value;
 }
 
-// Pairs add up: bin i of width w becomes bin floor(i / 2) of width 2w, counted from the zero bin.
-void halve(Histogram& histogram, bool two_sided) {
-  static_assert(kHalf % 2 == 0, "the zero bin starts a pair");
-  uint32_t* const counts = histogram.counts;
-  for (int32_t i = 0; i < kHalf; ++i) counts[i] = counts[2 * i] + counts[2 * i + 1];
-  memset(counts + kHalf, 0, kHalf * sizeof(uint32_t));
-  if (!two_sided) return;
-  memmove(counts + kHalf / 2, counts, kHalf * sizeof(uint32_t));
-  memset(counts, 0, kHalf / 2 * sizeof(uint32_t));
+// Bins, or blocks of them, around zero.
+template <typename Count>
+struct Counts {
+  Count* of;
+  int32_t size, zero;  // how many; the one that starts at zero
+};
+
+template <typename Count>
+Counts<Count> counts_of(Count* counts, int32_t size, const TensorObserver& o) {
+  return {counts, size, o.two_sided != 0 ? size / 2 : 0};
 }
 
-// The same `times` over: bin floor(i / 2^times).
-void halve(Histogram& histogram, bool two_sided, int32_t times) {
-  if (times == 1) return halve(histogram, two_sided);
-  const int32_t zero = two_sided ? kHalf : 0, shift = times < 31 ? times : 31;
+// Pairs add up `times` over: bin i of width w becomes bin floor(i / 2^times), counted from zero.
+void halve(const Counts<uint32_t>& counts, int32_t times) {
+  const int32_t shift = times < 31 ? times : 31;
   const auto move = [&](int32_t from_zero) {
-    uint32_t& from = histogram.counts[zero + from_zero];
+    uint32_t& from = counts.of[counts.zero + from_zero];
     const uint32_t count = from;
     from = 0;
-    histogram.counts[zero + (from_zero >> shift)] += count;  // floor, for bins below zero too
+    counts.of[counts.zero + (from_zero >> shift)] += count;  // floor, for bins below zero too
   };
-  for (int32_t i = -1; i >= -zero; --i) move(i);
-  for (int32_t i = 0; i < kBins - zero; ++i) move(i);
+  for (int32_t i = -1; i >= -counts.zero; --i) move(i);
+  for (int32_t i = 0; i < counts.size - counts.zero; ++i) move(i);
+}
+
+// Adds counts of bins 2^shift times as narrow. What stands past the ends is empty.
+void add_narrower(const Counts<uint32_t>& to, const Counts<const uint32_t>& from, uint32_t shift) {
+  for (int32_t i = 0; i < from.size; ++i) {
+    if (from.of[i] == 0) continue;
+    const int32_t from_zero = i - from.zero;
+    to.of[(shift > 30 ? (from_zero < 0 ? -1 : 0) : from_zero >> shift) + to.zero] += from.of[i];
+  }
+}
+
+template <typename Observer>
+auto bins_of(Observer& o, int32_t half) {
+  return counts_of(o.halves[half].counts, kBins, o);
+}
+template <typename Observer>
+auto blocks_of(Observer& o, int32_t half, int32_t level) {
+  return counts_of(o.levels.counts[half][level], kBlocks, o);
+}
+
+template <typename Each>
+void for_all_counts(TensorObserver& o, Each&& each) {
+  for (const int32_t half : {0, 1}) {
+    each(bins_of(o, half));
+    for (int32_t level = 0; level < kPowerLevels; ++level) each(blocks_of(o, half, level));
+  }
 }
 
 bool fits(double width, bool two_sided, double min, double max) {
@@ -51,7 +77,7 @@ bool fits(const TensorObserver& o, double min, double max) {
 }
 
 void widen(TensorObserver& o, int32_t times) {
-  for (Histogram& half : o.halves) halve(half, o.two_sided != 0, times);
+  for_all_counts(o, [times](const Counts<uint32_t>& counts) { halve(counts, times); });
   o.exponent += times;
 }
 
@@ -59,10 +85,11 @@ void make_two_sided(TensorObserver& o) {
   // The upper half of a one-sided histogram has no place to go unless its width doubles first.
   const double width = o.bin_width();
   if (static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1]) >= kHalf * width) widen(o, 1);
-  for (Histogram& half : o.halves) {
-    memmove(half.counts + kHalf, half.counts, kHalf * sizeof(uint32_t));
-    memset(half.counts, 0, kHalf * sizeof(uint32_t));
-  }
+  for_all_counts(o, [](const Counts<uint32_t>& counts) {
+    const size_t bytes = static_cast<size_t>(counts.size) / 2 * sizeof(uint32_t);
+    memmove(counts.of + counts.size / 2, counts.of, bytes);
+    memset(counts.of, 0, bytes);
+  });
   o.two_sided = 1;
 }
 
@@ -71,6 +98,37 @@ void widen_to(TensorObserver& o, double min, double max) {
   int32_t times = 0;
   for (double width = o.bin_width(); !fits(width, o.two_sided != 0, min, max); width *= 2) ++times;
   if (times > 0) widen(o, times);
+}
+
+// The exponent of the root mean square of all values.
+int32_t level_of(const TensorObserver& o) {
+  uint64_t count = 0, squares = 0;  // of twice the bins' middles, in widths
+  const int32_t zero = o.two_sided != 0 ? kHalf : 0;
+  for (const Histogram& half : o.halves)
+    for (int32_t bin = 0; bin < kBins; ++bin) {
+      const uint64_t n = half.counts[bin];
+      if (n == 0) continue;
+      const int64_t twice = 2 * (bin - zero) + 1;
+      count += n;
+      squares += n * static_cast<uint64_t>(twice * twice);
+    }
+  const double mean = static_cast<double>(squares) / static_cast<double>(count);
+  uint64_t bits;
+  memcpy(&bits, &mean, sizeof bits);
+  return ((static_cast<int32_t>(bits >> 52) - 1023) >> 1) + o.exponent - 1;
+}
+
+// A sample of a higher level than all before.
+void raise(PowerLevels& levels, int32_t highest) {
+  const int32_t by = highest - levels.highest;
+  levels.highest = highest;
+  for (auto& counts : levels.counts)
+    for (int32_t level = kPowerLevels - 1; level >= 0; --level) {
+      if (level >= by)
+        memcpy(counts[level], counts[level - by], sizeof counts[level]);
+      else
+        memset(counts[level], 0, sizeof counts[level]);
+    }
 }
 
 // Every k-th element, k odd, so that no power-of-two period of a shape is followed.
@@ -118,7 +176,7 @@ Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel) {
 
 TensorPass::TensorPass(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools)
     : observer_(observer), half_(half), tools_(tools), stride_(stride_of(elements)) {
-  if (observer != nullptr) memset(&tools_.scratch, 0, sizeof tools_.scratch);
+  if (observer != nullptr) reset(tools_.spare);
 }
 
 bool TensorPass::add(Span<const float> values) {
@@ -132,37 +190,35 @@ bool TensorPass::add(Span<const float> values) {
 void TensorPass::add_piece(Span<const float> values) {
   tools_.kernel.extremes(values.data, values.size, &seen_);
   if (!seen_.finite || observer_ == nullptr) return;
-  make_room();
-  TensorObserver& o = *observer_;
-  o.min[half_] = seen_.min < o.min[half_] ? seen_.min : o.min[half_];
-  o.max[half_] = seen_.max > o.max[half_] ? seen_.max : o.max[half_];
+  TensorObserver& o = tools_.spare;
+  if (!is_counting_) {
+    o.min[half_] = seen_.min;
+    o.max[half_] = seen_.max;
+    fit_bins(o);
+    is_counting_ = true;
+  }
+  widen_to(o, static_cast<double>(seen_.min), static_cast<double>(seen_.max));
+  o.min[half_] = seen_.min;
+  o.max[half_] = seen_.max;
   const size_t counted = values.size > skip_ ? (values.size - skip_ - 1) / stride_ + 1 : 0;
   if (counted > 0)
     tools_.kernel.count(values.data + skip_, counted, stride_,
                         {static_cast<float>(power_of_two(-o.exponent)), o.two_sided != 0 ? kHalf : 0,
-                         o.halves[half_].counts, tools_.scratch.counts});
+                         o.halves[0].counts, o.halves[1].counts});
   skip_ += counted * stride_ - values.size;
-}
-
-void TensorPass::make_room() {
-  const auto min = static_cast<double>(seen_.min), max = static_cast<double>(seen_.max);
-  if (fits(*observer_, min, max) && (min >= 0.0 || observer_->two_sided != 0)) return;
-  gather();
-  widen_to(*observer_, min, max);
-}
-
-void TensorPass::gather() {
-  uint32_t *const counts = observer_->halves[half_].counts, *const more = tools_.scratch.counts;
-  for (int32_t bin = 0; bin < kBins; ++bin) counts[bin] += more[bin];
-  memset(more, 0, sizeof tools_.scratch.counts);
 }
 
 void TensorPass::finish() {
   if (observer_ == nullptr) return;
-  gather();
-  ++observer_->samples[half_];
-  observer_->peaks[0].add(-seen_.min);
-  observer_->peaks[1].add(seen_.max);
+  TensorObserver& o = tools_.spare;
+  uint32_t *const counts = o.halves[half_].counts, *const more = o.halves[1 - half_].counts;
+  for (int32_t bin = 0; bin < kBins; ++bin) counts[bin] += more[bin];
+  memset(more, 0, sizeof o.halves[0]);
+  o.samples[half_] = 1;
+  o.peaks[0].add(-seen_.min);
+  o.peaks[1].add(seen_.max);
+  set_one_level(o);
+  merge(*observer_, o);
 }
 
 bool observe(TensorObserver& o, Span<const float> values, int32_t half, const ObserverTools& tools) {
@@ -180,12 +236,34 @@ void fit_bins(TensorObserver& o) {
   while (!fits(o, min, max)) ++o.exponent;
 }
 
-bool counts_within_ends(const TensorObserver& o) {
+void set_one_level(TensorObserver& o) {
+  o.levels = PowerLevels();
+  const bool zero = o.min[0] == 0.0f && o.min[1] == 0.0f && o.max[0] == 0.0f && o.max[1] == 0.0f;
+  for (const int half : {0, 1}) {
+    uint32_t* const blocks = o.levels.counts[half][0];
+    for (int32_t bin = 0; bin < kBins; ++bin) blocks[bin / kBlockBins] += o.halves[half].counts[bin];
+    if (!zero) continue;
+    o.levels.zeros[half] = blocks[0];
+    blocks[0] = 0;
+  }
+  if (!zero) o.levels.highest = level_of(o);
+}
+
+bool counts_agree(const TensorObserver& o) {
   for (const int half : {0, 1})
-    for (int32_t i = 0; i < kBins; ++i)
-      if (o.halves[half].counts[i] != 0 && (o.bin_start(i) > static_cast<double>(o.max[half]) ||
-                                            o.bin_start(i + 1) <= static_cast<double>(o.min[half])))
-        return false;
+    for (int32_t block = 0; block < kBlocks; ++block) {
+      uint64_t values = 0,
+               by_level = block == (o.two_sided != 0 ? kBlocks / 2 : 0) ? o.levels.zeros[half] : 0;
+      for (int32_t i = block * kBlockBins; i < (block + 1) * kBlockBins; ++i) {
+        const uint32_t count = o.halves[half].counts[i];
+        values += count;
+        if (count != 0 && (o.bin_start(i) > static_cast<double>(o.max[half]) ||
+                           o.bin_start(i + 1) <= static_cast<double>(o.min[half])))
+          return false;
+      }
+      for (const auto& level : o.levels.counts[half]) by_level += level[block];
+      if (by_level > values) return false;
+    }
   return true;
 }
 
@@ -198,20 +276,19 @@ void merge(TensorObserver& o, const TensorObserver& other) {
     max = other.max[half] > max ? other.max[half] : max;
   }
   widen_to(o, static_cast<double>(min), static_cast<double>(max));
+  if (other.levels.highest > o.levels.highest) raise(o.levels, other.levels.highest);
   const auto shift = static_cast<uint32_t>(o.exponent - other.exponent);
+  const int32_t below = o.levels.highest - other.levels.highest;
   for (const int half : {0, 1}) {
-    for (int32_t i = 0; i < kBins; ++i) {
-      if (other.halves[half].counts[i] == 0) continue;  // bins past the ends have no place in `o`
-      const int32_t from_zero = i - (other.two_sided != 0 ? kHalf : 0);
-      // Arithmetic shift: floor, for bins below zero too.
-      const int32_t bin =
-          (shift > 30 ? (from_zero < 0 ? -1 : 0) : from_zero >> shift) + (o.two_sided != 0 ? kHalf : 0);
-      o.halves[half].counts[bin] += other.halves[half].counts[i];
-    }
+    o.peaks[half].add(other.peaks[half]);  // of a sign
+    if (other.samples[half] == 0) continue;
+    add_narrower(bins_of(o, half), bins_of(other, half), shift);
+    for (int32_t level = below; level < kPowerLevels; ++level)
+      add_narrower(blocks_of(o, half, level), blocks_of(other, half, level - below), shift);
+    o.levels.zeros[half] += other.levels.zeros[half];
     o.min[half] = other.min[half] < o.min[half] ? other.min[half] : o.min[half];
     o.max[half] = other.max[half] > o.max[half] ? other.max[half] : o.max[half];
     o.samples[half] += other.samples[half];
-    o.peaks[half].add(other.peaks[half]);
   }
 }
 

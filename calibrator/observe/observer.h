@@ -28,6 +28,19 @@ struct PeakSums {
   double variance() const;  // of one sample's log2; 0 with less than two
 };
 
+// Which samples the values of a histogram come from, by the samples' power. Ranges weigh their errors by it
+// (ranges/sample_weights.h). A sample's level is the exponent of its root mean square, at the middles of its own bins. Samples
+// below the last level are those that the histogram counts and no level does.
+inline constexpr int32_t kPowerLevels = 3;
+inline constexpr int32_t kBlocks = 32, kBlockBins = kBins / kBlocks;
+inline constexpr int32_t kLowestLevel = kMinExponent - 1, kHighestLevel = 127;
+
+struct PowerLevels {
+  int32_t highest = kLowestLevel;
+  uint32_t zeros[2] = {};                          // by half: values of samples that are zero throughout
+  uint32_t counts[2][kPowerLevels][kBlocks] = {};  // of other samples, k levels below the highest
+};
+
 struct TensorObserver {
   int32_t exponent = kMinExponent;  // of the bin width, of both histograms
   uint32_t two_sided = 0;           // 0 or 1
@@ -37,6 +50,7 @@ struct TensorObserver {
   PeakSums peaks[2];                         // below zero and above
   float probe_min = 0.0f, probe_max = 0.0f;  // how far probes reach (probes.h), zero included
   Histogram halves[2];
+  PowerLevels levels;
 
   double bin_width() const;
   double bin_start(int32_t bin) const;
@@ -51,7 +65,7 @@ Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel);
 // What observing one sample's tensor needs.
 struct ObserverTools {
   const ObserveF32Kernel& kernel;
-  Histogram& scratch;  // overwritten
+  TensorObserver& spare;  // overwritten
 };
 
 // Elements that stay in a CPU's nearest memory while they are read in several ways.
@@ -69,14 +83,13 @@ class TensorPass {
 
  private:
   void add_piece(Span<const float> values);
-  void make_room();
-  void gather();
 
   TensorObserver* observer_;
   int32_t half_;
-  ObserverTools tools_;
+  ObserverTools tools_;  // `spare` sees this sample alone, in both halves until the end
   Extremes seen_;
   size_t stride_, skip_ = 0;  // elements before the next one that is counted
+  bool is_counting_ = false;
 };
 
 // All of it at once. Returns whether all values are finite.
@@ -85,8 +98,11 @@ bool observe(TensorObserver& observer, Span<const float> values, int32_t half, c
 void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);
-// Whether every count stands in a bin that holds values between its half's min and max.
-bool counts_within_ends(const TensorObserver& observer);
+// Levels as if one sample had given all values.
+void set_one_level(TensorObserver& observer);
+// Whether every count stands in a bin that holds values between its half's min and max, and no block's levels have more of
+// them than its bins.
+bool counts_agree(const TensorObserver& observer);
 
 // A probe's tensor, of finite values.
 void add_probe(TensorObserver& observer, const Extremes& reached);

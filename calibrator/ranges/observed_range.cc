@@ -3,6 +3,7 @@
 #include "calibrator/ranges/auto_range.h"
 #include "calibrator/ranges/auto_rules.h"
 #include "calibrator/ranges/range_models.h"
+#include "calibrator/ranges/sample_weights.h"
 
 namespace intaglio {
 
@@ -76,12 +77,17 @@ Range RangeFinder::by_method(const Seen& seen, const QuantConfig& config) const 
   // The caller's share is for the caller's method alone; the search tries the default.
   const double percentile = source_.options.method == RangeMethod::kAuto ? CalibratorOptions().percentile
                                                                          : source_.options.percentile;
-  if (half_ == kBothHalves) return choose_range(seen.observer, seen.bounds, config, percentile, seen.behind);
+  const bool weighs = is_auto(config);  // also what the search tries in its place
+  if (half_ == kBothHalves && !weighs)
+    return choose_range(seen.observer, seen.bounds, config, percentile, seen.behind);
   if (&spare_ != &seen.observer) spare_ = seen.observer;
-  const int32_t other = 1 - half_;
-  spare_.min[other] = spare_.max[other] = 0.0f;
-  spare_.samples[other] = 0;
-  memset(&spare_.halves[other], 0, sizeof spare_.halves[other]);
+  if (half_ != kBothHalves) {
+    const int32_t other = 1 - half_;
+    spare_.min[other] = spare_.max[other] = 0.0f;
+    spare_.samples[other] = 0;
+    memset(&spare_.halves[other], 0, sizeof spare_.halves[other]);
+  }
+  if (weighs) weigh_samples(spare_);
   return choose_range(spare_, seen.bounds, config, percentile, seen.behind);
 }
 

@@ -10,14 +10,24 @@ namespace {
 //   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 golden bytes
 //   digests: graph, samples, golden; the golden sample
 //   each observer: u32 samples[2], f32 min[2], f32 max[2], for each sign i64 sum, i64 squares, u32 count of
-//     its peaks, f32 probe_min, f32 probe_max, u32 counts[2][kBins]
+//     its peaks, f32 probe_min, f32 probe_max, u32 counts[2][kBins]; from version 6 on i32 highest level, u32 zeros[2],
+//     u32 counts[2][kPowerLevels][kBlocks]
 //   i64 mean sums; each input: u32 count, u32 off_grid, f32 values[kMostInputValues]; u32 CRC-32 of all before it
 constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6, kWithoutLevels = 5;
 constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
 constexpr size_t kPeakBytes = 2 * 8 + 4;
-constexpr size_t kObserverBytes = 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves);
+constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + sizeof(PowerLevels::counts);
 constexpr size_t kInputBytes = 2 * 4 + sizeof(InputValues::values);
+
+size_t observer_bytes(uint32_t version) {
+  return 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves) + (version == kVersion ? kLevelBytes : 0);
+}
+
+size_t bytes_of(const CalibrationState& state, uint32_t version) {
+  return kHeaderBytes + state.golden_sample.size + state.observers.size * observer_bytes(version) +
+         state.mean_sums.size * sizeof(int64_t) + state.inputs.size * kInputBytes + sizeof(uint32_t);
+}
 
 class Bytes {
  public:
@@ -55,6 +65,7 @@ bool plausible(const TensorObserver& o, uint32_t samples) {
     return false;
   for (const PeakSums& peaks : o.peaks)
     if (peaks.count > samples || peaks.squares < 0) return false;
+  if (o.levels.highest < kLowestLevel || o.levels.highest > kHighestLevel) return false;
   return uint64_t{o.samples[0]} + o.samples[1] == samples;
 }
 
@@ -76,8 +87,9 @@ InputValues read_input(Reader& reader) {
   return input;
 }
 
-// Without its bins' width, which follows from values that are plausible.
-void read_observer(Reader& reader, TensorObserver& o) {
+// Bins' width follows from values that are plausible. False: they are not.
+bool read_observer(const uint8_t* bytes, uint32_t version, uint32_t samples, TensorObserver& o) {
+  Reader reader(bytes);
   reset(o);
   reader.get(o.samples, 2);
   reader.get(o.min, 2);
@@ -90,14 +102,20 @@ void read_observer(Reader& reader, TensorObserver& o) {
   reader.get(&o.probe_min, 1);
   reader.get(&o.probe_max, 1);
   reader.get(&o.halves[0], 2);
+  if (version == kVersion) {
+    reader.get(&o.levels.highest, 1);
+    reader.get(o.levels.zeros, 2);
+    reader.get(&o.levels.counts[0], 2);
+  }
+  if (!plausible(o, samples)) return false;
+  fit_bins(o);
+  if (version == kWithoutLevels) set_one_level(o);
+  return counts_agree(o);
 }
 
 }  // namespace
 
-size_t state_bytes(const CalibrationState& state) {
-  return kHeaderBytes + state.golden_sample.size + state.observers.size * kObserverBytes +
-         state.mean_sums.size * sizeof(int64_t) + state.inputs.size * kInputBytes + sizeof(uint32_t);
-}
+size_t state_bytes(const CalibrationState& state) { return bytes_of(state, kVersion); }
 
 void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> bytes) {
   Bytes out(bytes.data);
@@ -123,6 +141,9 @@ void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> by
     const float probes[2] = {is_probed ? o.probe_min : 0.0f, is_probed ? o.probe_max : 0.0f};
     out.put(probes, 2);
     out.put(&o.halves[0], 2);
+    out.put(&o.levels.highest, 1);
+    out.put(o.levels.zeros, 2);
+    out.put(&o.levels.counts[0], 2);
   }
   out.put(state.mean_sums.data, state.mean_sums.size);
   for (const InputValues& input : state.inputs) {
@@ -151,25 +172,22 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   in.get(&graph, 1);
   in.get(&samples, 1);
   in.get(&golden, 1);
-  if (header[0] != kVersion) return damaged(sizeof kIdentifier);
+  const uint32_t version = header[0];
+  if (version != kVersion && version != kWithoutLevels) return damaged(sizeof kIdentifier);
   if (!(graph == state.graph)) return {Status::kOtherGraph};
-  if (bytes.size != state_bytes(state) || header[2] != state.observers.size ||
+  if (bytes.size != bytes_of(state, version) || header[2] != state.observers.size ||
       header[3] != state.mean_sums.size || header[4] != state.golden_sample.size)
     return damaged(sizeof kIdentifier);
   if (header[1] > kMaxSamples - state.sample_count)
     return {Status::kTooManyItems, -1, -1, header[1], kMaxSamples - state.sample_count};
   const uint8_t* const golden_sample = bytes.data + kHeaderBytes;
   const uint8_t* const observers = golden_sample + state.golden_sample.size;
-  for (size_t i = 0; i < state.observers.size; ++i) {
-    Reader reader(observers + i * kObserverBytes);
-    read_observer(reader, spare);
-    const Error error = damaged(static_cast<size_t>(observers - bytes.data) + i * kObserverBytes);
-    if (!plausible(spare, header[1])) return error;
-    fit_bins(spare);
-    if (!counts_within_ends(spare)) return error;
-  }
+  const size_t each = observer_bytes(version);
+  for (size_t i = 0; i < state.observers.size; ++i)
+    if (!read_observer(observers + i * each, version, header[1], spare))
+      return damaged(static_cast<size_t>(observers - bytes.data) + i * each);
   const uint8_t* const inputs =
-      observers + state.observers.size * kObserverBytes + state.mean_sums.size * sizeof(int64_t);
+      observers + state.observers.size * each + state.mean_sums.size * sizeof(int64_t);
   Reader input_reader(inputs);
   for (size_t i = 0; i < state.inputs.size; ++i)
     if (!plausible(read_input(input_reader)))
@@ -177,12 +195,10 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
 
   // Nothing below can be refused.
   for (size_t i = 0; i < state.observers.size; ++i) {
-    Reader reader(observers + i * kObserverBytes);
-    read_observer(reader, spare);
-    fit_bins(spare);
+    read_observer(observers + i * each, version, header[1], spare);
     merge(state.observers[i], spare);
   }
-  Reader sums(observers + state.observers.size * kObserverBytes);
+  Reader sums(observers + state.observers.size * each);
   for (int64_t& sum : state.mean_sums) {
     int64_t other;
     sums.get(&other, 1);

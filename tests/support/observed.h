@@ -16,11 +16,11 @@ namespace intaglio::test {
 inline std::unique_ptr<TensorObserver> observed(const std::vector<std::vector<float>>& samples,
                                                 const std::vector<size_t>& chunks = {}) {
   auto observer = std::make_unique<TensorObserver>();
-  const auto scratch = std::make_unique<Histogram>();
+  const auto spare = std::make_unique<TensorObserver>();
   for (size_t i = 0; i < samples.size(); ++i) {
     const std::vector<float>& sample = samples[i];
     TensorPass look(observer.get(), sample.size(), static_cast<int32_t>(i % 2),
-                    {observe_f32_best(cpu_isa()), *scratch});
+                    {observe_f32_best(cpu_isa()), *spare});
     size_t at = 0;
     for (size_t k = 0; at < sample.size(); ++k) {
       const size_t size =
