@@ -100,17 +100,19 @@ void widen_to(TensorObserver& o, double min, double max) {
   if (times > 0) widen(o, times);
 }
 
-// The exponent of the root mean square of all values.
+// The exponent of the root mean square of all values, whose blocks are counted.
 int32_t level_of(const TensorObserver& o) {
   uint64_t count = 0, squares = 0;  // of twice the bins' middles, in widths
   const int32_t zero = o.two_sided != 0 ? kHalf : 0;
-  for (const Histogram& half : o.halves)
-    for (int32_t bin = 0; bin < kBins; ++bin) {
-      const uint64_t n = half.counts[bin];
-      if (n == 0) continue;
-      const int64_t twice = 2 * (bin - zero) + 1;
-      count += n;
-      squares += n * static_cast<uint64_t>(twice * twice);
+  for (const int32_t half : {0, 1})
+    for (int32_t block = 0; block < kBlocks; ++block) {
+      if (o.levels.counts[half][0][block] == 0) continue;
+      for (int32_t bin = block * kBlockBins; bin < (block + 1) * kBlockBins; ++bin) {
+        const uint64_t n = o.halves[half].counts[bin];
+        const int64_t twice = 2 * (bin - zero) + 1;
+        count += n;
+        squares += n * static_cast<uint64_t>(twice * twice);
+      }
     }
   const double mean = static_cast<double>(squares) / static_cast<double>(count);
   uint64_t bits;
@@ -238,15 +240,20 @@ void fit_bins(TensorObserver& o) {
 
 void set_one_level(TensorObserver& o) {
   o.levels = PowerLevels();
-  const bool zero = o.min[0] == 0.0f && o.min[1] == 0.0f && o.max[0] == 0.0f && o.max[1] == 0.0f;
-  for (const int half : {0, 1}) {
-    uint32_t* const blocks = o.levels.counts[half][0];
-    for (int32_t bin = 0; bin < kBins; ++bin) blocks[bin / kBlockBins] += o.halves[half].counts[bin];
-    if (!zero) continue;
-    o.levels.zeros[half] = blocks[0];
-    blocks[0] = 0;
+  for (const int half : {0, 1})
+    for (int32_t block = 0; block < kBlocks; ++block) {
+      uint32_t count = 0;
+      for (int32_t i = 0; i < kBlockBins; ++i) count += o.halves[half].counts[block * kBlockBins + i];
+      o.levels.counts[half][0][block] = count;
+    }
+  if (o.min[0] < 0.0f || o.min[1] < 0.0f || o.max[0] > 0.0f || o.max[1] > 0.0f) {
+    o.levels.highest = level_of(o);
+    return;
   }
-  if (!zero) o.levels.highest = level_of(o);
+  for (const int half : {0, 1}) {
+    o.levels.zeros[half] = o.levels.counts[half][0][0];
+    o.levels.counts[half][0][0] = 0;
+  }
 }
 
 bool counts_agree(const TensorObserver& o) {

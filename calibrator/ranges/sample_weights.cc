@@ -33,6 +33,7 @@ void weigh_samples(TensorObserver& o) {
       if (block == zero_block) values -= o.levels.zeros[half];
       if (values == 0) continue;
       const double weight = mean_weight(o, half, block, values);
+      if (weight == 1.0) continue;
       for (int32_t i = 0; i < kBlockBins; ++i) {
         const double count = round_even(counts[i] * weight);
         counts[i] = static_cast<uint32_t>(count < kMost ? count : kMost);
