@@ -169,7 +169,10 @@ void import_reduce_min(TfliteOp& op) {
 }
 
 constexpr TfliteOperator kOperators[] = {
-    {Builtin::AVERAGE_POOL_2D, import_average_pool_2d, {Op::kAvgPool2d}, ""},
+    {Builtin::AVERAGE_POOL_2D,
+     import_average_pool_2d,
+     {Op::kAvgPool2d, Op::kLookup},
+     "Of 8 bits a half is rounded as in TFLite, of up to 512 taps."},
     {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
     {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
     {Builtin::REDUCE_MAX,
