@@ -10,9 +10,10 @@ namespace {
 
 // TFLite rounds the mean of 8-bit codes as they stand, whatever their zero point: a half goes away from the code 0, of uint8
 // upwards. Here a half goes to the even one of the reals' steps. So the codes are taken for numbers whose 0 is the code 0 of
-// TFLite, and the scale of their mean is a little smaller. A half is then above the middle. Of at most kMostTaps taps
-// nothing else comes near a middle: it is 1 / (2 * kMostTaps) away, and this moves 127 by an eighth of that.
-constexpr int32_t kMostTaps = 512;
+// TFLite, and the scale of their mean is a little smaller. A half is then above the middle, and nothing else gets there: of
+// kMostTaps taps the next mean is a 64th away. In larger windows not one mean in 64 is a half. A board would pay more for the
+// tables than they bring.
+constexpr int32_t kMostTaps = 32;
 constexpr float kSmaller = 1.0f - 0x1p-20f;  // single precision loses at most 2^-22 of a mean
 
 bool has_halves(const WindowAxis& h, const WindowAxis& w, const DraftTensor& x, const DraftTensor& y) {
@@ -172,7 +173,7 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::AVERAGE_POOL_2D,
      import_average_pool_2d,
      {Op::kAvgPool2d, Op::kLookup},
-     "Of 8 bits a half is rounded as in TFLite, of up to 512 taps."},
+     "Of 8 bits a half is rounded as in TFLite, in windows of up to 32 taps."},
     {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
     {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
     {Builtin::REDUCE_MAX,
