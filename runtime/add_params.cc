@@ -3,56 +3,51 @@
 namespace intaglio {
 namespace {
 
-// scale = mantissa * 2^exponent, mantissa in [2^23, 2^24).
-struct Decoded {
-  uint64_t mantissa;
-  int32_t exponent;
-};
+constexpr uint32_t kMantissa = 0x7fffff, kLeadingBit = 0x800000;
+constexpr int32_t kMantissaBits = 23, kBias = 127;
 
-bool decode(float scale, Decoded* decoded) {
+uint32_t bits_of(float v) {
   uint32_t bits;
-  memcpy(&bits, &scale, sizeof bits);
-  const uint32_t biased = bits >> 23;  // with the sign: negative numbers are above 255
-  if (biased == 0 || biased >= 255) return false;
-  *decoded = {(bits & 0x7fffffu) | 0x800000u, static_cast<int32_t>(biased) - 150};
-  return true;
+  memcpy(&bits, &v, sizeof bits);
+  return bits;
 }
 
-// floor(log2(a / b))
-int32_t floor_log2_ratio(const Decoded& a, const Decoded& b) {
-  return a.exponent - b.exponent - (a.mantissa < b.mantissa ? 1 : 0);
-}
+// With the sign: negative numbers are above 255.
+int32_t biased_exponent(uint32_t bits) { return static_cast<int32_t>(bits >> kMantissaBits); }
+uint32_t mantissa(uint32_t bits) { return (bits & kMantissa) | kLeadingBit; }
 
-// rne(a / b * 2^k) for a / b * 2^k below 2^21. The spec divides in double first; that cannot differ, since a
-// quotient of 24-bit mantissas is a tie or at least 2^-26 away from one.
-int32_t rounded_ratio(const Decoded& a, const Decoded& b, int32_t k) {
-  const int32_t exponent = a.exponent - b.exponent + k;
-  if (exponent < -39) return 0;
-  const uint64_t numerator = exponent >= 0 ? a.mantissa << exponent : a.mantissa;
-  const uint64_t denominator = exponent >= 0 ? b.mantissa : b.mantissa << -exponent;
-  // Bit by bit: a board's compiler brings 700 bytes for a division of 64 bits.
-  uint64_t quotient = 0, rest = numerator;
-  for (int32_t bit = 21; bit >= 0; --bit) {
-    if (rest >> bit < denominator) continue;
-    rest -= denominator << bit;
-    quotient |= uint64_t{1} << bit;
+bool is_positive_normal(uint32_t bits) { return bits >= kLeadingBit && biased_exponent(bits) < 255; }
+
+// rne(s / out * 2^k) from ratio = f32(s / out), all as bits, for a result below 2^22; `of_ratio`: rne(ratio * 2^k). The
+// ratio is the exact quotient but where it seems to be a tie: the mantissas then tell on which side that is.
+int32_t rounded(uint32_t ratio, uint32_t s, uint32_t out, int32_t k, bool of_ratio) {
+  const int32_t dropped = kMantissaBits + kBias - biased_exponent(ratio) - k;  // bits
+  if (dropped > kMantissaBits + 1) return 0;
+  const uint32_t kept = mantissa(ratio) >> dropped, rest = mantissa(ratio) - (kept << dropped),
+                 half = uint32_t{1} << (dropped - 1);
+  bool up = rest > half;
+  if (rest == half) {
+    up = (kept & 1) != 0;
+    const uint64_t exact = uint64_t{mantissa(s)} << (mantissa(s) < mantissa(out) ? 24 : 23);
+    const uint64_t found = uint64_t{mantissa(ratio)} * mantissa(out);
+    if (!of_ratio && exact != found) up = exact > found;
   }
-  const uint64_t missing = denominator - rest;
-  const bool up = rest > missing || (rest == missing && (quotient & 1) != 0);
-  return static_cast<int32_t>(quotient + (up ? 1 : 0));
+  return static_cast<int32_t>(kept + (up ? 1 : 0));
 }
 
 }  // namespace
 
 bool set_add_multipliers(float s_a, float s_b, float s_out, AddS8* params, int32_t bits) {
-  Decoded a, b, out;
-  if (!decode(s_a, &a) || !decode(s_b, &b) || !decode(s_out, &out)) return false;
-  const int32_t log2_a = floor_log2_ratio(a, out), log2_b = floor_log2_ratio(b, out);
-  const int32_t log2_max = log2_a > log2_b ? log2_a : log2_b;
+  const uint32_t a = bits_of(s_a), b = bits_of(s_b), out = bits_of(s_out);
+  if (!is_positive_normal(a) || !is_positive_normal(b) || !is_positive_normal(out)) return false;
+  const uint32_t ratio_a = bits_of(s_a / s_out), ratio_b = bits_of(s_b / s_out);
+  // A quotient of two mantissas never rounds up to a power of two: this is the exact one's logarithm, too.
+  const int32_t log2_max = biased_exponent(ratio_a > ratio_b ? ratio_a : ratio_b) - kBias;
   if (log2_max > 14) return false;
   int32_t k = bits - 1 - log2_max;
   k = k < 1 ? 1 : (k > 30 ? 30 : k);
-  const int32_t m_a = rounded_ratio(a, out, k), m_b = rounded_ratio(b, out, k);
+  const bool of_ratio = bits == kMaxAddBits;
+  const int32_t m_a = rounded(ratio_a, a, out, k, of_ratio), m_b = rounded(ratio_b, b, out, k, of_ratio);
   const int32_t most = (int32_t{1} << bits) - 1;
   if (m_a > most + 1 || m_b > most + 1) return false;
   params->a_multiplier = m_a < most ? m_a : most;

@@ -20,9 +20,13 @@ struct Expected {
 };
 
 Expected spec(float s_a, float s_b, float s_out, int32_t bits) {
-  const double m_a = static_cast<double>(s_a) / static_cast<double>(s_out);
-  const double m_b = static_cast<double>(s_b) / static_cast<double>(s_out);
+  double m_a = static_cast<double>(s_a) / static_cast<double>(s_out);
+  double m_b = static_cast<double>(s_b) / static_cast<double>(s_out);
   int32_t k = bits - 1 - static_cast<int32_t>(std::floor(std::log2(std::max(m_a, m_b))));
+  if (bits == kMaxAddBits) {
+    m_a = static_cast<double>(s_a / s_out);
+    m_b = static_cast<double>(s_b / s_out);
+  }
   k = std::min(std::max(k, 1), 30);
   const double a = std::nearbyint(std::ldexp(m_a, k)), b = std::nearbyint(std::ldexp(m_b, k));
   const double most = std::ldexp(1.0, bits) - 1.0;
@@ -46,7 +50,7 @@ void check_bits(float s_a, float s_b, float s_out, int32_t bits) {
 }
 
 void check(float s_a, float s_b, float s_out) {
-  for (const int32_t bits : {kAddBits, 18, kMaxAddBits}) check_bits(s_a, s_b, s_out, bits);
+  for (const int32_t bits : {kAddBits, 18, 20, kMaxAddBits}) check_bits(s_a, s_b, s_out, bits);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ AddS8 random_params(Random& random) {
   AddS8 p;
   p.a_zero_point = random.between(-128, 127);
   p.b_zero_point = random.between(-128, 127);
-  const int32_t most = random.one_in(2) ? 32767 : (1 << 20) - 1;
+  const int32_t most = random.one_in(2) ? 32767 : (1 << 21) - 1;
   p.a_multiplier = random.between(-most, most);
   p.b_multiplier = random.between(-most, most);
   p.right_shift = random.between(1, 30);

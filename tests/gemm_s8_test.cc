@@ -109,8 +109,8 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   AddS8 add;
   add.a_zero_point = random.between(-128, 127);
   add.b_zero_point = random.between(-128, 127);
-  add.a_multiplier = random.between(1, random.one_in(2) ? 32767 : (1 << 20) - 1);
-  add.b_multiplier = random.between(1, random.one_in(2) ? 32767 : (1 << 20) - 1);
+  add.a_multiplier = random.between(1, random.one_in(2) ? 32767 : (1 << 21) - 1);
+  add.b_multiplier = random.between(1, random.one_in(2) ? 32767 : (1 << 21) - 1);
   add.right_shift = random.between(10, 18);
   add.zero_point = random.between(-128, 127);
   add.lo = random.between(-128, 0);

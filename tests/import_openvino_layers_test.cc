@@ -211,6 +211,28 @@ TEST_CASE("spectra") {
   CHECK(frames[2] == doctest::Approx(7));  // 3 + 4
 }
 
+TEST_CASE("Divide: integers go down or towards 0, as m_pythondiv says; it is true where it is not there") {
+  const Values x{-7, -6, -1, 0, 1, 7}, down{-4, -3, -1, 0, 0, 3}, to_zero{-3, -3, 0, 0, 0, 3};
+  for (const char* word : {"", " m_pythondiv=\"true\"", " m_pythondiv=\"false\""})
+    for (const int64_t sign : {1, -1}) {
+      CAPTURE(word);
+      CAPTURE(sign);
+      Ir ir;
+      const int codes = ir.layer("Convert", "codes", {ir.input("x", {6})}, {6}, "destination_type=\"i64\"",
+                                 "opset1", "I64");
+      const int quotient = ir.layer("Divide", "q", {codes, ir.integers({2 * sign})}, {6},
+                                    "auto_broadcast=\"numpy\"" + std::string(word), "opset1", "I64");
+      ir.output(ir.layer("Convert", "y", {quotient}, {6}, "destination_type=\"f32\""));
+      Values signed_x = x;
+      for (float& value : signed_x) value *= static_cast<float>(sign);
+      CHECK(run(ir, signed_x) == (std::string(word).find("false") == std::string::npos ? down : to_zero));
+    }
+  Ir reals;
+  reals.output(reals.layer("Divide", "y", {reals.input("x", {2}), reals.floats({1}, {2})}, {2},
+                           "auto_broadcast=\"numpy\" m_pythondiv=\"true\""));
+  CHECK(run(reals, {-7, 3}) == Values{-3.5f, 1.5f});
+}
+
 TEST_CASE("pools to a size") {
   CHECK(run(one("AdaptiveAvgPool", {1, 1, 2, 4}, {1, 1, 1, 2}, {{1, 2}}), counted(8)) == Values{2.5f, 4.5f});
   CHECK(refusal(one("AdaptiveAvgPool", {1, 1, 2, 4}, {1, 1, 1, 3}, {{1, 3}}))

@@ -238,7 +238,7 @@ TEST_CASE("what is wrong with 16 bits is named") {
 }
 
 TEST_CASE("what computes does so on codes, and gives what its definition gives") {
-  enum Code : int32_t { kLogistic = 14, kTanh = 28, kLeakyRelu = 98, kHardSwish = 117 };
+  enum Code : int32_t { kLogistic = 14, kTanh = 28, kHardSwish = 117 };
   struct Case {
     int32_t code;
     double (*function)(double);
@@ -250,7 +250,6 @@ TEST_CASE("what computes does so on codes, and gives what its definition gives")
       {kTfliteRelu, [](double x) { return std::max(x, 0.0); }, 8.0f / 32768, 4.0f / 32768},
       {kTfliteRelu6, [](double x) { return std::clamp(x, 0.0, 6.0); }, 8.0f / 32768, 8.0f / 32768},
       {kHardSwish, [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }, 8.0f / 32768, 8.0f / 32768},
-      {kLeakyRelu, [](double x) { return x < 0 ? 0.25 * x : x; }, 8.0f / 32768, 8.0f / 32768},
   };
   Reals values;
   for (int32_t i = -2048; i <= 2047; ++i) values.push_back(static_cast<float>(i) / 256);
@@ -260,11 +259,7 @@ TEST_CASE("what computes does so on codes, and gives what its definition gives")
     TfliteBuilder file;
     const int32_t x = file.tensor("x", kInt16, {1, count}, by(c.x_scale)),
                   y = file.tensor("y", kInt16, {1, count}, by(c.y_scale));
-    if (c.code == kLeakyRelu)
-      file.op(c.code, {x}, {y}, Options::LeakyReluOptions,
-              tflite::CreateLeakyReluOptions(file.fbb(), 0.25f).Union());
-    else
-      file.op(c.code, {x}, {y});
+    file.op(c.code, {x}, {y});
     const std::string bytes = file.finish({x}, {y});
     Import import(bytes);
     REQUIRE_MESSAGE(import.good(), import.message());
@@ -278,6 +273,50 @@ TEST_CASE("what computes does so on codes, and gives what its definition gives")
     }
     CHECK(worst <= 1.01 * c.y_scale);
   }
+}
+
+TEST_CASE("a LeakyRelu and an Abs are exact to half a code, also where a line meets an end of the codes") {
+  constexpr int32_t kLeakyRelu = 98, kAbs = 101, kCodes = 65536;
+  const float x_scale = 0.001f;
+  Reals values;
+  for (int32_t code = -32768; code < 32768; ++code) values.push_back(static_cast<float>(code) * x_scale);
+  struct Case {
+    int32_t code;
+    float slope;
+    size_t nodes;
+  };
+  const Case cases[] = {{kLeakyRelu, 0.25f, 5},
+                        {kLeakyRelu, 1.7f, 5},
+                        {kLeakyRelu, -0.3f, 5},
+                        {kLeakyRelu, 0.0f, 3},
+                        {kAbs, -1.0f, 5}};
+  for (const Case& c : cases)
+    for (const float y_scale : {0.0003f, 0.001f, 0.0041f}) {
+      CAPTURE(c.slope);
+      CAPTURE(y_scale);
+      TfliteBuilder file;
+      const int32_t x = file.tensor("x", kInt16, {1, kCodes}, by(x_scale)),
+                    y = file.tensor("y", kInt16, {1, kCodes}, by(y_scale));
+      if (c.code == kLeakyRelu)
+        file.op(c.code, {x}, {y}, Options::LeakyReluOptions,
+                tflite::CreateLeakyReluOptions(file.fbb(), c.slope).Union());
+      else
+        file.op(c.code, {x}, {y});
+      const std::string bytes = file.finish({x}, {y});
+      Import import(bytes);
+      REQUIRE_MESSAGE(import.good(), import.message());
+      CHECK(import.ops().size() == c.nodes);
+      CHECK(is_on_codes(import));
+      const Reals got = run_file(bytes, values);
+      double worst = 0.0;  // in codes
+      for (int32_t code = -32768; code < 32768; ++code) {
+        const double real = double{x_scale} * code * (code < 0 ? double{c.slope} : 1.0);
+        const double exact = std::clamp(real / double{y_scale}, -32768.0, 32767.0);
+        const auto i = static_cast<size_t>(code + 32768);
+        worst = std::max(worst, std::fabs(double{got[i]} / double{y_scale} - exact));
+      }
+      CHECK(worst <= 0.51);
+    }
 }
 
 TEST_CASE("a transposed convolution, and what moves between it and its codes") {

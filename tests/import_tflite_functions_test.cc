@@ -61,6 +61,69 @@ TEST_CASE("uint8: codes are shifted by 128, and weights beyond int8 get a scale 
   CHECK(run_import<int8_t>(import, std::vector<int8_t>{10, 40}) == std::vector<int8_t>{102});
 }
 
+TEST_CASE("the codes of a coarser scale have the sum of the file's, and none is a step off") {
+  Random random(4);
+  for (int round = 0; round < 50; ++round) {
+    CAPTURE(round);
+    std::vector<uint8_t> weights;
+    for (int32_t i = random.between(2, 40); i > 0; --i)
+      weights.push_back(static_cast<uint8_t>(random.between(0, 255)));
+    weights[0] = 0;  // 0 - 160: beyond int8
+    const auto count = static_cast<int32_t>(weights.size());
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kTfliteUint8, {1, count}, TfliteScales{{0.5f}, 128}),
+                  w = file.constant("w", kTfliteUint8, {1, count}, weights, TfliteScales{{0.25f}, 160}),
+                  y = file.tensor("y", kTfliteUint8, {1, 1}, TfliteScales{{0.5f}, 128});
+    file.op(kTfliteFullyConnected, {x, w}, {y}, Options::FullyConnectedOptions,
+            tflite::CreateFullyConnectedOptions(file.fbb()).Union());
+    Import import(file.finish({x}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const TensorInfo& made = import.tensor(import.node(Op::kFullyConnected).inputs[1]);
+    CHECK(made.quantization.scales[0] == static_cast<float>(double{0.25f} / (128.0 / 160.0)));
+    double off = 0.0, worst = 0.0;  // in steps of the coarser scale
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const double exact = (weights[i] - 160) * (128.0 / 160.0);
+      off += exact - static_cast<int8_t>(made.constant[i]);
+      worst = std::max(worst, std::fabs(exact - static_cast<int8_t>(made.constant[i])));
+    }
+    CHECK(std::fabs(off) <= 0.5 + 1e-9);
+    CHECK(worst < 1.0);
+  }
+}
+
+TEST_CASE("ADD and SUB of int8 give XNNPACK's codes, for each pair of codes") {
+  constexpr int32_t kCodes = 256, kSub = 41;
+  constexpr float kScales[] = {0.27853474f, 0.33066204f, 0.38627315f};
+  constexpr int32_t kZeroPoints[] = {-6, 26, 23};
+  std::vector<int8_t> all(kCodes);
+  for (int32_t i = 0; i < kCodes; ++i) all[static_cast<size_t>(i)] = static_cast<int8_t>(i - 128);
+  for (const int32_t code : {int32_t{kTfliteAdd}, kSub}) {
+    CAPTURE(code);
+    TfliteBuilder file;
+    const int32_t x =
+        file.tensor("x", kTfliteInt8, {1, kCodes, 1}, TfliteScales{{kScales[0]}, kZeroPoints[0]});
+    const int32_t k =
+        file.constant("k", kTfliteInt8, {1, 1, kCodes}, all, TfliteScales{{kScales[1]}, kZeroPoints[1]});
+    const int32_t y =
+        file.tensor("y", kTfliteInt8, {1, kCodes, kCodes}, TfliteScales{{kScales[2]}, kZeroPoints[2]});
+    file.op(code, {x, k}, {y}, code == kSub ? Options::SubOptions : Options::AddOptions,
+            code == kSub ? tflite::CreateSubOptions(file.fbb()).Union()
+                         : tflite::CreateAddOptions(file.fbb()).Union());
+    const std::vector<int8_t> got = run_file<int8_t>(file.finish({x}, {y}), all);
+    // The larger ratio is in [2^-1, 1): the shift is 21.
+    const auto multiplier = [&](int i) { return std::lrint(std::ldexp(kScales[i] / kScales[2], 21)); };
+    const int64_t by_a = multiplier(0), by_b = code == kSub ? -multiplier(1) : multiplier(1);
+    std::vector<int8_t> expected;
+    for (int32_t a = -128; a < 128; ++a)
+      for (int32_t b = -128; b < 128; ++b) {
+        const int64_t sum = (a - kZeroPoints[0]) * by_a + (b - kZeroPoints[1]) * by_b + (1 << 20);
+        expected.push_back(
+            static_cast<int8_t>(std::clamp(static_cast<int32_t>(sum >> 21) + kZeroPoints[2], -128, 127)));
+      }
+    CHECK(got == expected);
+  }
+}
+
 TEST_CASE("uint8 weights that fit are kept, -128 too") {
   Import import(
       linear<uint8_t>(kTfliteUint8, kTfliteUint8, {0, 255}, {{1.0f}, 128}, {{1.0f}, 128}, {{64.0f}, 128}));

@@ -22,6 +22,30 @@ void add_lookup(Draft& draft, const std::string& name, const std::string& source
   add_node(draft, Op::kLookup, name, source, {input, constant}, output);
 }
 
+// A channel's numbers in a coarser step: the nearest codes to number * factor. Of these the ones nearest to a half are then
+// rounded the other way until the sum is right, too: what a layer reads has a mean, and that multiplies an error of the sum.
+std::vector<int32_t> coarser_codes(const std::vector<int32_t>& numbers, double factor) {
+  std::vector<int32_t> codes;
+  std::vector<std::pair<double, size_t>> missing;
+  double sum = 0.0;
+  for (const int32_t number : numbers) {
+    const double exact = number * factor;
+    codes.push_back(static_cast<int32_t>(std::nearbyint(exact)));
+    missing.emplace_back(exact - codes.back(), missing.size());
+    sum += missing.back().first;
+  }
+  const int32_t step = sum < 0.0 ? -1 : 1;
+  std::sort(missing.begin(), missing.end());
+  if (step > 0) std::reverse(missing.begin(), missing.end());
+  for (size_t i = 0; i < missing.size() && std::fabs(sum) > 0.5; ++i) {
+    int32_t& code = codes[missing[i].second];
+    if (code + step < -128 || code + step > 127) continue;
+    code += step;
+    sum -= step;
+  }
+  return codes;
+}
+
 }  // namespace
 
 QuantRule quant_rule(Op op) {
@@ -50,27 +74,25 @@ int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes
   const size_t behind = elements_behind(weights.shape, axis);
   const auto channels = static_cast<size_t>(weights.shape[static_cast<size_t>(axis)]);
   const auto channel = [&](size_t i) { return i / behind % channels; };
-  std::vector<int32_t> low(channels, 0), high(channels, 0);
-  for (size_t i = 0; i < codes.size(); ++i) {
-    low[channel(i)] = std::min(low[channel(i)], codes[i]);
-    high[channel(i)] = std::max(high[channel(i)], codes[i]);
-  }
+  std::vector<std::vector<int32_t>> numbers(channels);
+  for (size_t i = 0; i < codes.size(); ++i) numbers[channel(i)].push_back(codes[i]);
   int32_t moved = 0;
-  std::vector<double> factor(channels, 1.0);  // codes to codes
   std::vector<float> scales;
   for (size_t c = 0; c < channels; ++c) {
-    const float scale = weights.scales[weights.scales.size() == 1 ? 0 : c];
-    scales.push_back(scale);
-    if (low[c] >= -128 && high[c] <= 127) continue;
-    factor[c] = 127.0 / std::max(-low[c], high[c]);
-    scales[c] = static_cast<float>(scale / factor[c]);
-    bias[c] =
-        static_cast<int32_t>(std::nearbyint(std::clamp(bias[c] * factor[c], -2147483647.0, 2147483647.0)));
+    scales.push_back(weights.scales[weights.scales.size() == 1 ? 0 : c]);
+    const int32_t low = *std::min_element(numbers[c].begin(), numbers[c].end()),
+                  high = *std::max_element(numbers[c].begin(), numbers[c].end());
+    if (low >= -128 && high <= 127) continue;
+    const double factor = std::min(low < 0 ? -128.0 / low : INFINITY, high > 0 ? 127.0 / high : INFINITY);
+    numbers[c] = coarser_codes(numbers[c], factor);
+    scales[c] = static_cast<float>(scales[c] / factor);
+    bias[c] = static_cast<int32_t>(std::nearbyint(std::clamp(bias[c] * factor, -2147483647.0, 2147483647.0)));
     ++moved;
   }
   std::vector<int8_t> bytes;
+  std::vector<size_t> next(channels, 0);
   for (size_t i = 0; i < codes.size(); ++i)
-    bytes.push_back(static_cast<int8_t>(std::nearbyint(codes[i] * factor[channel(i)])));
+    bytes.push_back(static_cast<int8_t>(numbers[channel(i)][next[channel(i)]++]));
   weights.dtype = DType::kS8;
   set_values(weights, bytes);
   if (moved > 0) {

@@ -22,13 +22,11 @@ void import_unary(IrOp& op) {
 void import_binary(IrOp& op) {
   op.check_inputs(2, 2);
   op.expect("auto_broadcast", {"numpy", "none"});
-  op.ignore("m_pythondiv");
   static constexpr std::pair<const char*, const char*> kNames[] = {
       {"Add", "Add"},
       {"BitwiseAnd", "BitwiseAnd"},
       {"BitwiseOr", "BitwiseOr"},
       {"BitwiseXor", "BitwiseXor"},
-      {"Divide", "Div"},
       {"Equal", "Equal"},
       {"Greater", "Greater"},
       {"GreaterEqual", "GreaterOrEqual"},
@@ -47,6 +45,16 @@ void import_binary(IrOp& op) {
       op.add(onnx, {op.input(0), op.input(1)});
       return;
     }
+}
+
+// Integers go towards 0, or down where the file says so: what is left of such a division is taken off before.
+void import_divide(IrOp& op) {
+  op.check_inputs(2, 2);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  const std::string a = op.input(0), b = op.input(1);
+  const std::string& type = op.layer().outputs.at(0).type;
+  const bool goes_down = op.flag("m_pythondiv", true) && !type.empty() && type[0] == 'I';
+  op.add("Div", {goes_down ? op.add_inner("Sub", {a, op.add_inner("Mod", {a, b})}) : a, b});
 }
 
 void import_not_equal(IrOp& op) {
@@ -181,7 +189,7 @@ constexpr IrOperator kOperators[] = {
     {"Clamp", import_clamp},
     {"Cos", import_unary},
     {"Cosh", import_unary},
-    {"Divide", import_binary},
+    {"Divide", import_divide},
     {"Elu", import_elu},
     {"Equal", import_binary},
     {"Erf", import_unary},

@@ -47,6 +47,8 @@ constexpr Pass kPasses[] = {
      replace_batch_norm},
     {"replace_depthwise", "A depthwise convolution of one channel becomes an ordinary one.",
      replace_depthwise},
+    {"split_leaky_relu", "A LeakyRelu or Abs of 16 bits becomes its two straight lines and their sum.",
+     split_leaky_relu},
     {"lower_to_lookup", "An int8 function of one value becomes a Lookup.", lower_to_lookup},
     {"join_lookups", "Int8 nodes that compute a function of one tensor become one Lookup.", join_lookups},
 };

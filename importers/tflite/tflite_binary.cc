@@ -68,7 +68,7 @@ void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Ac
     for (int32_t& input : inputs) input = with_scale_of(op, input, y);
   DraftNode& node = op.add(kind, {inputs[0], inputs[1]}, y);
   if (kind == Op::kAdd || kind == Op::kSub)
-    node.options.as<AddOptions>().add_bits = 20;  // TFLite's own precision: its files were made for it
+    node.options.as<AddOptions>().add_bits = 21;  // XNNPACK's own, with which LiteRT adds
   set_activation(node, activation, op.draft().tensor(y));
 }
 

@@ -1,10 +1,36 @@
 // TFLite operators that reduce height and width.
 #include <algorithm>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
+#include "runtime/quantization_range.h"
 
 namespace intaglio::importers {
 namespace {
+
+// TFLite rounds the mean of 8-bit codes as they stand, whatever their zero point: a half goes away from the code 0, of uint8
+// upwards. Here a half goes to the even one of the reals' steps. So the codes are taken for numbers whose 0 is the code 0 of
+// TFLite, and the scale of their mean is a little smaller. A half is then above the middle, and nothing else gets there: of
+// kMostTaps taps the next mean is a 64th away. In larger windows not one mean in 64 is a half. A board would pay more for the
+// tables than they bring.
+constexpr int32_t kMostTaps = 32;
+constexpr float kSmaller = 1.0f - 0x1p-20f;  // single precision loses at most 2^-22 of a mean
+
+bool has_halves(const WindowAxis& h, const WindowAxis& w, const DraftTensor& x, const DraftTensor& y) {
+  const bool is_padded = h.before + h.after + w.before + w.after > 0;
+  const int64_t taps = int64_t{h.kernel} * w.kernel;
+  return y.dtype == DType::kS8 && x.same_quantization(y) && (is_padded || taps % 2 == 0) &&
+         taps <= kMostTaps && is_scale(y.scales[0] * kSmaller);
+}
+
+// The same codes as another tensor's, for numbers whose 0 is TFLite's code 0.
+int32_t add_numbers(TfliteOp& op, const char* what, int32_t like, float factor) {
+  const Shape shape = op.draft().tensor(like).shape;
+  const int32_t made = add_activation_like(op.draft(), op.name() + what, like, shape);
+  op.draft().tensor(made).zero_point = op.is_unsigned(0) ? -128 : 0;
+  op.draft().tensor(made).scales[0] *= factor;
+  return made;
+}
 
 void import_pool(TfliteOp& op, Op kind) {
   op.check_inputs(1, 1);
@@ -21,10 +47,18 @@ void import_pool(TfliteOp& op, Op kind) {
   const int32_t y = kind == Op::kMaxPool2d ? op.output_same(x, out) : op.output(out);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
-  DraftNode& node = op.add(kind, {x}, y);
+  const bool rounds = kind == Op::kAvgPool2d && has_halves(h, w, op.draft().tensor(x), op.draft().tensor(y));
+  int32_t from = x, to = y;
+  if (rounds) {
+    from = add_numbers(op, "/codes", x, 1.0f);
+    to = add_numbers(op, "/mean", y, kSmaller);
+    add_same_codes(op.draft(), op.name() + "/codes", op.source(), x, from);
+  }
+  DraftNode& node = op.add(kind, {from}, to);
   node.options.as<Window2d>() = {h.kernel, w.kernel, h.stride, w.stride, 1,    1,
                                  h.before, w.before, h.after,  w.after,  false};
   set_activation(node, options.activation(), op.draft().tensor(y));
+  if (rounds) add_same_codes(op.draft(), op.name() + "/mean", op.source(), to, y);
   op.finish_same();
 }
 
@@ -136,7 +170,10 @@ void import_reduce_min(TfliteOp& op) {
 }
 
 constexpr TfliteOperator kOperators[] = {
-    {Builtin::AVERAGE_POOL_2D, import_average_pool_2d, {Op::kAvgPool2d}, ""},
+    {Builtin::AVERAGE_POOL_2D,
+     import_average_pool_2d,
+     {Op::kAvgPool2d, Op::kLookup},
+     "Of 8 bits a half is rounded as in TFLite, in windows of up to 32 taps."},
     {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
     {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
     {Builtin::REDUCE_MAX,

@@ -49,7 +49,7 @@ static inline int8_t requantize_s8(int32_t acc, float multiplier, const OutputS8
 // Addition of two int8 values with different scales, in integers only:
 //   sum = (a - a_zero_point) * a_multiplier + (b - b_zero_point) * b_multiplier
 //   q   = zero_point + ((sum + 2^(shift - 1)) >> shift)
-// clamped to [lo, hi]. Multipliers are below 2^20, right_shift lies in [1, 30].
+// clamped to [lo, hi]. Multipliers are below 2^21, right_shift lies in [1, 30].
 struct AddS8 {
   int32_t a_zero_point, b_zero_point;
   int32_t a_multiplier, b_multiplier;

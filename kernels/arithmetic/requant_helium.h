@@ -33,7 +33,7 @@ static inline int32x4_t requantize_helium(int32x4_t acc, float multiplier, const
   return round_helium(vmulq_n_f32(vcvtq_f32_s32(acc), multiplier), output);
 }
 
-// AddS8, made once a call: bias = -(a_zero_point * a_multiplier + b_zero_point * b_multiplier), below 2^29.
+// AddS8, made once a call: bias = -(a_zero_point * a_multiplier + b_zero_point * b_multiplier), at most 2^29.
 struct AddHelium {
   int32_t a_multiplier, b_multiplier, bias, left_shift, zero_point;
   int32x4_t lo, hi;

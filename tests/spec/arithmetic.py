@@ -89,11 +89,11 @@ def mean_f32(acc, n, s_in):
 # ---- element by element -------------------------------------------------------------------------------------------
 
 def add_params(s_a, s_b, s_out, bits=15):
-    """(M_a, M_b, k). The larger multiplier has `bits` bits; k lies in [1, 30]."""
+    """(M_a, M_b, k). The larger multiplier has `bits` bits; k lies in [1, 30]. Of 21 the ratios are single precision."""
     ratio_a, ratio_b = float(f32(s_a)) / float(f32(s_out)), float(f32(s_b)) / float(f32(s_out))
     exponent = math.frexp(max(ratio_a, ratio_b))[1] - 1  # floor of the logarithm
     k = max(1, min(30, bits - 1 - exponent))
-    rounded = [int(np.rint(ratio * 2.0**k)) for ratio in (ratio_a, ratio_b)]
+    rounded = [int(np.rint((float(f32(ratio)) if bits == 21 else ratio) * 2.0**k)) for ratio in (ratio_a, ratio_b)]
     assert exponent <= 14 and max(rounded) <= 2**bits, "refused: a scale more than 2^14 times the output's"
     return tuple(min(m, 2**bits - 1) for m in rounded) + (k,)
 

@@ -204,7 +204,7 @@ class Maker:
         s_a = self.scale()
         s_b, s_out = f32(s_a * self.scale(-6, 6)), f32(s_a * self.scale(-4, 6))
         a, b = self.codes(*shape), self.codes(*b_shape)
-        bits = self.integer(15, 20)
+        bits = self.integer(15, 21)
         if product:
             s_out = f32(s_a * s_b * self.scale(0, 8)) if product is spec.mul else f32(s_a / s_b * self.scale(-6, 2))
             q = product(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo, hi)
@@ -219,7 +219,7 @@ class Maker:
         s_a, s_b, s_out = (self.scale(-40, 40) if wide else self.scale() for _ in range(3))
         if self.rng.random() < 0.1:  # at the largest ratio
             s_a = f32(s_out * f32(2.0**14) * f32(self.rng.uniform(0.99, 1.01)))
-        bits = self.integer(15, 20)
+        bits = self.integer(15, 21)
         try:
             m_a, m_b, k = spec.add_params(s_a, s_b, s_out, bits)
         except AssertionError:

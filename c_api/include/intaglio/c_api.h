@@ -150,7 +150,7 @@ typedef struct itg_node {
   int32_t axis;                                 /* Concat, Gather, TopK, OneHot */
   int32_t interpolation, coordinates, rounding; /* Resize */
   float alpha, beta, pad_value;                 /* of functions; Pad */
-  int32_t add_bits;                             /* int8 sums: bits of the larger multiplier, 15 to 20 */
+  int32_t add_bits;                             /* int8 sums: bits of the larger multiplier, 15 to 21 */
   bool transpose_b;                             /* BatchMatMul */
   float product_scale, epsilon;                 /* BatchMatMul; Normalize */
   bool over_map, keeps_mean;                    /* Normalize */

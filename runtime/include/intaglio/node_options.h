@@ -109,7 +109,7 @@ struct Conv2dOptions {
   Requantization requantization;
   int32_t groups = 1;
   Intermediate intermediate;  // int8 with a residual input
-  uint8_t add_bits = 15;  // int8 with a residual input: bits of the larger multiplier, 15 to 20
+  uint8_t add_bits = 15;  // int8 with a residual input: bits of the larger multiplier, 15 to 21
 };
 
 // DepthwiseConv2D.
@@ -134,7 +134,7 @@ struct Pool2dOptions {
 // Add, Sub.
 struct AddOptions {
   Clamp clamp;
-  uint8_t add_bits = 15;  // int8: bits of the larger multiplier, 15 to 20
+  uint8_t add_bits = 15;  // int8: bits of the larger multiplier, 15 to 21
 };
 
 // Quantize, Clamp, Mul, Div, Maximum, Minimum.
