@@ -165,6 +165,7 @@ struct QuantRule {
       -1;  // constants of reals from here on, copied: factors and summands of the output's channels, [C]; -1: none
   int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
+  bool jumps = false;  // `unary` does, somewhere: the straight lines of a table for 16 bits would climb there
   double (*unary)(const NodeOptions& options, double x) = nullptr;
   // `parameter`: the channel's own of the parameter input.
   double (*unary_per_channel)(const NodeOptions& options, double parameter, double x) = nullptr;

@@ -13,7 +13,7 @@ Op int8_op(const NodeInfo& node, const QuantRule& rule) {
 
 Op int16_op(const NodeInfo& node, const QuantRule& rule) {
   if (rule.clips) return Op::kQuantize;
-  if (rule.table == TableRule::kUnary) return Op::kLookup;
+  if (rule.table == TableRule::kUnary) return rule.jumps ? Op::kNone : Op::kLookup;
   return rule.table == TableRule::kNone || rule.table == TableRule::kSoftmax ? node.op : Op::kNone;
 }
 

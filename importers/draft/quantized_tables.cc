@@ -162,7 +162,7 @@ std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
 
 std::vector<int16_t> unary_table_s16(const Draft& draft, const DraftNode& node) {
   const QuantRule rule = quant_rule(node.op);
-  if (rule.table != TableRule::kUnary) return {};
+  if (rule.table != TableRule::kUnary || rule.jumps) return {};
   std::vector<int16_t> table(static_cast<size_t>(kTableS16));
   make_unary_table_s16(rule.unary, node.options, draft.tensor(node.input()).scales[0],
                        params(draft.tensor(node.output())), {table.data(), table.size()});

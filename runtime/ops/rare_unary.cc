@@ -69,11 +69,12 @@ double shrink(const NodeOptions& o, double x) {
 double softsign(const NodeOptions&, double x) { return x / (1.0 + (x < 0.0 ? -x : x)); }
 
 constexpr OpDef define(Op op, const OpRun* op_run, double (*function)(const NodeOptions&, double),
-                       SignRule sign_rule) {
+                       SignRule sign_rule, bool jumps = false) {
   QuantRule rule;
   rule.sign = sign_rule;
   rule.table = TableRule::kUnary;
   rule.unary = function;
+  rule.jumps = jumps;
   return {op, DType::kF32, 0, rule, plan, nullptr, op_run, kernel_name};
 }
 
@@ -88,18 +89,18 @@ const OpRun kFloorF32Run = {run}, kCeilF32Run = {run}, kRoundF32Run = {run}, kSi
 
 extern const OpDef kFloorF32, kCeilF32, kRoundF32, kSignF32, kSinF32, kCosF32, kPowF32, kSeluF32, kCeluF32,
     kThresholdedReluF32, kShrinkF32, kSoftsignF32;
-const OpDef kFloorF32 = define(Op::kFloor, &kFloorF32Run, floored, SignRule::kKeeps);
-const OpDef kCeilF32 = define(Op::kCeil, &kCeilF32Run, ceiled, SignRule::kKeeps);
-const OpDef kRoundF32 = define(Op::kRound, &kRoundF32Run, rounded, SignRule::kKeeps);
-const OpDef kSignF32 = define(Op::kSign, &kSignF32Run, sign_of, SignRule::kKeeps);
+const OpDef kFloorF32 = define(Op::kFloor, &kFloorF32Run, floored, SignRule::kKeeps, true);
+const OpDef kCeilF32 = define(Op::kCeil, &kCeilF32Run, ceiled, SignRule::kKeeps, true);
+const OpDef kRoundF32 = define(Op::kRound, &kRoundF32Run, rounded, SignRule::kKeeps, true);
+const OpDef kSignF32 = define(Op::kSign, &kSignF32Run, sign_of, SignRule::kKeeps, true);
 const OpDef kSinF32 = define(Op::kSin, &kSinF32Run, sine, SignRule::kAny);
 const OpDef kCosF32 = define(Op::kCos, &kCosF32Run, cosine, SignRule::kAny);
 const OpDef kPowF32 = define(Op::kPow, &kPowF32Run, power, SignRule::kKeeps);
 const OpDef kSeluF32 = define(Op::kSelu, &kSeluF32Run, selu, SignRule::kAny);
 const OpDef kCeluF32 = define(Op::kCelu, &kCeluF32Run, celu, SignRule::kKeeps);
 const OpDef kThresholdedReluF32 =
-    define(Op::kThresholdedRelu, &kThresholdedReluF32Run, thresholded_relu, SignRule::kKeeps);
-const OpDef kShrinkF32 = define(Op::kShrink, &kShrinkF32Run, shrink, SignRule::kAny);
+    define(Op::kThresholdedRelu, &kThresholdedReluF32Run, thresholded_relu, SignRule::kKeeps, true);
+const OpDef kShrinkF32 = define(Op::kShrink, &kShrinkF32Run, shrink, SignRule::kAny, true);
 const OpDef kSoftsignF32 = define(Op::kSoftsign, &kSoftsignF32Run, softsign, SignRule::kKeeps);
 
 }  // namespace intaglio
