@@ -157,3 +157,18 @@ TEST_CASE("what no output depends on is not read, whatever it is") {
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<float>(import, Reals{-3, 4}) == Reals{0, 4});
 }
+
+TEST_CASE("a chosen output that is a constant has no input, and no time") {
+  OnnxBuilder file(13);
+  file.input("x", {2, 4});
+  file.floats("c", {1, 4}, {1, 2, 3, 4});
+  file.node("Relu", {"x"}, "y");
+  file.node("Identity", {"c"}, "z");
+  file.output("y");
+  ImportOptions options;
+  options.outputs = {"z"};
+  const std::string words = "the chosen outputs depend on no input of the network: they are constants";
+  CHECK(Import(file.bytes(), options).says(words));
+  options.stream = 0;
+  CHECK(Import(file.bytes(), options).says(words));
+}
