@@ -9,6 +9,7 @@ namespace intaglio::test {
 //   a an activation; A one of the shape of the first      f constant reals that fit it by broadcasting
 //   w convolution weights for it   m a matrix behind it    v one real a channel    1 one real
 //   i integers: axes, pads, sizes  S a shape of as many elements    n one integer
+//   2 an activation of rank 2
 //   s a scale   z a zero point     W, M, B codes in place of w, m, v     R, H weights of a recurrent layer
 // and, which none asks for: x an activation of any other rank, q one of codes, e and E empty constants of reals and
 // of integers, t a constant of strings, u a name that nothing has, and a space for none.
@@ -99,6 +100,35 @@ inline const OnnxPattern kOnnxPatterns[] = {
     {"BiasGelu FastGelu", "af", ""},
     {"FusedMatMul TransposeMatMul", "am", "alpha transA transB"},
     {"MatMulNBits", "aWs", "K N bits block_size"},
+    {"GlobalAveragePool GlobalMaxPool", "a", ""},
+    {"LogSoftmax MeanVarianceNormalization", "a", "axis axes"},
+    {"FusedConv", "awvA", "kernel_shape strides pads dilations group auto_pad activation activation_params"},
+    {"FusedGemm", "amv", "alpha beta transA transB activation activation_alpha"},
+    {"ConvInteger", "qWzz", "kernel_shape strides pads dilations group auto_pad"},
+    {"MatMulInteger", "qMzz", ""},
+    {"DynamicQuantizeMatMul", "aMszv", ""},
+    {"MatMulIntegerToFloat", "qMsszzv", ""},
+    {"DynamicQuantizeLSTM", "aRHB aa szsz", "hidden_size direction input_forget clip"},
+    {"EmbedLayerNormalization", "xxmmmvv", "epsilon mask_index_type"},
+    {"QAttention", "qMvssxzz", "num_heads unidirectional scale mask_filter_value"},
+    {"QLinearReduceMean", "aszsz", "axes keepdims"},
+    {"QLinearWhere", "aAszAszsz", ""},
+    {"NhwcMaxPool", "q", "kernel_shape strides pads dilations auto_pad ceil_mode"},
+    {"Quant", "a1n1", "signed narrow rounding_mode"},
+    {"DeformConv", "awxvx", "kernel_shape strides pads dilations group offset_group"},
+    {"RoiAlign", "afi",
+     "mode output_height output_width sampling_ratio spatial_scale coordinate_transformation_mode"},
+    {"LinearRegressor LinearClassifier", "2", "*linear"},
+    {"SVMRegressor SVMClassifier", "2", "*machine"},
+    {"TreeEnsembleRegressor", "2", "*trees_target"},
+    {"TreeEnsembleClassifier", "2", "*trees_class"},
+    {"Scaler", "2", "offset scale"},
+    {"Normalizer", "2", "norm"},
+    {"OneHotEncoder", "2", "cats_int64s zeros"},
+    {"ArrayFeatureExtractor", "ai", ""},
+    {"If", "1a", "*branches"},
+    {"Loop", "n aa", "*loop"},
+    {"Scan", "aa", "*scan"},
 };
 
 // The pattern of an operator; one that stands nowhere has two operands.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "importers/import.h"
 #include "importers/tflite/tflite_operators.h"
 #include "tests/support/choices.h"
+#include "tests/support/known_answers.h"
 #include "tests/support/tflite_builder.h"
 #include "tests/support/tflite_patterns.h"
 
@@ -187,19 +189,27 @@ class TfliteGenerator {
 
   // Whether what has been made so far is imported with this node's first output; its shape is noted.
   bool accepted(const Node& node) {
+    struct Answer {
+      bool is_accepted;
+      std::optional<Dims> dims;  // of a constant there are none
+    };
+    static KnownAnswers<Answer> probes;
     const std::string file = bytes({node.outputs[0]});
-    ImportOptions options;
-    options.batch = kBatch;
-    const auto model =
-        import_model({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, "probe", options, memory_);
-    if (!model) return model.message().find("output 't") != std::string::npos;  // a constant is none
-    const TensorInfo& info = model->graph.tensors[static_cast<size_t>(model->graph.outputs[0])];
-    const Dims dims(info.shape.dims, info.shape.dims + info.shape.rank);
-    for (const int32_t output : node.outputs) {
-      made_[static_cast<size_t>(output)] = dims;
-      tensors_[static_cast<size_t>(output)].dims = dims;
+    const Answer& answer = probes.of(file, [&]() -> Answer {
+      ImportOptions options;
+      options.batch = kBatch;
+      HostArena memory;
+      const auto model = import_model({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, "probe",
+                                      options, memory);
+      if (!model) return {model.message().find("output 't") != std::string::npos, std::nullopt};
+      const Shape& shape = model->graph.tensors[static_cast<size_t>(model->graph.outputs[0])].shape;
+      return {true, Dims(shape.dims, shape.dims + shape.rank)};
+    });
+    for (size_t i = 0; answer.dims && i < node.outputs.size(); ++i) {
+      made_[static_cast<size_t>(node.outputs[i])] = *answer.dims;
+      tensors_[static_cast<size_t>(node.outputs[i])].dims = *answer.dims;
     }
-    return true;
+    return answer.is_accepted;
   }
 
   const Dims& dims(int32_t tensor) const {
@@ -362,7 +372,6 @@ class TfliteGenerator {
   }
 
   Choices& c_;
-  HostArena memory_;  // of all trials
   bool quantized_;
   int8_t type_;
   const std::vector<importers::ImportedOperator>& operators_ = all_operators();

@@ -73,6 +73,19 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{150}, "a", O::GeluOptions},
       {{151}, "aAi"},
       {{153, 154, 155, 157}, "ain"},
+      {{58, 61, 62, 63, 71, 72, 84, 86, 163, 165, 166, 181}, "af"},
+      {{64, 123}, "aaf"},
+      {{67}, "iwab", O::TransposeConvOptions},
+      {{91, 140}, "ai", O::ReducerOptions},
+      {{94}, "in"},
+      {{96}, "nnn"},
+      {{105, 107, 131}, "ai"},
+      {{106}, "aAA"},
+      {{122}, "iai"},
+      {{126}, "aA", O::BatchMatMulOptions},
+      {{128}, "an", O::CumsumOptions},
+      {{145}, "ii"},
+      {{190}, "aif"},
   };
   return kPatterns;
 }
@@ -114,6 +127,12 @@ inline flatbuffers::Offset<void> tflite_options(flatbuffers::FlatBufferBuilder& 
     case O::FullyConnectedOptions:
       return tflite::CreateFullyConnectedOptions(fbb, activation, static_cast<int8_t>(o[6] > 2), o[7] > 1)
           .Union();
+    case O::TransposeConvOptions:
+      return tflite::CreateTransposeConvOptions(fbb, padding, o[2], o[3], activation).Union();
+    case O::BatchMatMulOptions:
+      return tflite::CreateBatchMatMulOptions(fbb, o[6] > 2, o[7] > 1).Union();
+    case O::CumsumOptions:
+      return tflite::CreateCumsumOptions(fbb, o[6] > 2, o[7] > 1).Union();
     case O::ConcatenationOptions:
       return tflite::CreateConcatenationOptions(fbb, o[7], activation).Union();
     case O::SoftmaxOptions:
