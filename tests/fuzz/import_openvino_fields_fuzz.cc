@@ -4,6 +4,7 @@
 #include <pugixml.hpp>
 #include <sstream>
 
+#include "importers/openvino/ir_op.h"
 #include "tests/fuzz/ir_bytes.h"
 #include "tests/hostile/hostile_runs.h"
 #include "tests/support/random.h"
@@ -70,8 +71,26 @@ std::string changed(const std::string& old, Random& random) {
   return text;
 }
 
+// Every layer that the importer knows.
+const std::vector<std::string>& known_types() {
+  using namespace intaglio::importers;
+  static const std::vector<std::string> types = [] {
+    std::vector<std::string> names;
+    for (const auto list : {ir_composed_operators(), ir_elementwise_operators(), ir_indexed_operators(),
+                            ir_layer_operators(), ir_loop_operators(), ir_quantized_operators(),
+                            ir_recurrent_operators(), ir_shape_operators(), ir_state_operators()})
+      for (const IrOperator& known : list) names.emplace_back(known.type);
+    return names;
+  }();
+  return types;
+}
+
 void change_attribute(const Places& places, Random& random) {
   pugi::xml_attribute attribute = any(places.attributes, random);
+  if (std::strcmp(attribute.name(), "type") == 0 && random.one_in(2)) {
+    attribute.set_value(any(known_types(), random).c_str());
+    return;
+  }
   if (random.one_in(3)) {  // as another one of the same name has it
     std::vector<pugi::xml_attribute> same;
     for (const pugi::xml_attribute other : places.attributes)
