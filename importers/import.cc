@@ -63,6 +63,8 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   join_states(options.states, options.starts, draft);
   draft.time_axis = options.stream.value_or(-1);
   if (!options.outputs.empty()) drop_unread_inputs(draft);
+  if (draft.inputs.size() <= draft.states.size())
+    fail("no input is left for the caller: the outputs are constants, or follow from states alone");
   dump.show(kReadPass, 1, true, draft);
   const auto show = [&](const Pass& pass, int32_t round, bool changed, const Draft& after) {
     dump.show(pass, round, changed, after);

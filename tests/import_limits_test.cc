@@ -1,6 +1,7 @@
 // Small files that ask for much: sizes whose products do not fit, constants that no file has to hold, and chains of any length.
 // Each is refused by a number, before anything of that size is made.
 #include "tests/support/fused_onnx.h"
+#include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 #include "tests/support/tflite_builder.h"
 

@@ -2,6 +2,7 @@
 // benchmarks/peers/openvino_operators compares the same layers with OpenVINO itself.
 #include <doctest/doctest.h>
 
+#include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 #include "tests/support/onnx_builder.h"
 

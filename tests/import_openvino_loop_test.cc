@@ -1,4 +1,5 @@
 // TensorIterator and Loop of an OpenVINO IR: running sums of slices.
+#include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 
 using namespace intaglio;

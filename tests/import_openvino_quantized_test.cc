@@ -1,4 +1,5 @@
 // Codes in OpenVINO's IR: weights that are stored as codes, FakeQuantize, and networks whose ends are codes.
+#include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 
 using namespace intaglio;

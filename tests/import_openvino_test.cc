@@ -2,6 +2,7 @@
 // and what is damaged or unknown is refused by name.
 #include <doctest/doctest.h>
 
+#include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 #include "tests/support/onnx_builder.h"
 

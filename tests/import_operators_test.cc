@@ -27,10 +27,12 @@ struct Tally {
     if (!import.good()) {
       ++refused;
       const bool is_clean = !import.says("internal error") && !import.says("out of memory");
-      // What comes of constants alone leaves no node.
+      // What comes of constants alone leaves no node. A body's own nodes are named in place of its loop or branch.
+      const bool has_body = source == "If" || source == "Loop" || source == "Scan";
       const bool is_named =
-          (import.says("node '") && (import.says("(" + source + ")") || import.says("(QuantizeLinear)") ||
-                                     import.says("(Identity)") || import.says("(output)"))) ||
+          (import.says("node '") &&
+           (has_body || import.says("(" + source + ")") || import.says("(QuantizeLinear)") ||
+            import.says("(Identity)") || import.says("(output)"))) ||
           import.says("is not written by any node") || import.says("output '") || import.says("input 'x") ||
           import.says("input 't") || import.says("imported: tensor 't");
       CHECK_MESSAGE((is_clean && is_named), import.message());
@@ -75,6 +77,8 @@ TEST_CASE("TFLite operators take the types that their rows say") {
   for (const importers::ImportedOperator& op : importers::tflite_operators()) {
     CAPTURE(op.name);
     const std::string usual = tflite_pattern(op.code).inputs;
+    if (usual.find_first_of("aA") == std::string::npos)
+      continue;  // constants alone, whatever the first input is
     Tally tally;
     for (uint32_t seed = 1; seed < kNetworks && (tally.with_float == 0 || tally.with_int8 == 0); ++seed) {
       const std::vector<uint8_t> bytes = random_bytes(seed);

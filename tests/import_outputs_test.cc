@@ -157,3 +157,35 @@ TEST_CASE("what no output depends on is not read, whatever it is") {
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<float>(import, Reals{-3, 4}) == Reals{0, 4});
 }
+
+TEST_CASE("a chosen output that is a constant has no input, and no time") {
+  OnnxBuilder file(13);
+  file.input("x", {2, 4});
+  file.floats("c", {1, 4}, {1, 2, 3, 4});
+  file.node("Relu", {"x"}, "y");
+  file.node("Identity", {"c"}, "z");
+  file.output("y");
+  ImportOptions options;
+  options.outputs = {"z"};
+  const std::string words =
+      "no input is left for the caller: the outputs are constants, or follow from states alone";
+  CHECK(Import(file.bytes(), options).says(words));
+  options.stream = 0;
+  CHECK(Import(file.bytes(), options).says(words));
+}
+
+TEST_CASE("a chosen output that follows from a variable alone leaves no input") {
+  constexpr int8_t kResource = 13;
+  constexpr int32_t kVarHandle = 142, kReadVariable = 143, kAssignVariable = 144;
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2}), y = file.tensor("y", kTfliteFloat, {2}),
+                handle = file.tensor("handle", kResource, {}), kept = file.tensor("kept", kTfliteFloat, {2}),
+                next = file.tensor("next", kTfliteFloat, {2});
+  file.op(kTfliteRelu, {x}, {y});
+  file.op(kVarHandle, {}, {handle}, tflite::Options::VarHandleOptions,
+          tflite::CreateVarHandleOptionsDirect(file.fbb(), "", "memory").Union());
+  file.op(kReadVariable, {handle}, {kept});
+  file.op(kTfliteRelu, {kept}, {next});
+  file.op(kAssignVariable, {handle, next}, {});
+  CHECK(Import(file.finish({x}, {y}), ending_at({"next"})).says("no input is left for the caller"));
+}

@@ -41,6 +41,8 @@ TEST_CASE("archives without it, packed, or cut are refused by a message") {
              "names the label file other.txt, and the file does not hold it"));
   CHECK(says(with_archive(network("names.txt"), 8), "its label file names.txt is compressed"));
   CHECK(says(with_archive(network("names.txt"), 0, 1), "its label file names.txt is encrypted"));
+  const std::string odd = "\x1b[2J" + std::string(1000, 'n');
+  CHECK(says(with_archive(network(odd)), "names the label file ?[2J" + std::string(92, 'n') + "..., and"));
   const std::vector<uint8_t> plain = network("names.txt"), whole = with_archive(plain);
   for (size_t size = plain.size(); size < whole.size(); ++size) {
     CAPTURE(size);

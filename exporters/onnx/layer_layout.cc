@@ -13,10 +13,14 @@ using importers::quoted;
        "): its weights have another size than the model's; was the model made from another network?");
 }
 
+const OnnxTensor* weights_of(const OnnxGraph& graph, const OnnxNode& node) {
+  return node.input_size() > 1 ? graph.constant(node.input(1)) : nullptr;
+}
+
 LayerLayout conv_layout(const OnnxGraph& graph, const OnnxNode& node, const Shape& weights,
                         bool is_depthwise) {
   LayerLayout layout;
-  const OnnxTensor* const own = graph.constant(node.input(1));
+  const OnnxTensor* const own = weights_of(graph, node);
   if (own == nullptr || own->dims_size() < 3) does_not_fit(node);
   layout.dims.assign(own->dims().begin(), own->dims().end());
   int64_t taps = 1;
@@ -75,7 +79,7 @@ LayerLayout matrix_layout(const OnnxGraph& graph, const OnnxNode& node, const Mo
   LayerLayout layout;
   layout.dims = rows ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n};
   layout.axis = rows ? 0 : 1;
-  const OnnxTensor* const own = graph.constant(node.input(1));
+  const OnnxTensor* const own = weights_of(graph, node);
   if (own == nullptr || own->dims_size() != 2 || own->dims(0) != layout.dims[0] ||
       own->dims(1) != layout.dims[1])
     does_not_fit(node);

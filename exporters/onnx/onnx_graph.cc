@@ -141,17 +141,19 @@ void OnnxGraph::release_constant(const std::string& value) {
 }
 
 void OnnxGraph::remove_dead() {
-  for (bool again = true; again;) {
-    again = false;
-    for (OnnxNode* const node : nodes()) {
-      const bool needed =
-          std::any_of(node->output().begin(), node->output().end(), [&](const std::string& output) {
-            return !output.empty() && (is_output(output) || !uses(output).empty());
-          });
-      if (needed) continue;
-      remove(*node);
-      again = true;
-    }
+  std::vector<OnnxNode*> open = nodes();  // to be looked at, those again whose readers have gone
+  while (!open.empty()) {
+    OnnxNode* const node = open.back();
+    open.pop_back();
+    const bool needed =
+        std::any_of(node->output().begin(), node->output().end(), [&](const std::string& output) {
+          return !output.empty() && (is_output(output) || !uses(output).empty());
+        });
+    if (needed || removed_.count(node) != 0) continue;
+    const std::vector<std::string> inputs(node->input().begin(), node->input().end());
+    remove(*node);
+    for (const std::string& input : inputs)
+      if (OnnxNode* const before = writer(input)) open.push_back(before);
   }
 }
 

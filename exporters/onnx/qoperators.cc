@@ -62,13 +62,16 @@ class Rewriter {
     return Codes{writer->input(0), writer->input(1), writer->input(2)};
   }
 
-  // The one reader of this value, through bounds at which its codes saturate; nullptr: none.
+  // The one reader of this value, through bounds at which its codes saturate; nullptr: none. What nothing needs may be a long
+  // row of bounds, or a ring.
   OnnxNode* quantizer_behind(const std::string& value, std::vector<OnnxNode*>& bounds) const {
+    constexpr size_t kMostBounds = 8;
     const std::vector<OnnxUse> uses = graph_.uses(value);
     if (uses.size() != 1 || graph_.is_output(value) || uses[0].input != 0) return nullptr;
     OnnxNode* const reader = uses[0].node;
     if (reader->op_type() == "QuantizeLinear" && reader->input_size() == 3) return reader;
-    if (reader->op_type() != "Relu" && reader->op_type() != "Clip") return nullptr;
+    const bool is_bound = reader->op_type() == "Relu" || reader->op_type() == "Clip";
+    if (!is_bound || reader->output_size() != 1 || bounds.size() == kMostBounds) return nullptr;
     bounds.push_back(reader);
     OnnxNode* const quantizer = quantizer_behind(reader->output(0), bounds);
     return quantizer != nullptr && saturates(*reader, *quantizer) ? quantizer : nullptr;
@@ -117,6 +120,7 @@ class Rewriter {
   }
 
   void layer(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {
+    if (node.input_size() < 2) return;
     const auto x = codes_of(node.input(0)), w = codes_of(node.input(1));
     if (!x || !w || graph_.constant(w->codes) == nullptr) return;
     std::string bias;
@@ -139,7 +143,7 @@ class Rewriter {
 
   // Several scales of the second operand are one for each column, which only a matrix has.
   void product(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {
-    const auto w = codes_of(node.input(1));
+    const auto w = node.input_size() > 1 ? codes_of(node.input(1)) : std::nullopt;
     if (!w) return;
     const OnnxTensor *const codes = graph_.constant(w->codes), *const scales = graph_.constant(w->scale);
     const bool is_matrix = codes != nullptr && codes->dims_size() == 2;

@@ -55,7 +55,8 @@ class Export {
       refuse_quantized(*node);
       if (node->name().empty() && node->output_size() > 0)
         node->set_name(node->output(0));  // as the import calls it
-      nodes_[name_of(*node)].push_back(node);
+      // Without either it is no layer, and nothing needs it.
+      if (node->input_size() > 0 && node->output_size() > 0) nodes_[name_of(*node)].push_back(node);
       for (const std::string& output : node->output()) values_[clean_name(output)] = output;
     }
     for (const auto& input : graph.input())

@@ -195,6 +195,13 @@ void check_count(size_t count, const char* what, size_t limit) {
   if (count > limit) fail("the file has ", count, " ", what, "; at most ", limit, " are supported");
 }
 
+const std::string& checked_name(const std::string& name) {
+  if (name.size() > kMaxFileNameBytes)
+    fail("the name ", quoted(name), " has ", name.size(), " bytes; at most ", kMaxFileNameBytes,
+         " are supported");
+  return name;
+}
+
 void check_file_inputs(const std::vector<FileInput>& inputs, const ReadOptions& options) {
   std::string names;
   for (const FileInput& input : inputs) names += (names.empty() ? "" : ", ") + quoted(input.name);

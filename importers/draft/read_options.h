@@ -40,7 +40,9 @@ struct ReadOptions {
 namespace intaglio::importers {
 
 inline constexpr size_t kMaxFileNodes = 16384;
-inline constexpr size_t kMaxFileEnds = 256;  // inputs, or outputs; the model format's own limit
+inline constexpr size_t kMaxMadeNodes = size_t{1} << 16;  // that an ONNX file's own become together
+inline constexpr size_t kMaxFileNameBytes = 4096;         // much that is made of a node has its name
+inline constexpr size_t kMaxFileEnds = 256;               // inputs, or outputs; the model format's own limit
 
 // An input as the file has it: open dimensions are below 1, with the file's names for them, where it has any.
 struct FileInput {
@@ -54,6 +56,8 @@ void check_file_inputs(const std::vector<FileInput>& inputs, const ReadOptions& 
 Shape input_shape(const FileInput& input, const ReadOptions& options);
 // Throws where a file has none of something or more than `limit`; `what` is plural.
 void check_count(size_t count, const char* what, size_t limit);
+// The name of a node or a tensor. Throws where it is longer than kMaxFileNameBytes.
+const std::string& checked_name(const std::string& name);
 // The names in options.outputs, or the file's own where none is given. `known`: what nodes write. Throws where a name is
 // none of them, with those that are nearest to it.
 std::vector<std::string> chosen_outputs(const ReadOptions& options, const std::vector<std::string>& own,

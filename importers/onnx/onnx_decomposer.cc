@@ -95,6 +95,8 @@ void OnnxDecomposer::check_room(size_t numbers) const {
 
 NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::string>& inputs,
                                   const std::string& output) {
+  if (++file_.made_nodes > kMaxMadeNodes)
+    fail("it and nodes before it become more than ", kMaxMadeNodes, " simpler nodes together");
   NodeProto& node = nodes_.emplace_back();
   node.set_op_type(op_type);
   node.set_name(node_.name());

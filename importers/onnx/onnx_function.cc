@@ -49,6 +49,19 @@ class Call {
     return made;
   }
 
+  // What the node takes of the call's attributes: a large one may be referred to often.
+  uint64_t given_bytes(const NodeProto& from, int depth = 0) const {
+    uint64_t bytes = 0;
+    for (const AttributeProto& attribute : from.attribute()) {
+      const bool is_given = !attribute.ref_attr_name().empty();
+      if (const AttributeProto* const own = is_given ? given(attribute) : nullptr)
+        bytes += own->ByteSizeLong();
+      if (is_given || depth == kMostDepth) continue;
+      for (const NodeProto& inner : attribute.g().node()) bytes += given_bytes(inner, depth + 1);
+    }
+    return bytes;
+  }
+
  private:
   // Field 11, which the format has since its eighth version; the definition that this is compiled with may be older.
   static std::vector<AttributeProto> defaults_of(const FunctionProto& function) {
@@ -74,18 +87,22 @@ class Call {
   }
 
   // What the call says for the attribute that the function's node refers to; else the function's own value, or none.
-  void add_given(const AttributeProto& reference, NodeProto& made) const {
-    const auto add_from = [&](const auto& attributes) {
-      for (const AttributeProto& attribute : attributes) {
-        if (attribute.name() != reference.ref_attr_name()) continue;
-        AttributeProto& copy = *made.add_attribute();
-        copy = attribute;
-        copy.set_name(reference.name());
-        return true;
-      }
-      return false;
+  const AttributeProto* given(const AttributeProto& reference) const {
+    const auto find_in = [&](const auto& attributes) -> const AttributeProto* {
+      for (const AttributeProto& attribute : attributes)
+        if (attribute.name() == reference.ref_attr_name()) return &attribute;
+      return nullptr;
     };
-    if (!add_from(node_.attribute())) add_from(defaults_);
+    const AttributeProto* const own = find_in(node_.attribute());
+    return own != nullptr ? own : find_in(defaults_);
+  }
+
+  void add_given(const AttributeProto& reference, NodeProto& made) const {
+    const AttributeProto* const attribute = given(reference);
+    if (attribute == nullptr) return;
+    AttributeProto& copy = *made.add_attribute();
+    copy = *attribute;
+    copy.set_name(reference.name());
   }
 
   void rename(GraphProto& graph, int depth) const {
@@ -112,6 +129,11 @@ const FunctionProto* find_onnx_function(const onnx_file::ModelProto& model, cons
 std::unique_ptr<GraphProto> called_onnx_function(const FunctionProto& function, const NodeProto& node,
                                                  const std::string& prefix) {
   const Call call(function, node, prefix);
+  uint64_t bytes = 0;
+  for (const NodeProto& inner : function.node()) bytes += call.given_bytes(inner);
+  if (bytes > kMaxModelBytes)
+    fail("its function ", quoted(function.name()), " refers to its attributes so often that they have ",
+         bytes, " bytes, more than the limit of ", kMaxModelBytes);
   auto graph = std::make_unique<GraphProto>();
   for (const NodeProto& inner : function.node()) *graph->add_node() = call.renamed(inner);
   return graph;

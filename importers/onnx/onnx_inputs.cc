@@ -63,7 +63,7 @@ class Inputs {
 
   static FileInput described(const onnx_file::ValueInfoProto& input) {
     const auto& type = input.type().tensor_type();
-    FileInput made{input.name(), {}, {}};
+    FileInput made{checked_name(input.name()), {}, {}};
     for (const auto& dim : type.shape().dim()) {
       if (dim.dim_value() > INT32_MAX)
         fail("input ", quoted(input.name()), " has the dimension ", dim.dim_value());

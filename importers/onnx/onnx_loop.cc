@@ -66,8 +66,8 @@ std::vector<int64_t> lengths_of_rows(const OnnxDecomposer& s, int64_t rows, int6
   if (!s.has(0)) return std::vector<int64_t>(static_cast<size_t>(rows), slices);
   const std::vector<int64_t> lengths = s.constant(0);
   if (lengths.empty())
-    fail("its sequence_lens are computed by a run; give them as a constant, with --constant ", s.input(0),
-         "=V where they are an input");
+    fail("its sequence_lens are computed by a run; give them as a constant, with --constant ",
+         shown(s.input(0)), "=V where they are an input");
   if (lengths.size() != static_cast<size_t>(rows))
     fail("it has ", lengths.size(), " sequence_lens for ", rows, " rows of the batch");
   for (const int64_t length : lengths)

@@ -70,15 +70,16 @@ class Reader {
   void read_initializers(const onnx_file::GraphProto& graph, const std::string& prefix = {}) {
     if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
     for (const auto& tensor : graph.initializer())
-      if (!file_.values.emplace(prefix + tensor.name(), OnnxValue{-1, &tensor, false, false, false, {}})
-               .second)
+      if (OnnxValue made{-1, &tensor, false, false, false, {}};
+          !file_.values.emplace(prefix + checked_name(tensor.name()), made).second)
         fail("initializer ", quoted(tensor.name()), " stands twice in the file");
   }
 
   void read_nodes(const onnx_file::GraphProto& graph, const std::vector<std::string>& outputs) {
     node_count_ += static_cast<size_t>(graph.node_size());
     check_count(node_count_, "nodes", kMaxFileNodes);
-    for (const auto& node : graph.node()) file_.taken.insert(node.output().begin(), node.output().end());
+    for (const auto& node : graph.node())
+      for (const std::string& output : node.output()) file_.taken.insert(checked_name(output));
     for (const int i : needed_in_order(graph, outputs)) read_node(graph.node(i), i);
   }
 

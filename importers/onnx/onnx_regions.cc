@@ -7,6 +7,7 @@ namespace {
 
 // Of a window, and of a side of an output: more is no network's, and what is made of them stays within 64 bits.
 constexpr int64_t kMostTaps = 4096, kMostSide = int64_t{1} << 16;
+constexpr int64_t kMostParts = 64;  // of one Concat
 
 // Constants along one axis of a tensor of `rank` axes.
 std::string along(OnnxDecomposer& s, const std::vector<float>& values, size_t axis, size_t rank) {
@@ -43,7 +44,9 @@ void decompose_deformed(OnnxDecomposer& s) {
   const int64_t n = x[0], kh = weights[2], kw = weights[3], oh = offset[2], ow = offset[3];
   if (kh < 1 || kw < 1 || kh > kMostTaps / kw) fail("its window is ", kh, " x ", kw);
   if (oh < 1 || ow < 1 || oh > kMostSide || ow > kMostSide) fail("its output is ", oh, " x ", ow);
-  if (parts > x[1]) fail("it has ", parts, " groups of offsets for ", x[1], " channels");
+  if (parts > kMostParts || parts > x[1])
+    fail("it has ", parts, " groups of offsets for ", x[1], " channels; at most ", kMostParts,
+         " are supported");
   const int64_t taps = kh * kw;
   if (parts < 1 || x[1] % parts != 0 || offset[0] != x[0] || offset[1] != 2 * parts * taps)
     fail("its offsets are ", shape_text(offset), " where [", n, ", ", 2 * parts * taps, ", ", oh, ", ", ow,

@@ -58,7 +58,7 @@ class Network {
 
   void read_layer(const pugi::xml_node& node) {
     IrLayer layer;
-    layer.name = node.attribute("name").as_string();
+    layer.name = checked_name(node.attribute("name").as_string());
     layer.type = node.attribute("type").as_string();
     layer.version = node.attribute("version").as_string();
     const auto index = static_cast<int32_t>(layers_.size());
@@ -76,7 +76,7 @@ class Network {
           static_cast<int32_t>(layer.outputs.size());
       IrPort made;
       made.type = port.attribute("precision").as_string();
-      made.name = first_name(port.attribute("names").as_string());
+      made.name = checked_name(first_name(port.attribute("names").as_string()));
       for (const pugi::xml_node dim : port.children("dim")) {
         made.shape.push_back(whole(dim.child_value(), "a dimension"));
         if (made.shape.back() < -1 || made.shape.back() > INT32_MAX)

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "calibrator/host/system/half.h"
+#include "importers/draft/read_options.h"
 
 namespace intaglio::importers {
 namespace {
@@ -133,8 +134,9 @@ void IrGraph::check_room(uint64_t count, size_t bytes_each) const {
 }
 
 void IrGraph::count_constant(uint64_t count, size_t bytes_each) {
-  check_room(count, bytes_each);
-  shared->constant_bytes += count * bytes_each;
+  constexpr uint64_t kItsOwn = 256;  // what a constant takes beside its numbers, about
+  check_room(count + kItsOwn, bytes_each);
+  shared->constant_bytes += count * bytes_each + kItsOwn;
 }
 
 IrOp::IrOp(IrGraph& file, int32_t layer)
@@ -321,6 +323,8 @@ void IrOp::check_all_read() const {
 
 std::string IrOp::add(const char* op_type, const std::vector<std::string>& inputs,
                       const Attributes& attributes, const std::string& output_name, const char* domain) {
+  if (++file_.shared->nodes > kMaxMadeNodes)
+    fail("it and layers before it become more than ", kMaxMadeNodes, " nodes together");
   auto& node = *file_.graph->add_node();
   node.set_op_type(op_type);
   node.set_name(layer_.name);

@@ -89,7 +89,8 @@ void import_slice(IrOp& op) {
   if (op.has_input(4))
     axes = op.whole_numbers(4);
   else
-    for (size_t d = 0; d < op.whole_numbers(1).size(); ++d) axes.push_back(static_cast<int64_t>(d));
+    for (size_t d = 0, count = op.whole_numbers(1).size(); d < count; ++d)
+      axes.push_back(static_cast<int64_t>(d));
   inputs.push_back(op.integers_constant(axes));
   inputs.push_back(op.integers_constant(op.whole_numbers(3)));
   op.add("Slice", inputs);
@@ -117,7 +118,7 @@ void import_strided_slice(IrOp& op) {
     axes.push_back(static_cast<int64_t>(d));
     step.push_back(is_one ? 1 : steps[d]);
     first.push_back(mask_at(begin_mask, d) && !is_one ? (steps[d] < 0 ? kEnd : 0) : begins[d]);
-    const int64_t behind = begins[d] == -1 ? kEnd : begins[d] + 1;
+    const int64_t behind = begins[d] == -1 || begins[d] >= kEnd ? kEnd : begins[d] + 1;
     last.push_back(is_one ? behind : mask_at(end_mask, d) ? (steps[d] < 0 ? -kEnd : kEnd) : ends[d]);
     if (is_one) gone.push_back(static_cast<int64_t>(d));
   }
@@ -292,7 +293,7 @@ void import_parameter(IrOp& op) {
   const std::string type = op.word("element_type", "f32");
   if (type == "i16" || type == "u16")
     op.file().shared->notes.push_back(text("input ", quoted(op.output()), " is ", type,
-                                   " in the file; here it is int32, with the same numbers"));
+                                           " in the file; here it is int32, with the same numbers"));
   auto& input = *op.file().graph->add_input();
   input.set_name(op.output());
   auto& tensor = *input.mutable_type()->mutable_tensor_type();

@@ -35,15 +35,12 @@ size_t scores_of(const Draft& draft, const DraftNode& node) {
 }
 
 // Whether nothing but Softmaxes reads the tensor.
-bool feeds_softmax(const Draft& draft, int32_t tensor) {
-  bool is_read = false;
-  for (const DraftNode& node : draft.nodes)
-    for (const int32_t input : node.inputs) {
-      if (input != tensor) continue;
-      if (node.op != Op::kSoftmax) return false;
-      is_read = true;
-    }
-  return is_read && std::find(draft.outputs.begin(), draft.outputs.end(), tensor) == draft.outputs.end();
+bool feeds_softmax(const Draft& draft, const Links& links, int32_t tensor) {
+  const auto& readers = links.consumers_of(tensor);
+  return !readers.empty() && !links.is_output[static_cast<size_t>(tensor)] &&
+         std::all_of(readers.begin(), readers.end(), [&](int32_t reader) {
+           return draft.nodes[static_cast<size_t>(reader)].op == Op::kSoftmax;
+         });
 }
 
 // The mask that a Where's condition and the place of its scores make.
@@ -69,10 +66,11 @@ int32_t add_mask(Draft& draft, const DraftNode& where, size_t scores) {
 }  // namespace
 
 bool add_masks(Draft& draft) {
+  const Links links(draft);
   std::vector<size_t> scores;  // of each node
   for (const DraftNode& node : draft.nodes) {
     const size_t found = scores_of(draft, node);
-    scores.push_back(found != 0 && feeds_softmax(draft, node.output()) ? found : 0);
+    scores.push_back(found != 0 && feeds_softmax(draft, links, node.output()) ? found : 0);
   }
   if (std::all_of(scores.begin(), scores.end(), [](size_t input) { return input == 0; })) return false;
   std::deque<DraftNode> old;

@@ -64,6 +64,13 @@ class StepMaker {
     fail("--stream: ", label(node), " ", parts...);
   }
 
+  // So many steps later.
+  void put_off(const DraftNode& node, Line& at, int32_t steps) const {
+    constexpr int32_t kMost = 1 << 30;
+    if (at.lag > kMost - steps) refuse(node, "gives its first row after more than ", kMost, " steps");
+    at.lag += steps;
+  }
+
   void visit(DraftNode node) {
     const bool has_time = std::any_of(node.inputs.begin(), node.inputs.end(),
                                       [&](int32_t input) { return input >= 0 && line(input).has_time(); });
@@ -168,7 +175,7 @@ class StepMaker {
     std::vector<int32_t> begin = to_vector(options.begin);
     const auto axis = static_cast<size_t>(at.axis);
     if (options.strides[axis] != 1 && rows(node.input()) != 1) refuse(node, "leaves out rows of time");
-    at.lag += begin[axis];
+    put_off(node, at, begin[axis]);
     begin[axis] = 0;
     options.begin = draft_.list(begin);
     return at;
@@ -225,7 +232,7 @@ class StepMaker {
       refuse(node, "pads over time, which is no value to keep");
     if (pad_before > 0) add_rows_before(node, at, pad_before, 0.0f);
     pad_before = pad_after = 0;
-    at.lag += reach;
+    put_off(node, at, reach);
     if (at.lag < 0)
       refuse(node, "looks back on ", reach, " rows, and ", reach - at.lag,
              " are padded before the first one");

@@ -20,7 +20,7 @@ uint32_t little_endian(Span<const uint8_t> file, size_t at, size_t bytes) {
 }
 
 Failure damaged(const std::string& name) {
-  return {"its label file " + name + " cannot be read: the archive behind the network is damaged"};
+  return {"its label file " + shown(name) + " cannot be read: the archive behind the network is damaged"};
 }
 
 // PKWARE's APPNOTE 6.3: the end record (4.3.16) leads to the directory (4.3.12), and that to each file (4.3.7). The directory
@@ -29,7 +29,7 @@ Outcome<Found> file_in_archive(Span<const uint8_t> file, const std::string& name
   constexpr uint32_t kEnd = 0x06054b50, kEntry = 0x02014b50, kFile = 0x04034b50;
   constexpr size_t kEndBytes = 22, kEntryBytes = 46, kFileBytes = 30, kMostComment = 65535;
   constexpr uint32_t kEncrypted = 1;  // bit 0 of the flags
-  const Failure none{"its metadata names the label file " + name +
+  const Failure none{"its metadata names the label file " + shown(name) +
                      ", and the file does not hold it; give the text file itself"};
   if (file.size < kEndBytes) return none;
   size_t end = file.size - kEndBytes;
@@ -54,10 +54,10 @@ Outcome<Found> file_in_archive(Span<const uint8_t> file, const std::string& name
     const size_t bytes = little_endian(file, at + 20, 4),
                  here = start_of_all + little_endian(file, at + 42, 4);
     if ((little_endian(file, at + 8, 2) & kEncrypted) != 0)
-      return Failure{"its label file " + name +
+      return Failure{"its label file " + shown(name) +
                      " is encrypted, which is not read; unpack it (unzip) and give the text file"};
     if (little_endian(file, at + 10, 2) != 0)
-      return Failure{"its label file " + name +
+      return Failure{"its label file " + shown(name) +
                      " is compressed, which is not read; unpack it (unzip) and give the text file"};
     if (little_endian(file, here, 4) != kFile) return damaged(name);
     const size_t start =

@@ -5,6 +5,7 @@
 
 #include "importers/draft/op_traits.h"
 #include "importers/draft/quantized_tables.h"
+#include "importers/draft/read_options.h"
 #include "importers/tflite/tflite_sparse.h"
 #include "importers/tflite/tflite_stored.h"
 
@@ -163,7 +164,9 @@ bool tflite_allows(const tflite::Tensor& tensor, const Shape& shape) {
 
 std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
   const auto* name = file.graph->tensors()->Get(static_cast<uint32_t>(tensor))->name();
-  return name != nullptr && name->size() > 0 ? name->str() : text("tensor_", tensor);
+  // Converters join the names of all that they fuse. Much that is made of an operator has its name: what is longer is cut.
+  return name != nullptr && name->size() > 0 ? name->str().substr(0, kMaxFileNameBytes)
+                                             : text("tensor_", tensor);
 }
 
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) { return described(file, index, false); }

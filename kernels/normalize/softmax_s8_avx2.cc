@@ -71,7 +71,7 @@ void softmax_s8_avx2(const int8_t* x, const int32_t* table, float reciprocal_sca
       alignas(16) int8_t these[kLanes];
       for (int32_t j = 0; j < kLanes; ++j)
         these[j] = static_cast<int8_t>(code + j < largest ? code + j : largest);
-      _mm_store_si128(reinterpret_cast<__m128i*>(codes + code + 128),
+      _mm_store_si128(reinterpret_cast<__m128i*>(codes + (code + 128)),
                       codes_of(entries_of(load16(these), most, table), factor, o));
     }
     return lookup_s8_avx2(x, codes, y, n);

@@ -12,6 +12,7 @@
 #include "calibrator/bake/model_writer.h"
 #include "importers/import.h"
 #include "intaglio/session.h"
+#include "runtime/crc32.h"
 #include "tests/fuzz/small_work.h"
 #include "tests/fuzz/written.h"
 
@@ -19,6 +20,7 @@ namespace intaglio::fuzz {
 
 constexpr size_t kMostMessageBytes = size_t{1} << 17;  // 64 problems of 1 KB and more
 constexpr int64_t kMostBytes = int64_t{1} << 28, kMostBytesRun = int64_t{1} << 18;  // more is right, but slow
+constexpr int64_t kMostWork = int64_t{1} << 17;                                     // likewise
 
 [[noreturn]] inline void found(const char* what, const std::string& detail) {
   std::fprintf(stderr, "FOUND: %s: %s\n", what, detail.c_str());
@@ -38,7 +40,7 @@ inline void check_message(const std::string& message) {
 inline void run_once(const Model& model, uint32_t seed) {
   const Result<SessionNeeds> needs = Session::measure(model, all_ops());
   if (!needs || needs->total() > static_cast<size_t>(8 * kMostBytesRun)) return;
-  if (!is_small(model, int64_t{1} << 20)) return;
+  if (!is_small(model, kMostWork)) return;
   std::vector<uint8_t> block(needs->total() + kMemoryAlignment);
   void* place = block.data();
   size_t room = block.size();
@@ -83,19 +85,26 @@ inline void import_and_run(Span<const uint8_t> bytes, const ImportOptions& optio
     (void)Session::measure(*opened, all_ops());
     return;
   }
-  run_once(*opened, static_cast<uint32_t>(bytes.size));
-  if (!options.states.empty() || options.stream || opened->inputs().empty() || opened->outputs().empty())
-    return;
-  // Once more with a state, and row by row.
+  // As it is, with a state, row by row, or with other outputs: the bytes choose, so that each execution is one import or two,
+  // and one run.
+  const uint32_t bits = crc32(0, bytes.data, bytes.size), choice = bits % 8;
+  const bool is_first = options.states.empty() && !options.stream && options.outputs.empty();
+  const bool again = is_first && choice >= 4;
+  if (!again || opened->inputs().empty() || opened->outputs().empty())
+    return run_once(*opened, static_cast<uint32_t>(bytes.size));
   ImportOptions other = options;
-  const Span<const int32_t> inputs = opened->inputs(), outputs = opened->outputs();
-  const std::string from = opened->tensor(inputs[inputs.size - 1]).name,
-                    to = opened->tensor(outputs[outputs.size - 1]).name;
-  other.states = {from + "=" + to};
-  if (bytes.size % 2 == 0) other.starts = {{from, {0.5f}}};
-  import_and_run(bytes, other);
-  other = options;
-  other.stream = static_cast<int32_t>(bytes.size % 3);
+  if (choice == 4) {
+    const Span<const int32_t> inputs = opened->inputs(), outputs = opened->outputs();
+    const std::string from = opened->tensor(inputs[inputs.size - 1]).name,
+                      to = opened->tensor(outputs[outputs.size - 1]).name;
+    other.states = {from + "=" + to};
+    if (bytes.size % 2 == 0) other.starts = {{from, {0.5f}}};
+  } else if (choice >= 6) {
+    const auto nodes = static_cast<uint32_t>(opened->node_count());
+    const NodeInfo node = opened->node(static_cast<int32_t>((bits >> 8) % std::max(nodes, 1u)));
+    other.outputs = {opened->tensor(node.outputs[0]).name};
+  }
+  if (choice == 5 || choice == 7) other.stream = static_cast<int32_t>((bits >> 4) % 3);
   import_and_run(bytes, other);
 }
 

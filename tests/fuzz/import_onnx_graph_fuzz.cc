@@ -17,6 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (uint32_t d = 0; d < axes; ++d) constant.dims.push_back(static_cast<int32_t>(choices.between(0, 12)));
     options.constants.push_back(constant);
   }
+  if (choices.one_in(12)) options.outputs = {"n" + std::to_string(choices.between(1, 6))};
+  if (choices.one_in(12)) options.stream = static_cast<int32_t>(choices.below(4));
   intaglio::fuzz::import_and_run({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, options);
   return 0;
 }

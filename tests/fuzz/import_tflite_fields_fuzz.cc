@@ -1,6 +1,7 @@
 // TFLite files whose fields are changed by name (shapes, types, quantization, indices, options), not as bytes:
 // the tables still hold together. Start it on a folder of real files, or on none.
 #include "tests/fuzz/import_fuzz.h"
+#include "tests/hostile/hostile_runs.h"
 #include "tests/support/random.h"
 #include "tests/support/tflite_generator.h"
 
@@ -64,6 +65,23 @@ const T* any(const flatbuffers::Vector<flatbuffers::Offset<T>>* list, Random& ra
   return list == nullptr || list->size() == 0 ? nullptr : list->Get(random.bits() % list->size());
 }
 
+void change_sparsity(const tflite::Sparsity& sparsity, Random& random) {
+  const tflite::SparseLevel* const level = any(sparsity.levels(), random);
+  switch (random.between(0, 3)) {
+    case 0:
+      return change_one(sparsity.traversal_order(), random);
+    case 1:
+      return change_one(sparsity.block_map(), random);
+    case 2:
+      return change_table(level, random);
+    default:
+      if (level == nullptr) return;
+      if (const auto* const list = level->segments_as_Uint8Vector(); list != nullptr && random.one_in(2))
+        return change_one(list->values(), random);
+      if (const auto* const list = level->indices_as_Uint8Vector()) change_one(list->values(), random);
+  }
+}
+
 void change(const tflite::Model& model, Random& random) {
   const tflite::SubGraph* const graph = any(model.subgraphs(), random);
   if (graph == nullptr) return;
@@ -71,6 +89,8 @@ void change(const tflite::Model& model, Random& random) {
   const tflite::Operator* const op = any(graph->operators(), random);
   const auto* const quantization = tensor == nullptr ? nullptr : tensor->quantization();
   const auto* const buffer = any(model.buffers(), random);
+  const auto* const sparsity = tensor == nullptr ? nullptr : tensor->sparsity();
+  if (sparsity != nullptr && random.one_in(2)) return change_sparsity(*sparsity, random);
   switch (random.between(0, 11)) {
     case 0:
     case 1:
@@ -113,11 +133,13 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   Random random(seed);
   std::vector<uint8_t> file(data, data + size);
   if (!holds_together(file.data(), file.size())) {
+    static const auto seeds = intaglio::test::hostile_seeds();
     std::vector<uint8_t> bytes(256);
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.bits());
     intaglio::test::Choices choices(bytes.data(), bytes.size());
     const std::string made = intaglio::test::TfliteGenerator(choices).network(5);
     file.assign(made.begin(), made.end());
+    if (random.one_in(2)) file = seeds[random.bits() % seeds.size()];
   }
   if (file.size() > max_size) return size;
   for (int32_t changes = random.between(1, 3); changes > 0; --changes)

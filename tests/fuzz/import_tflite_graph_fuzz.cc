@@ -9,6 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string file = generator.network(6);
   intaglio::ImportOptions options;
   options.batch = generator.batch();
+  if (choices.one_in(12)) options.outputs = {"t" + std::to_string(choices.between(1, 20))};
+  if (choices.one_in(12)) options.stream = static_cast<int32_t>(choices.below(4));
   intaglio::fuzz::import_and_run({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, options);
   return 0;
 }

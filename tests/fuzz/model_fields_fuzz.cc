@@ -9,15 +9,35 @@
 #include "tests/fuzz/written.h"
 #include "tests/support/fuzz_models.h"
 #include "tests/support/model_fields.h"
+#include "tests/support/model_pieces.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
 
+// Whole models, and a few nodes each of those with every operator: FP32, int8 and 16 bits.
 struct Seeds {
-  std::vector<AlignedBytes> models = fuzz_models();
+  Seeds() {
+    for (const AlignedBytes& model : models) {
+      if (Model::open(model.view())->node_count() < kMostNodes) continue;
+      for (AlignedBytes& piece : pieces_of(model, 4)) {
+        if (!Model::open(piece.view())) std::abort();
+        pieces.push_back(std::move(piece));
+      }
+    }
+  }
+  const AlignedBytes& pick(Decisions& decisions) const {
+    const std::vector<AlignedBytes>& list = decisions.below(8) == 0 ? models : pieces;
+    return list[decisions.below(list.size())];
+  }
+
+  static constexpr int32_t kMostNodes = 40;  // beyond it a model is slow to change, check and run
+
+  std::vector<AlignedBytes> models = fuzz_models(), pieces;
 };
+
+constexpr int64_t kMostWork = int64_t{1} << 17;  // more is right, but slow
 
 // Every output of a run, bytes behind each other; empty where the session is refused. `fed`: the first input comes by rows.
 std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error* error) {
@@ -61,7 +81,7 @@ std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Seeds seeds;
   Decisions decisions(data, size);
-  const auto model = unpack(seeds.models[decisions.below(seeds.models.size())]);
+  const auto model = unpack(seeds.pick(decisions));
   const uint32_t how = decisions.byte();
   for (uint32_t i = 0; i <= how % 4 && !decisions.empty(); ++i) FieldChanges(*model, decisions).change();
   // Shapes that were changed find room, or do not.
@@ -78,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)text_of(opened.error());
     return 0;
   }
-  if (!fuzz::is_small(*opened, int64_t{1} << 20)) return 0;
+  if (!fuzz::is_small(*opened, kMostWork)) return 0;
   Error scalar_error, best_error;
   const std::vector<uint8_t> scalar = outputs_of(*opened, isa::kScalar, false, &scalar_error);
   const std::vector<uint8_t> best = outputs_of(*opened, isa::kAll, false, &best_error);

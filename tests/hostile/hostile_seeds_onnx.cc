@@ -169,12 +169,64 @@ OnnxBuilder small_classical() {
   return file;
 }
 
+intaglio::onnx_file::GraphProto& body_of(OnnxBuilder::Node& node, const char* name) {
+  auto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(intaglio::onnx_file::AttributeProto::GRAPH);
+  return *attribute.mutable_g();
+}
+
+// A function that a node calls, a branch that a run decides, and a loop of three runs.
+OnnxBuilder small_programs() {
+  OnnxBuilder file(17);
+  auto& domain = *file.model().add_opset_import();
+  domain.set_domain("own");
+  domain.set_version(1);
+  auto& function = *file.model().add_functions();
+  function.set_name("leaky");
+  function.set_domain("own");
+  function.add_input("a");
+  function.add_output("b");
+  function.add_attribute("slope");
+  auto& leaky = *function.add_node();
+  leaky.set_op_type("LeakyRelu");
+  leaky.add_input("a");
+  leaky.add_output("b");
+  auto& alpha = *leaky.add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(intaglio::onnx_file::AttributeProto::FLOAT);
+  alpha.set_ref_attr_name("slope");
+  file.input("x", {1, 4});
+  auto& call = file.node("leaky", {"x"}, "called");
+  call.set_domain("own");
+  set(call, "slope", 0.25f);
+  file.floats("zero", {}, {0});
+  set(file.node("ReduceSum", {"called"}, "sum"), "keepdims", int64_t{0});
+  file.node("Greater", {"sum", "zero"}, "yes");
+  auto& decision = file.node("If", {"yes"}, "chosen");
+  for (const char* const side : {"then_branch", "else_branch"}) {
+    auto& branch = body_of(decision, side);
+    append_node(branch, side[0] == 't' ? "Relu" : "Neg", {"called"}, side);
+    branch.add_output()->set_name(side);
+  }
+  file.integers("runs", {3});
+  auto& loop = file.node("Loop", {"runs", "", "chosen"}, "last");
+  loop.add_output("rows");
+  auto& body = body_of(loop, "body");
+  for (const char* const name : {"number", "goes_on", "in"}) body.add_input()->set_name(name);
+  append_node(body, "Add", {"in", "chosen"}, "out");
+  append_node(body, "Tanh", {"out"}, "row");
+  for (const char* const name : {"goes_on", "out", "row"}) body.add_output()->set_name(name);
+  for (const char* const name : {"last", "rows"}) file.output(name);
+  return file;
+}
+
 }  // namespace
 
 std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
   std::vector<std::vector<uint8_t>> seeds;
-  for (OnnxBuilder network :
-       {small_network(), small_operators(), small_attention(), small_regions(), small_classical()}) {
+  for (OnnxBuilder network : {small_network(), small_operators(), small_attention(), small_regions(),
+                              small_classical(), small_programs()}) {
     const std::string file = network.model().SerializePartialAsString();
     seeds.emplace_back(file.begin(), file.end());
   }

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "tests/support/imported.h"
+#include "importers/import.h"
 
 namespace intaglio::test {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,10 @@
 #include "importers/import.h"
 #include "importers/onnx/onnx_operators.h"
 #include "tests/support/choices.h"
+#include "tests/support/known_answers.h"
 #include "tests/support/onnx_builder.h"
+#include "tests/support/onnx_composites.h"
+#include "tests/support/onnx_node_attributes.h"
 #include "tests/support/onnx_patterns.h"
 
 namespace intaglio::test {
@@ -62,6 +66,9 @@ class OnnxGenerator {
   Value new_input(uint32_t rank) {
     Dims dims{c_.between(1, 2)};
     for (uint32_t i = 0; i < rank; ++i) dims.push_back(c_.number(1, 5));
+    return new_input(dims);
+  }
+  Value new_input(const Dims& dims) {
     const std::string name = "x" + std::to_string(++inputs_);
     file_.input(name, dims);
     auto& made = *file_.graph().mutable_input(file_.graph().input_size() - 1)->mutable_type();
@@ -71,14 +78,15 @@ class OnnxGenerator {
 
   // A node; one that the importer refuses is taken back, but for some.
   void add_node() {
-    const OnnxBuilder before = file_;
+    const auto& graph = file_.graph();
+    const int inputs = graph.input_size(), nodes = graph.node_size(), stored = graph.initializer_size();
     const auto& op = operators_[c_.below(operators_.size())];
     std::string letters = onnx_pattern(op.name).inputs;
     if (c_.one_in(8)) letters.resize(c_.below(letters.size() + 1));
     if (c_.one_in(16)) letters += "afi1"[c_.below(4)];
     const bool constants = c_.one_in(8);  // of constants alone
     for (char& letter : letters) {
-      if (c_.one_in(24)) letter = "a f1iSvwmnszWMBxqeEtu"[c_.below(21)];
+      if (c_.one_in(24)) letter = "a f1iSvwmnszWMBxqeEtu234TRHbhpr<>IF80co"[c_.below(39)];
       if (constants && (letter == 'a' || letter == 'A')) letter = "fi"[c_.below(2)];
     }
     const std::vector<std::string> outputs = add_node(op, letters);
@@ -88,17 +96,30 @@ class OnnxGenerator {
     } else if (c_.one_in(4)) {
       values_.push_back({outputs[0], dims.empty() ? Dims{1, 2, 3, 4} : dims});
     } else {
-      file_ = before;
+      shrink(*file_.graph().mutable_input(), inputs);
+      shrink(*file_.graph().mutable_node(), nodes);
+      shrink(*file_.graph().mutable_initializer(), stored);
     }
+  }
+  template <typename List>
+  static void shrink(List& list, int count) {
+    list.DeleteSubrange(count, list.size() - count);
   }
   std::vector<std::string> add_node(const importers::ImportedOperator& op, const std::string& letters) {
     const std::string name = "n" + std::to_string(++nodes_);
     first_ = Value();
+    kernel_ = outputs_ = 0;
+    scale_ = zero_ = "";
+    hidden_ = c_.between(1, 2);
+    directions_ = c_.one_in(4) ? 2 : 1;
+    gates_ = op.name.find("LSTM") != std::string::npos ? 4 : op.name == "GRU" ? 3 : 1;
     std::vector<std::string> inputs, outputs{name};
     for (const char letter : letters) inputs.push_back(operand(letter));
     OnnxBuilder::Node& node = file_.node(op.name, inputs, name);
     node.set_domain(op.domain);
-    const int64_t count = op.name == "Split" ? c_.between(1, 3) : op.name == "TopK" || c_.one_in(32) ? 2 : 1;
+    int64_t count = op.name == "TopK" || c_.one_in(32) || gates_ > 1 ? 2 : 1;
+    if (op.name == "Split" || op.name == "DynamicQuantizeLinear")
+      count = op.name == "Split" ? c_.between(1, 3) : 3;
     for (int64_t i = 1; i < count; ++i) {
       outputs.push_back(name + "_" + std::to_string(i));
       node.add_output(outputs.back());
@@ -109,16 +130,21 @@ class OnnxGenerator {
 
   // Whether what has been made so far is imported with this output, and its shape.
   bool accepted(const std::string& output, Dims& dims) {
-    OnnxBuilder probe = file_;
-    probe.output(output);
-    const std::string bytes = probe.bytes();
-    const auto model =
-        import_model({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "probe", {}, memory_);
-    if (!model) return false;
-    const TensorInfo& info =
-        model->graph.tensors[static_cast<size_t>(model->graph.outputs[model->graph.outputs.size() - 1])];
-    dims.assign(info.shape.dims, info.shape.dims + info.shape.rank);
-    return true;
+    static KnownAnswers<std::optional<Dims>> probes;
+    file_.output(output);
+    const std::string bytes = file_.bytes();
+    file_.graph().mutable_output()->RemoveLast();
+    const std::optional<Dims>& made = probes.of(bytes, [&]() -> std::optional<Dims> {
+      HostArena memory;
+      const auto model =
+          import_model({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "probe", {}, memory);
+      if (!model) return std::nullopt;
+      const auto& outputs = model->graph.outputs;
+      const Shape& shape = model->graph.tensors[static_cast<size_t>(outputs[outputs.size() - 1])].shape;
+      return Dims(shape.dims, shape.dims + shape.rank);
+    });
+    if (made) dims = *made;
+    return made.has_value();
   }
 
   int64_t first(size_t axis, int64_t otherwise) const {
@@ -126,13 +152,25 @@ class OnnxGenerator {
   }
   int64_t last(int64_t otherwise) const { return first_.dims.empty() ? otherwise : first_.dims.back(); }
 
+  // The first activation that the node reads says what the rest of it looks like.
+  std::string first_of(const Value& value) {
+    if (first_.name.empty()) first_ = value;
+    return value.name;
+  }
   std::string operand(char letter) {
     switch (letter) {
       case 'a': {
         const Value value = c_.one_in(3) ? c_.of(values_) : values_.back();
-        if (first_.name.empty()) first_ = value;
-        return value.name;
+        return first_of(value);
       }
+      case '2':
+        return first_of(c_.one_in(4) ? values_.back() : new_input({c_.between(1, 3), c_.number(1, 4)}));
+      case '3':
+        return first_of(c_.one_in(4) ? values_.back()
+                                     : new_input({c_.between(1, 3), c_.between(1, 2), c_.number(1, 4)}));
+      case '4':
+        return first_of(c_.one_in(4) ? values_.back()
+                                     : new_input({1, c_.between(1, 4), c_.number(3, 5), c_.number(3, 5)}));
       case 'A': {
         for (const Value& value : values_)
           if (value.dims == first_.dims && c_.one_in(2)) return value.name;
@@ -148,33 +186,88 @@ class OnnxGenerator {
       case '1':
         return reals(c_.one_in(2) ? Dims{} : Dims{1});
       case 'v':
-        return reals({first(c_.one_in(4) ? 0 : 1, 3)});
+        return reals({outputs_ > 0 && !c_.one_in(8) ? outputs_ : first(c_.one_in(4) ? 0 : 1, 3)});
+      case 'T': {  // of a transposed convolution
+        kernel_ = c_.between(1, 3);
+        outputs_ = c_.between(1, 3);
+        Dims dims{first(1, 3), outputs_};
+        dims.resize(2 + static_cast<size_t>(window_axes()), kernel_);
+        return c_.one_in(12) ? computed(dims) : reals(dims);
+      }
+      case 'o':  // offsets of a deformed one, and a mask
+      case 'O': {
+        const int64_t taps = kernel_ * kernel_, h = first(2, 3) - kernel_ + 1, w = first(3, 3) - kernel_ + 1;
+        return new_input({first(0, 1), letter == 'o' ? 2 * taps : taps, h, w}).name;
+      }
       case 'w':
       case 'W': {
-        const int64_t channels = first(1, 3), kernel = c_.between(1, 3);
-        const bool depthwise = c_.one_in(3);
-        const Dims dims{depthwise ? channels : c_.between(1, 4), depthwise ? 1 : channels, kernel, kernel};
+        const int64_t channels = first(1, 3);
+        const bool depthwise = c_.one_in(4);
+        kernel_ = c_.between(1, 3);
+        outputs_ = depthwise ? channels : c_.between(1, 4);
+        Dims dims{outputs_, depthwise ? 1 : channels};
+        dims.resize(2 + static_cast<size_t>(window_axes()), kernel_);
+        if (c_.one_in(12)) return computed(dims);
         return letter == 'w' ? reals(dims) : codes(dims, Tensor::INT8);
       }
       case 'm':
       case 'M': {
-        const Dims dims{last(3), c_.one_in(3) ? last(3) : c_.between(1, 4)};
+        outputs_ = c_.one_in(3) ? last(3) : c_.between(1, 4);
+        const Dims dims{last(3), outputs_};
+        if (letter == 'm' && c_.one_in(12)) return computed(dims);
         return letter == 'm' ? reals(dims) : codes(dims, Tensor::INT8);
       }
       case 'R':
-        return reals({1, 2 * c_.between(1, 4), last(3)});
       case 'H':
-        return reals({1, 2 * c_.between(1, 4), 2});
+      case 'b': {
+        Dims dims{directions_, gates_ * hidden_ * (letter == 'b' ? 2 : 1)};
+        if (letter != 'b') dims.push_back(letter == 'R' ? last(3) : hidden_);
+        return c_.one_in(8) ? computed(dims) : reals(dims);
+      }
+      case 'h':
+        return c_.one_in(4) ? new_input({directions_, first(1, 1), hidden_}).name : "";
       case 'B':
-        return codes({first(1, 3)}, Tensor::INT32);
+        return codes({outputs_ > 0 && !c_.one_in(8) ? outputs_ : first(1, 3)}, Tensor::INT32);
       case 's':
-        return scale();
+        return scale_.empty() || c_.one_in(12) ? scale() : std::exchange(scale_, "");
       case 'z':
+        if (!zero_.empty() && !c_.one_in(12)) return std::exchange(zero_, "");
         return codes({}, c_.one_in(4) ? Tensor::INT16 : c_.one_in(2) ? Tensor::UINT8 : Tensor::INT8);
       case 'i':
         return integers(c_.numbers(1 + c_.below(c_.one_in(3) ? 2 * first_.dims.size() + 1 : 4), -2, 4));
       case 'n':
         return integers({c_.number(0, 5)});
+      case 'c': {  // whether: a constant, or what a run gives
+        if (c_.one_in(2)) return integers({c_.number(0, 1)});
+        const std::string most = new_name();
+        set(file_.node("ReduceMax", {values_.back().name}, most), "keepdims", int64_t{0});
+        return most;
+      }
+      case 'p':
+        return integers(c_.numbers(2 * first_.dims.size(), 0, 2));
+      case 'r':
+        return integers(c_.numbers(first_.dims.size(), 1, 2));
+      case '<':
+      case '>':
+        return integers(c_.numbers(first_.dims.size(), letter == '<' ? 0 : 1, letter == '<' ? 1 : 4));
+      case 'I':
+      case 'F': {
+        Dims at = first_.dims;
+        if (!at.empty()) at.back() = 1;
+        if (letter == 'F') return reals(at);
+        const std::string places = new_name();
+        Tensor& tensor = initializer(places, at, Tensor::INT64);
+        for (size_t k = 0; k < count(at); ++k) tensor.add_int64_data(c_.one_in(16) ? c_.number(0, 3) : 0);
+        return places;
+      }
+      case '8':
+      case '0': {
+        const std::string name = new_name();
+        const float zero = c_.one_in(12) ? c_.real() : 0.0f;
+        initializer(name, {}, Tensor::FLOAT)
+            .add_float_data(letter == '8' ? static_cast<float>(c_.number(2, 8)) : zero);
+        return name;
+      }
       case 'S': {
         Dims dims = first_.dims;
         std::reverse(dims.begin(), dims.end());
@@ -188,24 +281,37 @@ class OnnxGenerator {
       case 'x':
         return new_input(c_.below(6)).name;
       case 'q': {
-        const std::string codes_name = new_name();
-        file_.node("QuantizeLinear", {values_.back().name, scale()}, codes_name);
+        const std::string codes_name = new_name(), real = first_of(values_.back());
+        scale_ = scale();
+        zero_ = codes({}, c_.one_in(2) ? Tensor::UINT8 : Tensor::INT8);
+        file_.node("QuantizeLinear", {real, scale_, zero_}, codes_name);
         return codes_name;
       }
       case 'e':
-        return reals({0});
       case 'E':
-        return integers({});
+        return letter == 'e' ? reals({0}) : integers({});
       case 't': {
         const std::string name = new_name();
         initializer(name, {1}, Tensor::STRING).add_string_data("one");
         return name;
       }
-      case 'u':
-        return "nothing";
       default:
-        return "";
+        return letter == 'u' ? "nothing" : "";
     }
+  }
+
+  // Axes of the pictures that the node reads.
+  int64_t window_axes() {
+    const auto rank = static_cast<int64_t>(first_.dims.size());
+    return rank < 3 || rank > 5 || c_.one_in(16) ? 2 : rank - 2;
+  }
+  // What is usually a constant, but a run gives it.
+  std::string computed(const Dims& dims) {
+    const std::string input = new_input(dims).name;
+    if (c_.one_in(2)) return input;
+    const std::string name = new_name();
+    file_.node(c_.one_in(2) ? "Tanh" : "Neg", {input}, name);
+    return name;
   }
 
   std::string new_name() { return "c" + std::to_string(++constants_); }
@@ -269,67 +375,24 @@ class OnnxGenerator {
     for (size_t at = 0; at < list.size();) {
       const size_t end = std::min(list.find(' ', at), list.size());
       const std::string name = list.substr(at, end - at);
-      const bool needed = name == "kernel_shape" || name == "blocksize" || name == "levels" || name == "to" ||
-                          name == "direction" || name == "equation" || name == "hidden_size" ||
-                          name == "num_heads";
-      if (!name.empty() && (c_.one_in(3) || (needed && !c_.one_in(8)))) add_attribute(node, name);
+      const OnnxNodeAttributes maker(c_, facts());
+      if (!name.empty() && name[0] == '*')
+        OnnxComposites(c_, node, last(3)).add(name);
+      else if (!name.empty() && maker.is_wanted(name))
+        maker.add(node, name);
       at = end + 1;
     }
   }
-
-  void add_attribute(OnnxBuilder::Node& node, const std::string& name) {
-    static const std::vector<std::pair<std::string, std::vector<const char*>>> kStrings{
-        {"auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "?"}},
-        {"mode", {"constant", "reflect", "edge", "nearest", "linear", "DCR", "CRD", "cubic"}},
-        {"approximate", {"none", "tanh", "?"}},
-        {"direction", {"forward", "reverse", "bidirectional", "LEFT", "RIGHT", "?"}},
-        {"equation", {"ij,ij->ij", "bij,bkj->bik", "nchw,nchw->nc", "...i,...i->...", "ij->ji", "i,->"}},
-        {"padding_mode", {"zeros", "border", "reflection"}},
-        {"reduction", {"none", "add", "mul", "max", "min", "?"}},
-        {"nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "?"}},
-        {"keep_aspect_ratio_policy", {"stretch", "not_larger"}},
-        {"coordinate_transformation_mode",
-         {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"}},
-    };
-    for (const auto& strings : kStrings)
-      if (strings.first == name) return set(node, name, c_.of(strings.second));
-    const auto is = [&](const char* list) {
-      return (std::string(" ") + list + " ").find(" " + name + " ") != std::string::npos;
-    };
-    const size_t rank = std::max<size_t>(first_.dims.size(), 1);
-    if (c_.one_in(48)) return set(node, name, c_.real());  // of another type
-    if (is("kernel_shape strides dilations")) return set(node, name, c_.numbers(2, 1, 3));
-    if (is("pads")) return set(node, name, c_.numbers(c_.one_in(2) ? 4 : 2 * rank, 0, 2));
-    if (is("perm")) {
-      Dims axes;
-      for (size_t i = 0; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
-      for (size_t i = 0; i < rank; ++i) std::swap(axes[i], axes[c_.below(rank)]);
-      if (c_.one_in(16)) axes = c_.numbers(rank, -1, 5);
-      return set(node, name, axes);
-    }
-    if (is("axes starts ends split value_ints")) return set(node, name, c_.numbers(1 + c_.below(3), -3, 4));
-    if (is("alpha beta epsilon momentum min max value value_float ratio scale clip softcap lambd gamma"))
-      return set(node, name, c_.real());
-    if (is("value_floats scales")) {
-      auto& attribute = *node.add_attribute();
-      attribute.set_name(name);
-      attribute.set_type(onnx_file::AttributeProto::FLOATS);
-      for (size_t i = 0; i < rank; ++i) attribute.add_floats(i < 2 ? 1.0f : c_.real());
-      return;
-    }
-    if (is("hidden_size num_heads")) return set(node, name, c_.number(1, 2));
-    if (is("levels")) return set(node, name, c_.number(255, 256));
-    if (is("group")) return set(node, name, c_.one_in(2) ? first(1, 1) : c_.number(1, 3));
-    if (is("to output_dtype")) return set(node, name, c_.number(0, 16));
-    set(node, name, c_.number(-2, 4));
-  }
+  OnnxNodeFacts facts() { return {first_.dims, window_axes(), kernel_, hidden_, directions_}; }
 
   Choices& c_;
-  HostArena memory_;  // of all trials
   OnnxBuilder file_;
   const std::vector<importers::ImportedOperator>& operators_ = all_operators();
   std::vector<Value> values_;
   Value first_;  // the node's first activation
+  // Of the node that is made: a side of its weights' window, what its weights give, and what recurrent ones have.
+  int64_t kernel_ = 0, outputs_ = 0, hidden_ = 1, directions_ = 1, gates_ = 1;
+  std::string scale_, zero_;  // of the codes that it reads
   int inputs_ = 0, nodes_ = 0, constants_ = 0;
 };
 

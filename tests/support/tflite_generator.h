@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "importers/import.h"
 #include "importers/tflite/tflite_operators.h"
 #include "tests/support/choices.h"
+#include "tests/support/known_answers.h"
 #include "tests/support/tflite_builder.h"
 #include "tests/support/tflite_patterns.h"
 
@@ -123,15 +126,14 @@ class TfliteGenerator {
   }
 
   void add_node() {
-    const auto tensors = tensors_;
-    const auto inputs = inputs_;
+    const auto [tensors, inputs] = std::pair(tensors_, inputs_);
     const int32_t code = c_.of(operators_).code;
     std::string letters = tflite_pattern(code).inputs;
     if (c_.one_in(12)) letters.resize(c_.below(letters.size() + 1));
     if (c_.one_in(16)) letters += "afin"[c_.below(4)];
     constants_ = c_.one_in(8);  // of constants alone
     for (char& letter : letters) {
-      if (c_.one_in(24)) letter = "a fiwdmbvnpAxeEuMRBTV"[c_.below(21)];
+      if (c_.one_in(24)) letter = "a fiwdmbvnpAxeEuMRBTV23tzor"[c_.below(27)];
       if (constants_ && (letter == 'a' || letter == 'A')) letter = "fi"[c_.below(2)];
     }
     const Node node = add_node(code, letters);
@@ -187,19 +189,24 @@ class TfliteGenerator {
 
   // Whether what has been made so far is imported with this node's first output; its shape is noted.
   bool accepted(const Node& node) {
+    using Answer = std::pair<bool, std::optional<Dims>>;  // accepted; a constant has no dimensions
+    static KnownAnswers<Answer> probes;
     const std::string file = bytes({node.outputs[0]});
-    ImportOptions options;
-    options.batch = kBatch;
-    const auto model =
-        import_model({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, "probe", options, memory_);
-    if (!model) return model.message().find("output 't") != std::string::npos;  // a constant is none
-    const TensorInfo& info = model->graph.tensors[static_cast<size_t>(model->graph.outputs[0])];
-    const Dims dims(info.shape.dims, info.shape.dims + info.shape.rank);
-    for (const int32_t output : node.outputs) {
-      made_[static_cast<size_t>(output)] = dims;
-      tensors_[static_cast<size_t>(output)].dims = dims;
+    const Answer& answer = probes.of(file, [&]() -> Answer {
+      ImportOptions options;
+      options.batch = kBatch;
+      HostArena memory;
+      const auto model = import_model({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, "probe",
+                                      options, memory);
+      if (!model) return {model.message().find("output 't") != std::string::npos, std::nullopt};
+      const Shape& shape = model->graph.tensors[static_cast<size_t>(model->graph.outputs[0])].shape;
+      return {true, Dims(shape.dims, shape.dims + shape.rank)};
+    });
+    for (size_t i = 0; answer.second && i < node.outputs.size(); ++i) {
+      made_[static_cast<size_t>(node.outputs[i])] = *answer.second;
+      tensors_[static_cast<size_t>(node.outputs[i])].dims = *answer.second;
     }
-    return true;
+    return answer.first;
   }
 
   const Dims& dims(int32_t tensor) const {
@@ -262,6 +269,24 @@ class TfliteGenerator {
       }
       case 'v':
         return numbers({c_.one_in(3) ? 1 : last()}, -1);
+      case '2':
+      case '3': {
+        const auto rows = static_cast<int32_t>(c_.between(1, 3)),
+                   columns = static_cast<int32_t>(c_.number(1, 4));
+        inputs_.push_back(add_tensor(type_, letter == '3' ? Dims{2, rows, columns} : Dims{2, columns}));
+        if (first_ < 0) first_ = inputs_.back();
+        return inputs_.back();
+      }
+      case 't': {
+        std::vector<int64_t> order(rank());
+        std::iota(order.begin(), order.end(), 0);
+        for (int64_t& axis : order) std::swap(axis, order[c_.below(order.size())]);
+        return integers(order);
+      }
+      case 'z':
+      case 'o':
+      case 'r':
+        return integers(c_.numbers(rank(), letter != 'z', letter == 'r' ? 2 : letter == 'o'));
       case 'i':
         return integers(c_.numbers(c_.one_in(2) ? rank() : 1 + c_.below(4), -2, 4));
       case 'n':
@@ -271,13 +296,10 @@ class TfliteGenerator {
       case 'x':
         return new_input(c_.one_in(2) ? type_ : static_cast<int8_t>(c_.below(12)), c_.below(6));
       case 'e':
-        return numbers({0}, -1);
       case 'E':
-        return integers({});
-      case 'u':
-        return add_tensor(type_, {1, 2});
+        return letter == 'e' ? numbers({0}, -1) : integers({});
       default:
-        return -1;
+        return letter == 'u' ? add_tensor(type_, {1, 2}) : -1;
     }
   }
 
@@ -362,7 +384,6 @@ class TfliteGenerator {
   }
 
   Choices& c_;
-  HostArena memory_;  // of all trials
   bool quantized_;
   int8_t type_;
   const std::vector<importers::ImportedOperator>& operators_ = all_operators();

@@ -11,6 +11,7 @@ namespace intaglio::test {
 // What an operator's inputs usually are, a letter each:
 //   a an activation; A one of the shape of the first     f a constant that fits it by broadcasting
 //   w convolution weights for it   d depthwise ones   h those over three dimensions   m a matrix behind it   b a bias   v one number a channel
+//   2, 3 an activation of such a rank   t an order of the axes   z, o, r zeros, ones, and ones and twos, one an axis
 //   i integers: axes, sizes, shapes   n one integer   p pads, two an axis
 //   of a recurrent node's own number of units: M a matrix behind it   R a square one   B a bias   T weights over time
 //   V a variable tensor
@@ -36,31 +37,32 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{7}, "am"},
       {{9}, "amb", O::FullyConnectedOptions},
       {{11}, "a", O::L2NormOptions},
-      {{16}, "aMMMMRRRR   BBBB  VV    ", O::LSTMOptions},
+      {{16}, "2MMMMRRRR   BBBB  VV    ", O::LSTMOptions},
       {{18}, "af", O::MulOptions},
-      {{24}, "aMRBV", O::RNNOptions},
+      {{24}, "2MRBV", O::RNNOptions},
       {{22, 43}, "a"},
       {{23}, "ai", O::ResizeBilinearOptions},
       {{25}, "a", O::SoftmaxOptions},
       {{26}, "a", O::SpaceToDepthOptions},
-      {{27}, "aMTBV", O::SVDFOptions},
+      {{27}, "2MTBV", O::SVDFOptions},
       {{34}, "ap"},
-      {{35}, "aMRBV", O::SequenceRNNOptions},
+      {{35}, "3MRBV", O::SequenceRNNOptions},
       {{36}, "ai", O::GatherOptions},
       {{37, 38}, "aii"},
-      {{39, 69, 130}, "ai"},
+      {{39}, "at"},
+      {{69, 130}, "ar"},
       {{40, 74, 81, 82, 89}, "ai", O::ReducerOptions},
       {{41}, "af", O::SubOptions},
       {{42}, "af", O::DivOptions},
-      {{44}, "aMMMMRRRR   BBBB  VV    ", O::UnidirectionalSequenceLSTMOptions},
-      {{45}, "aiii", O::StridedSliceOptions},
+      {{44}, "3MMMMRRRR   BBBB  VV    ", O::UnidirectionalSequenceLSTMOptions},
+      {{45}, "azro", O::StridedSliceOptions},
       {{48, 56, 79}, "an"},
       {{49}, "na"},
-      {{52}, "aMMMMRRRR   BBBB  MMMMRRRR   BBBB  VVVV         ", O::BidirectionalSequenceLSTMOptions},
+      {{52}, "3MMMMRRRR   BBBB  MMMMRRRR   BBBB  VVVV         ", O::BidirectionalSequenceLSTMOptions},
       {{54}, "av"},
       {{55, 57, 78, 90, 95, 99}, "af"},
       {{60}, "apv"},
-      {{65}, "aii"},
+      {{65}, "azr"},
       {{70}, "an"},
       {{83}, "aA", O::PackOptions},
       {{85}, "annn", O::OneHotOptions},
@@ -73,6 +75,20 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{150}, "a", O::GeluOptions},
       {{151}, "aAi"},
       {{153, 154, 155, 157}, "ain"},
+      {{58, 61, 62, 63, 71, 72, 84, 86, 163, 165, 166, 181}, "af"},
+      {{64, 123}, "aaf"},
+      {{67}, "iwab", O::TransposeConvOptions},
+      {{91, 140}, "ai", O::ReducerOptions},
+      {{94}, "in"},
+      {{96}, "nnn"},
+      {{105, 131}, "ai"},
+      {{107}, "ai"},
+      {{106}, "aAA"},
+      {{122}, "iai"},
+      {{126}, "aA", O::BatchMatMulOptions},
+      {{128}, "an", O::CumsumOptions},
+      {{145}, "ii"},
+      {{190}, "aif"},
   };
   return kPatterns;
 }
@@ -114,6 +130,12 @@ inline flatbuffers::Offset<void> tflite_options(flatbuffers::FlatBufferBuilder& 
     case O::FullyConnectedOptions:
       return tflite::CreateFullyConnectedOptions(fbb, activation, static_cast<int8_t>(o[6] > 2), o[7] > 1)
           .Union();
+    case O::TransposeConvOptions:
+      return tflite::CreateTransposeConvOptions(fbb, padding, o[2], o[3], activation).Union();
+    case O::BatchMatMulOptions:
+      return tflite::CreateBatchMatMulOptions(fbb, o[6] > 2, o[7] > 1).Union();
+    case O::CumsumOptions:
+      return tflite::CreateCumsumOptions(fbb, o[6] > 2, o[7] > 1).Union();
     case O::ConcatenationOptions:
       return tflite::CreateConcatenationOptions(fbb, o[7], activation).Union();
     case O::SoftmaxOptions:

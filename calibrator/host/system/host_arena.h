@@ -26,15 +26,18 @@ class HostArena {
 
   static Span<uint8_t> refill(void* context, size_t bytes) {
     auto& self = *static_cast<HostArena*>(context);
-    const size_t size = std::max(bytes, kChunkBytes);
+    const size_t size = std::max(bytes, self.next_bytes_);
+    self.next_bytes_ = std::min(2 * self.next_bytes_, kMostChunkBytes);
     std::unique_ptr<uint8_t, Free> chunk(static_cast<uint8_t*>(std::malloc(size)));
     if (chunk == nullptr) return {};
     self.chunks_.push_back(std::move(chunk));
     return {self.chunks_.back().get(), size};
   }
 
-  static constexpr size_t kChunkBytes = size_t{1} << 20;
+  // Small at first: a small network needs little, and large chunks are pages of the system each time.
+  static constexpr size_t kFirstChunkBytes = size_t{1} << 16, kMostChunkBytes = size_t{1} << 20;
 
+  size_t next_bytes_ = kFirstChunkBytes;
   std::vector<std::unique_ptr<uint8_t, Free>> chunks_;
   Arena arena_;
 };
