@@ -200,12 +200,15 @@ TEST_CASE("messages are short, whatever the file says") {
   op_type.node(name, {"x"}, "y").set_domain(name);
   op_type.output("y");
   check(op_type, "this operator is not supported");
-  OnnxBuilder names;
-  names.input(name, {1, 2});
-  auto& node = names.node("Relu", {name}, name + "o");
-  set(node, name, int64_t{1});
-  names.output(name + "o");
-  check(names, "is not supported");
+  for (const size_t bytes : {4095u, 4097u}) {
+    OnnxBuilder names;
+    const std::string tensor(bytes, 'n');
+    names.input(tensor, {1, 2});
+    auto& node = names.node("Relu", {tensor}, tensor + "o");
+    set(node, name, int64_t{1});
+    names.output(tensor + "o");
+    check(names, bytes < 4096 ? "is not supported" : "has 4097 bytes; at most 4096 are supported");
+  }
   OnnxBuilder open;  // dimensions that are open, each with a name
   open.input("x", std::vector<int64_t>(100000, 0));
   open.node("Relu", {"x"}, "y");
