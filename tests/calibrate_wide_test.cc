@@ -184,10 +184,9 @@ TEST_CASE("a layer that would give the answer gives it in 16 bits") {
 }
 
 TEST_CASE("operators that have a version of 16 bits, and those that stay in FP32") {
-  for (const Op op :
-       {Op::kAdd, Op::kSub, Op::kMul, Op::kAvgPool2d, Op::kMaxPool2d, Op::kReshape, Op::kPad, Op::kClamp,
-        Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kGelu, Op::kSoftmax, Op::kDiv, Op::kFloor, Op::kCeil,
-        Op::kRound, Op::kSign}) {
+  for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kAvgPool2d, Op::kMaxPool2d, Op::kReshape, Op::kPad,
+                      Op::kClamp, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kGelu, Op::kSoftmax, Op::kDiv,
+                      Op::kFloor, Op::kCeil, Op::kRound, Op::kSign}) {
     CAPTURE(static_cast<int32_t>(op));
     const Network network(op);
     const std::vector<uint8_t> bytes = network.calibrated({wide(-1, SlotRole::kActivations)});
