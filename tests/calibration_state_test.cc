@@ -23,6 +23,17 @@ struct Calibration {
   Model model = *Model::open(bytes.view());
   AlignedBytes memory{Calibrator::measure(model, {})->total()};
   Calibrator calibrator = *Calibrator::create(model, memory.span(), {});
+
+  std::vector<uint8_t> state_of(const Samples& samples) {
+    for (const auto& sample : samples) {
+      const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(sample.data()),
+                                      sample.size() * sizeof(float)};
+      REQUIRE(calibrator.add({&input, 1}).ok());
+    }
+    std::vector<uint8_t> state(calibrator.state_bytes());
+    REQUIRE(calibrator.save({state.data(), state.size()}).ok());
+    return state;
+  }
 };
 
 uint32_t word_at(const std::vector<uint8_t>& bytes, size_t at) {
@@ -49,14 +60,7 @@ Error merged(std::vector<uint8_t> state, size_t at, uint32_t word) {
 
 TEST_CASE("counts past a tensor's ends are refused, the last bin with values is not") {
   const auto samples = small_cnn_samples(6);
-  Calibration whole;
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(sample.data()),
-                                    sample.size() * sizeof(float)};
-    REQUIRE(whole.calibrator.add({&input, 1}).ok());
-  }
-  std::vector<uint8_t> state(whole.calibrator.state_bytes());
-  REQUIRE(whole.calibrator.save({state.data(), state.size()}).ok());
+  const std::vector<uint8_t> state = Calibration().state_of(samples);
   const size_t observers = word_at(state, 12), first = 24 + 3 * 32 + samples[0].size() * sizeof(float);
   REQUIRE(observers > 4);
   int32_t one_sided = 0;
@@ -94,15 +98,8 @@ TEST_CASE("counts past a tensor's ends are refused, the last bin with values is 
 }
 
 TEST_CASE("levels that count more values than the bins are refused, and so is a level that no values have") {
-  Calibration whole;
   const auto samples = small_cnn_samples(2);
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(sample.data()),
-                                    sample.size() * sizeof(float)};
-    REQUIRE(whole.calibrator.add({&input, 1}).ok());
-  }
-  std::vector<uint8_t> state(whole.calibrator.state_bytes());
-  REQUIRE(whole.calibrator.save({state.data(), state.size()}).ok());
+  const std::vector<uint8_t> state = Calibration().state_of(samples);
   const size_t place = 24 + 3 * 32 + samples[0].size() * sizeof(float);
   const size_t levels = place + kObserverBytes - kLevelBytes;
   const auto is_refused = [&](size_t at, uint32_t word) {

@@ -193,15 +193,11 @@ void TensorPass::add_piece(Span<const float> values) {
   tools_.kernel.extremes(values.data, values.size, &seen_);
   if (!seen_.finite || observer_ == nullptr) return;
   TensorObserver& o = tools_.spare;
-  if (!is_counting_) {
-    o.min[half_] = seen_.min;
-    o.max[half_] = seen_.max;
-    fit_bins(o);
-    is_counting_ = true;
-  }
-  widen_to(o, static_cast<double>(seen_.min), static_cast<double>(seen_.max));
+  if (is_counting_) widen_to(o, static_cast<double>(seen_.min), static_cast<double>(seen_.max));
   o.min[half_] = seen_.min;
   o.max[half_] = seen_.max;
+  if (!is_counting_) fit_bins(o);
+  is_counting_ = true;
   const size_t counted = values.size > skip_ ? (values.size - skip_ - 1) / stride_ + 1 : 0;
   if (counted > 0)
     tools_.kernel.count(values.data + skip_, counted, stride_,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "importers/draft/read_options.h"
+
 namespace intaglio::importers {
 
 int64_t elements(const Shape& shape) {
@@ -117,9 +119,8 @@ void DraftNode::become(Op other) {
 
 DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
                     std::vector<int32_t> inputs, int32_t output) {
-  // A model has 8,192 at most; these are those that passes take out again, too.
-  constexpr size_t kMost = size_t{1} << 16;
-  if (draft.nodes.size() >= kMost) fail("it and what stands before it become more than ", kMost, " nodes");
+  if (draft.nodes.size() >= kMaxMadeNodes)
+    fail("it and what stands before it become more than ", kMaxMadeNodes, " nodes");
   DraftNode node;
   node.become(op);
   node.name = name;

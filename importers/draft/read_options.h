@@ -40,7 +40,7 @@ struct ReadOptions {
 namespace intaglio::importers {
 
 inline constexpr size_t kMaxFileNodes = 16384;
-inline constexpr size_t kMaxMadeNodes = size_t{1} << 16;  // that an ONNX file's own become together
+inline constexpr size_t kMaxMadeNodes = size_t{1} << 16;  // that a file becomes, before passes
 inline constexpr size_t kMaxFileNameBytes = 4096;         // much that is made of a node has its name
 inline constexpr size_t kMaxFileEnds = 256;               // inputs, or outputs; the model format's own limit
 

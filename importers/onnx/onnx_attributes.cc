@@ -1,15 +1,11 @@
 #include "importers/onnx/onnx_attributes.h"
 
-#include "importers/draft/read_options.h"
+#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 
 using onnx_file::AttributeProto;
 using onnx_file::TensorProto;
-
-OnnxNodeAttributes::OnnxNodeAttributes(const onnx_file::NodeProto& node) : node_(node) {
-  (void)checked_name(node.name());
-}
 
 const AttributeProto* OnnxNodeAttributes::find(const char* name) const {
   read_.insert(name);

@@ -14,7 +14,7 @@ namespace intaglio::importers {
 // it never asks for: they would be ignored.
 class OnnxNodeAttributes {
  public:
-  explicit OnnxNodeAttributes(const onnx_file::NodeProto& node);
+  explicit OnnxNodeAttributes(const onnx_file::NodeProto& node) : node_(node) {}
 
   bool has(const char* name) const { return find(name) != nullptr; }
   int64_t integer(const char* name, int64_t otherwise) const;

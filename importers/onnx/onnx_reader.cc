@@ -307,6 +307,7 @@ class Reader {
 
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
+      (void)checked_name(node.name());
       const auto parts = decomposed_onnx(file_, node);
       const size_t before = draft_.nodes.size();
       for (const auto& part : parts) read_operator(part);

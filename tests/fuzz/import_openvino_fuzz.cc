@@ -1,3 +1,4 @@
+// An OpenVINO IR as bytes.
 #include "tests/fuzz/ir_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -34,7 +34,7 @@ class HostArena {
     return {self.chunks_.back().get(), size};
   }
 
-  // Small at first: a small network needs little, and large chunks are pages of the system each time.
+  // Small at first: malloc maps large chunks anew each time, and a small network needs little.
   static constexpr size_t kFirstChunkBytes = size_t{1} << 16, kMostChunkBytes = size_t{1} << 20;
 
   size_t next_bytes_ = kFirstChunkBytes;
