@@ -310,10 +310,10 @@ class Reader {
       (void)checked_name(node.name());
       const auto parts = decomposed_onnx(file_, node);
       const size_t before = draft_.nodes.size();
+      if (parts.empty()) return read_operator(node);
       for (const auto& part : parts) read_operator(part);
-      if (!parts.empty())  // messages name the operator of the file
-        for (size_t i = before; i < draft_.nodes.size(); ++i) draft_.nodes[i].source = node.op_type();
-      if (parts.empty()) read_operator(node);
+      // Messages name the operator of the file.
+      for (size_t i = before; i < draft_.nodes.size(); ++i) draft_.nodes[i].source = node.op_type();
       return;
     } catch (const ImportError& error) {
       const std::string name = !node.name().empty()     ? node.name()
@@ -378,8 +378,6 @@ class Reader {
       draft_.outputs.push_back(tensor);
     }
   }
-
-  using Type = onnx_file::TensorProto;
 
   const ReadOptions& options_;
   Problems& problems_;
