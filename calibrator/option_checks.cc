@@ -23,7 +23,7 @@ Error check_settings(const CalibratorOptions& options, const Model& model) {
     if (setting.node < -1 || setting.node >= model.node_count())
       return {Status::kBadOption, -1, -1, setting.node, model.node_count() - 1};
     if (has_no_slot(setting, options, model))
-      return {Status::kAnswerSlot, setting.node, model.node(setting.node).outputs[0]};
+      return {Status::kAnswerSlot, setting.node, model.node_outputs(setting.node)[0]};
     if (setting.bits != 0 && (setting.bits < kMinBits || setting.bits > kMaxBits))
       return {Status::kBadBits, setting.node, -1, setting.bits, kMaxBits};
     if (setting.rounding < -1 || setting.rounding >= kRoundingCount)
@@ -41,7 +41,7 @@ Error check_ranges(const CalibratorOptions& options, const Model& model) {
     if (range.node < -1 || range.node >= model.node_count())
       return {Status::kBadOption, -1, -1, range.node, model.node_count() - 1};
     if (has_no_slot(range, options, model))
-      return {Status::kAnswerSlot, range.node, model.node(range.node).outputs[0]};
+      return {Status::kAnswerSlot, range.node, model.node_outputs(range.node)[0]};
     if (range.observer < -1 || range.observer >= kRangeMethodCount)
       return {Status::kBadOption, range.node, -1, range.observer, kRangeMethodCount - 1};
   }
@@ -76,7 +76,7 @@ Error check_known(const Span<const KnownParams>& list, const Model& model) {
     if (known.node != -1) {
       if (known.node < 0 || known.node >= model.node_count())
         return {Status::kBadOption, -1, known.tensor, known.node, model.node_count() - 1};
-      const Span<const int32_t> inputs = model.node(known.node).inputs;
+      const Span<const int32_t> inputs = model.node_inputs(known.node);
       if (known.input < 0 || static_cast<size_t>(known.input) >= inputs.size ||
           inputs[static_cast<size_t>(known.input)] != known.tensor ||
           model.tensor(known.tensor).is_constant())

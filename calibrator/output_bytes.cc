@@ -49,7 +49,7 @@ uint64_t answer_bytes(const Model& model, const CalibratorOptions& options) {
   uint64_t bytes = 0;
   for (int32_t n = 0; n < model.node_count(); ++n)
     if (answer_op(model, n, options) != Op::kNone || follows_answer(model, n, options))
-      bytes += model.tensor(model.node(n).outputs[0]).bytes() + kMemoryAlignment;
+      bytes += model.tensor(model.node_outputs(n)[0]).bytes() + kMemoryAlignment;
   return bytes;
 }
 

@@ -40,7 +40,7 @@ void CalibratedSteps::set(bool int8, QuantizationLists& lists, CalibratorOptions
   for (int32_t i = 0; i < model.state_count(); ++i) {
     const StateInfo state = model.state(i);
     for (const int32_t node : nodes)
-      for (const int32_t output : model.node(node).outputs)
+      for (const int32_t output : model.node_outputs(node))
         if (output == state.output)
           print_note(
               "state '" + std::string(model.tensor(state.input).name) +

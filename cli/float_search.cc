@@ -300,9 +300,9 @@ class FloatSearch {
       const auto& kept = options_.float_nodes;
       const bool is_kept = std::find(kept.begin(), kept.end(), node) != kept.end();
       if (types[i] == LayerType::kFloat && (is_kept || !layer.is_float))
-        result_.layers.push_back(model().tensor(model().node(node).outputs[0]).name);
+        result_.layers.push_back(model().tensor(model().node_outputs(node)[0]).name);
       if (types[i] == LayerType::kInt16)
-        result_.wide_layers.push_back(model().tensor(model().node(layer.writer).outputs[0]).name);
+        result_.wide_layers.push_back(model().tensor(model().node_outputs(layer.writer)[0]).name);
     }
     result_.after = made.judgement;
     result_.bytes_after = made.bytes.size();

@@ -281,7 +281,7 @@ Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const Sess
   releasing.observer.context = const_cast<LoadedModel*>(&file);
   releasing.observer.on_packed = [](void* context, int32_t node) {
     const LoadedModel& packed = *static_cast<const LoadedModel*>(context);
-    for (const int32_t input : packed.model().node(node).inputs)
+    for (const int32_t input : packed.model().node_inputs(node))
       if (input >= 0) packed.release(packed.model().tensor(input).constant);
   };
   auto session = create(file.model(), options.observer.on_tensor == nullptr ? releasing : options, ops);

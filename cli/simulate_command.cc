@@ -55,7 +55,7 @@ class Simulation {
     size_t next = 0;
     simulator_.run(fp32, [&](int32_t n) {
       if (next < pairs_.size && pairs_[next].node == n)
-        found[next++] = real_values(simulator_.session().tensor(simulator_.model().node(n).outputs[0]));
+        found[next++] = real_values(simulator_.session().tensor(simulator_.model().node_outputs(n)[0]));
     });
     for (int32_t n = 0; n < fp32_.node_count(); ++n) {
       fp32.run_nodes(n, n + 1);

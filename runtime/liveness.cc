@@ -29,7 +29,7 @@ int32_t writer_of(const Model& model, int32_t tensor) {
   int32_t first = 0, end = model.node_count();
   while (first < end) {
     const int32_t middle = first + (end - first) / 2;
-    const Span<const int32_t> outputs = model.node(middle).outputs;
+    const Span<const int32_t> outputs = model.node_outputs(middle);
     if (tensor < outputs[0]) {
       end = middle;
     } else if (tensor > outputs[outputs.size - 1]) {
@@ -46,7 +46,7 @@ int32_t writer_of(const Model& model, int32_t tensor) {
 int32_t last_use(const Model& model, int32_t tensor, int32_t written_at) {
   if (leaves_model(model, tensor)) return model.node_count();
   for (int32_t n = model.node_count() - 1; n > written_at; --n)
-    for (const int32_t input : model.node(n).inputs)
+    for (const int32_t input : model.node_inputs(n))
       if (input == tensor) return n;
   return written_at;
 }

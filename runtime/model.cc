@@ -18,6 +18,9 @@ namespace intaglio {
 namespace {
 
 const schema::Model& root_of(const void* root) { return *static_cast<const schema::Model*>(root); }
+__attribute__((noinline)) const schema::Node& node_of(const void* root, int32_t index) {
+  return *root_of(root).nodes()->Get(static_cast<flatbuffers::uoffset_t>(index));
+}
 // Both plans are tables of one kind.
 const schema::Plan& plan_of(const void* root, const Streaming* streaming) {
   return *static_cast<const flatbuffers::Table*>(root)->GetPointer<const schema::Plan*>(
@@ -122,13 +125,20 @@ TensorInfo Model::tensor(int32_t index) const {
 }
 
 NodeInfo Model::node(int32_t index) const {
-  const auto& node = *root_of(root_).nodes()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  const auto& node = node_of(root_, index);
   const auto op = static_cast<Op>(node.op());
   // Another operator's options, which check_model() refuses, are never looked at.
   const bool own = static_cast<uint8_t>(node.options_type()) == static_cast<uint8_t>(options_kind(op));
   const auto* const options = own ? static_cast<const uint8_t*>(node.options()) : nullptr;
   return {node.name()->c_str(), op, span_of(node.inputs()), span_of(node.outputs()),
           NodeOptions(op, options)};
+}
+
+Span<const int32_t> Model::node_inputs(int32_t index) const {
+  return span_of(node_of(root_, index).inputs());
+}
+Span<const int32_t> Model::node_outputs(int32_t index) const {
+  return span_of(node_of(root_, index).outputs());
 }
 
 Span<const int32_t> Model::inputs() const { return span_of(root_of(root_).inputs()); }

@@ -318,7 +318,7 @@ bool check_flow(Failure& fail, const Model& model) {
                        : fail(Status::kNotProduced, model.node_count(), i);
   }
   for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t input : model.node(n).inputs)
+    for (const int32_t input : model.node_inputs(n))
       if (input >= 0 && writer_of(model, input) >= n) return fail(Status::kNotProduced, n, input);
   for (const int32_t output : model.outputs())
     if (writer_of(model, output) < 0) return fail(Status::kWritesConstant, -1, output);

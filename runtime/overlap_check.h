@@ -23,7 +23,7 @@ class OverlapCheck {
     for (const int32_t input : model_.inputs()) ITG_TRY(place(-1, input));
     for (int32_t i = 0; i < model_.state_count(); ++i) ITG_TRY(place(-1, model_.state(i).input));
     for (int32_t n = 0; n < model_.node_count(); ++n)
-      for (const int32_t output : model_.node(n).outputs) ITG_TRY(place(n, output));
+      for (const int32_t output : model_.node_outputs(n)) ITG_TRY(place(n, output));
     return kNoError;
   }
 

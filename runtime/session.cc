@@ -119,7 +119,7 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
     if (input < 0 || model.tensor(input).is_constant() || last_use(model, input, -1) > index) continue;
     bool reused = false;
     for (int32_t n = 0; n <= index; ++n)
-      for (const int32_t output : model.node(n).outputs)
+      for (const int32_t output : model.node_outputs(n))
         reused =
             reused ||
             (output != input &&

@@ -53,7 +53,7 @@ class Baker : private BakedTensors {
     const int32_t state = state_of(options_, tensor, false);
     if (state >= 0) return is_in_codes(slots_, options_.states_of->state(state));
     for (int32_t n = 0; n < model_.node_count(); ++n)
-      for (const int32_t input : model_.node(n).inputs)
+      for (const int32_t input : model_.node_inputs(n))
         if (input == tensor) return becomes_int8(model_, n, options_);
     return true;
   }

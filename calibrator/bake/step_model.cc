@@ -60,14 +60,14 @@ class CarriedState {
   bool on_the_way(int32_t n) { return (marks(n) & (kBehind | kBefore)) == (kBehind | kBefore); }
   bool is_marked_writer(int32_t tensor, int32_t before, int32_t mark) {
     for (int32_t n = 0; n < before; ++n)
-      if ((marks(n) & mark) != 0 && holds(model_.node(n).outputs, tensor)) return true;
+      if ((marks(n) & mark) != 0 && holds(model_.node_outputs(n), tensor)) return true;
     return false;
   }
   bool is_read_by_marked(const NodeInfo& node, int32_t behind) {
     for (int32_t n = behind + 1; n < model_.node_count(); ++n) {
       if ((marks(n) & kBefore) == 0) continue;
       for (const int32_t output : node.outputs)
-        if (holds(model_.node(n).inputs, output)) return true;
+        if (holds(model_.node_inputs(n), output)) return true;
     }
     return false;
   }

@@ -20,7 +20,7 @@ void NetworkErrorMeter::start(Int8Model& int8) {
     made.exact = exact_outputs_[i];
     made.tensor = int8.tensor_like(made.exact.tensor);
     for (int32_t n = 0; n < model.node_count(); ++n)
-      for (const int32_t output : model.node(n).outputs)
+      for (const int32_t output : model.node_outputs(n))
         if (output == made.tensor) made.node = n;
     size_t at = i;
     for (; at > 0 && outputs_[at - 1].node > made.node; --at) outputs_[at] = outputs_[at - 1];

@@ -18,7 +18,7 @@ void SampleWalk::start(int32_t most) {
   };
   for (const int32_t input : model.inputs()) add(input, -1);
   for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t output : model.node(n).outputs) add(output, n);
+    for (const int32_t output : model.node_outputs(n)) add(output, n);
   live_.size = count;
 
   slot_bytes_ = align_memory(model.activation_bytes());

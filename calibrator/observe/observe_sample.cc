@@ -38,7 +38,7 @@ class SampleObservation {
   // What node `n` has written, or the model's inputs, and what the node behind it will read: in one pass
   // where that is the same and there are no threads to do it side by side.
   Error observe_behind(int32_t n) {
-    const Span<const int32_t> written = n < 0 ? model_.inputs() : model_.node(n).outputs;
+    const Span<const int32_t> written = n < 0 ? model_.inputs() : model_.node_outputs(n);
     const Span<double> means =
         n + 1 < model_.node_count() ? observing_.means_of(n + 1, lane_) : Span<double>();
     if (means.empty()) return observe_all(written, n, -1);

@@ -10,13 +10,13 @@ OutputTensor output_tensor(const Model& model, int32_t tensor) {
   int32_t writer = writer_of(model, tensor);
   // Indices have no error of their own: what they are chosen by has.
   while (writer >= 0 && model.tensor(tensor).dtype != DType::kF32) {
-    tensor = model.node(writer).inputs[0];
+    tensor = model.node_inputs(writer)[0];
     writer = writer_of(model, tensor);
   }
   if (model.tensor(tensor).dtype != DType::kF32) return {tensor, writer, 0, 0};
   const OpDef* const def = writer < 0 ? nullptr : find_op(float_ops(), model, model.node(writer));
   if (def != nullptr && def->quant.output == OutputRule::kFixed) {
-    tensor = model.node(writer).inputs[0];
+    tensor = model.node_inputs(writer)[0];
     writer = writer_of(model, tensor);
   }
   return {tensor, writer, 0, static_cast<size_t>(model.tensor(tensor).shape.elements())};

@@ -47,12 +47,12 @@ bool runs_behind(const Model& model, int32_t node) {
 // Whether the caller gets these values and nothing else reads them, reshaped or not.
 bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& options) {
   while (true) {
-    const int32_t tensor = model.node(node).outputs[0];
+    const int32_t tensor = model.node_outputs(node)[0];
     if (state_of(options, tensor, true) >= 0) return false;
     int32_t readers = 0, caller = 0, reader = -1;
     for (const int32_t output : model.outputs()) caller += output == tensor ? 1 : 0;
     for (int32_t n = node + 1; n < model.node_count(); ++n)
-      for (const int32_t input : model.node(n).inputs)
+      for (const int32_t input : model.node_inputs(n))
         if (input == tensor) {
           ++readers;
           reader = n;
@@ -92,7 +92,7 @@ bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& o
   for (bool is_first = true; node >= 0; is_first = false) {
     if (!is_first && answer_op(model, node, options) != Op::kNone) return true;
     if (!runs_behind(model, node)) return false;
-    node = writer_of(model, model.node(node).inputs[0]);
+    node = writer_of(model, model.node_inputs(node)[0]);
   }
   return false;
 }

@@ -53,7 +53,7 @@ int32_t only_reader(const Model& model, int32_t tensor) {
   for (const int32_t output : model.outputs())
     if (output == tensor) return -1;
   for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t input : model.node(n).inputs) {
+    for (const int32_t input : model.node_inputs(n)) {
       if (input != tensor) continue;
       if (found >= 0) return -1;
       found = n;
@@ -66,7 +66,7 @@ int32_t only_reader(const Model& model, int32_t tensor) {
 bool adds_to_scores(const Model& model, int32_t node) {
   const OpDef* def = find_op(float_ops(), model, model.node(node));
   if (def == nullptr || !def->quant.sums) return false;
-  while ((node = only_reader(model, model.node(node).outputs[0])) >= 0) {
+  while ((node = only_reader(model, model.node_outputs(node)[0])) >= 0) {
     def = find_op(float_ops(), model, model.node(node));
     if (def == nullptr) return false;
     if (def->quant.table == TableRule::kSoftmax) return true;
@@ -78,7 +78,7 @@ bool adds_to_scores(const Model& model, int32_t node) {
 bool is_mask(const Model& model, int32_t tensor, const CalibratorOptions& options) {
   bool is_read = false;
   for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t input : model.node(n).inputs) {
+    for (const int32_t input : model.node_inputs(n)) {
       if (input != tensor) continue;
       if (!adds_to_scores(model, n)) return false;
       is_read = true;
@@ -103,7 +103,7 @@ int32_t bits_asked(const Model& model, const CalibratorOptions& options, int32_t
 // Whether an input of a node has codes of 16 bits: it was asked for, or what is written there has them.
 bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t node, int32_t input) {
   while (true) {
-    const int32_t tensor = model.node(node).inputs[static_cast<size_t>(input)];
+    const int32_t tensor = model.node_inputs(node)[static_cast<size_t>(input)];
     int32_t bits = bits_asked(model, options, node, SlotRole::kInput, input, tensor);
     if (bits != 0) return bits > kNarrowBits;
     node = writer_of(model, tensor);
@@ -177,7 +177,7 @@ bool reaches_scores_alone(const Model& model, int32_t tensor, int32_t depth) {
 // scores. In FP32 it is a small part of the network.
 bool makes_mask(const Model& model, int32_t node) {
   constexpr int32_t kMostNodes = 8;
-  const int32_t output = model.node(node).outputs[0];
+  const int32_t output = model.node_outputs(node)[0];
   return is_of_input(model, output) && reaches_scores_alone(model, output, kMostNodes);
 }
 
@@ -203,7 +203,7 @@ bool continues_float(const Model& model, int32_t node, const CalibratorOptions& 
     if (def->quant.weight_input >= 0) return false;
     const int32_t input = only_activation(model, info);
     int32_t writer = node - 1;
-    while (writer >= 0 && (input < 0 || model.node(writer).outputs[0] != input)) --writer;
+    while (writer >= 0 && (input < 0 || model.node_outputs(writer)[0] != input)) --writer;
     if (writer < 0) return false;
     node = writer;
   }

@@ -52,7 +52,7 @@ class SlotMaker {
     int32_t slot = model_.tensor_count();
     for (int32_t n = 0; n < model_.node_count(); ++n) {
       map_.first_input_slot[static_cast<size_t>(n)] = slot;
-      for (const int32_t input : model_.node(n).inputs) map_.tensor_of[static_cast<size_t>(slot++)] = input;
+      for (const int32_t input : model_.node_inputs(n)) map_.tensor_of[static_cast<size_t>(slot++)] = input;
     }
   }
 
@@ -168,13 +168,13 @@ class SlotMaker {
 
   int32_t known_bits(int32_t slot, const Place& place) const {
     if (place.role != SlotRole::kInput) return intaglio::known_bits(options_, slot, -1, -1);
-    const int32_t tensor = model_.node(place.node).inputs[static_cast<size_t>(place.input)];
+    const int32_t tensor = model_.node_inputs(place.node)[static_cast<size_t>(place.input)];
     return intaglio::known_bits(options_, tensor, place.node, place.input);
   }
 
   bool is_about(const KnownParams& known, int32_t slot, const Place& place) const {
     if (place.role == SlotRole::kWeights)
-      return model_.node(place.node).inputs[static_cast<size_t>(place.input)] == known.tensor;
+      return model_.node_inputs(place.node)[static_cast<size_t>(place.input)] == known.tensor;
     if (known.node < 0) return known.tensor == slot;
     return place.role == SlotRole::kInput && known.node == place.node && known.input == place.input;
   }
@@ -248,7 +248,7 @@ class SlotMaker {
 
   Error join_edge(int32_t n, size_t input) {
     JointSlots& slots = map_.slots;
-    const int32_t reader = map_.input_slot(n, input), tensor = model_.node(n).inputs[input];
+    const int32_t reader = map_.input_slot(n, input), tensor = model_.node_inputs(n)[input];
     // A scale a channel and one for all cannot be one config, whatever becomes of it.
     if (slots.own(reader).has(policy::kPerChannel) != slots.config(tensor).has(policy::kPerChannel))
       return kNoError;
@@ -311,7 +311,7 @@ bool is_in_codes(const SlotMap& map, const StateInfo& state) {
 
 size_t slot_count(const Model& model) {
   auto count = static_cast<size_t>(model.tensor_count());
-  for (int32_t n = 0; n < model.node_count(); ++n) count += model.node(n).inputs.size;
+  for (int32_t n = 0; n < model.node_count(); ++n) count += model.node_inputs(n).size;
   return count;
 }
 

@@ -59,7 +59,7 @@ Error share_params(const Model& model, const CalibratorOptions& options, const S
   // Backwards: what a Concat takes over is what the Concats behind it have settled.
   for (int32_t n = model.node_count() - 1; n >= 0; --n) {
     const QuantRule* const rule = facts.rule(n);
-    if (rule == nullptr || map.slots.config(model.node(n).outputs[0]).state != QuantState::kActivated)
+    if (rule == nullptr || map.slots.config(model.node_outputs(n)[0]).state != QuantState::kActivated)
       continue;
     if (rule->inputs_as_output && options.compat == Compat::kNone) {
       ITG_TRY(share_concat(model, facts, n, map));

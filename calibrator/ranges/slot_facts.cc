@@ -52,7 +52,7 @@ void SlotFacts::find_readers() {
     reader = reader == kNone ? node : kSeveral;
   };
   for (int32_t n = 0; n < model_.node_count(); ++n)
-    for (const int32_t input : model_.node(n).inputs) add(input, n);
+    for (const int32_t input : model_.node_inputs(n)) add(input, n);
   for (const int32_t output : model_.outputs()) add(output, kSeveral);
 }
 
@@ -104,7 +104,7 @@ bool SlotFacts::is_function(int32_t node) const {
 
 int32_t SlotFacts::function_reader(int32_t tensor) const {
   const int32_t node = reader(tensor);
-  return is_function(node) && !is_function(reader(model_.node(node).outputs[0])) ? node : -1;
+  return is_function(node) && !is_function(reader(model_.node_outputs(node)[0])) ? node : -1;
 }
 
 }  // namespace intaglio

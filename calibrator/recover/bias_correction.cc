@@ -24,10 +24,10 @@ const TensorInfo& weights_of(const Graph& graph, int32_t n, const QuantRule& rul
 }
 
 // What one code of a bias is worth.
-double bias_step(const Graph& graph, int32_t n, size_t channel) {
+double bias_step(const Graph& graph, int32_t n, const QuantRule& rule, size_t channel) {
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
   const TensorInfo& input = graph.tensors[static_cast<size_t>(node.inputs[0])];
-  const float scale = weights_of(graph, n, *weight_rule(graph, n)).quantization.scales[channel];
+  const float scale = weights_of(graph, n, rule).quantization.scales[channel];
   return static_cast<double>(input.quantization.scales[0]) * static_cast<double>(scale);
 }
 
@@ -100,14 +100,13 @@ void for_each_error(const RecoveryContext& context, int32_t n, Span<const double
       const auto c = static_cast<size_t>(first + l);
       const auto scale = static_cast<double>(weights.quantization.scales[c]);
       visit(c, exact_mean[l] + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0) -
-                   (int8_mean[l] * scale + biases[c] * bias_step(graph, n, c)));
+                   (int8_mean[l] * scale + biases[c] * bias_step(graph, n, rule, c)));
     }
   });
 }
 
 // Adds `error` to the bias of channel `c`, never past what keeps the accumulator in int32. False where its code stays.
-bool move_bias(const Graph& graph, int32_t n, size_t c, double error) {
-  const QuantRule& rule = *weight_rule(graph, n);
+bool move_bias(const Graph& graph, int32_t n, const QuantRule& rule, size_t c, double error) {
   const TensorInfo& weights = weights_of(graph, n, rule);
   const Span<const int8_t> codes{reinterpret_cast<const int8_t*>(weights.constant.data),
                                  weights.constant.size};
@@ -117,7 +116,7 @@ bool move_bias(const Graph& graph, int32_t n, size_t c, double error) {
       static_cast<double>(bias_room(codes, weights.shape, rule.weight_axis, static_cast<int32_t>(c), wide));
   int32_t& code = biases_of(graph, n, rule)[c];
   const int32_t before = code;
-  const double target = code + error / bias_step(graph, n, c);
+  const double target = code + error / bias_step(graph, n, rule, c);
   code = static_cast<int32_t>(round_even(target > room ? room : (target < -room ? -room : target)));
   return code != before;
 }
@@ -126,10 +125,11 @@ bool move_bias(const Graph& graph, int32_t n, size_t c, double error) {
 void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t half, int32_t lane,
                          const Executor& executor) {
   const Graph& graph = context.int8.graph();
+  const QuantRule& rule = *weight_rule(graph, n);
   const Span<double> exact = context.observing.means_of(graph.nodes[static_cast<size_t>(n)].source, lane);
   exact_means(context, n, half, exact);
   for_each_error(context, n, exact, exact, executor,
-                 [&](size_t c, double error) { move_bias(graph, n, c, error); });
+                 [&](size_t c, double error) { move_bias(graph, n, rule, c, error); });
 }
 
 double dot(Span<const double> a, Span<const double> b) {
@@ -263,7 +263,8 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   const size_t inputs = patch_size(int8, int8.node(n));
   const Span<double> means = scratch.make<double>(lanes * inputs);
   const Span<int64_t> sums = scratch.make<int64_t>(lanes * 2 * inputs);
-  ShownErrors errors(biases_of(graph, n, *weight_rule(graph, n)).size, scratch);
+  const QuantRule& rule = *weight_rule(graph, n);
+  ShownErrors errors(biases_of(graph, n, rule).size, scratch);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
   const auto sums_of = [&](size_t lane, int32_t half) {
     return sums.data + (2 * lane + static_cast<size_t>(half)) * inputs;
@@ -293,7 +294,7 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   const auto positions = static_cast<double>(shape.elements(0, shape.rank - 1));
   const Span<const double> expected = errors.expected(members, positions);
   bool moved = false;
-  for (size_t c = 0; c < expected.size; ++c) moved = move_bias(graph, n, c, expected[c]) || moved;
+  for (size_t c = 0; c < expected.size; ++c) moved = move_bias(graph, n, rule, c, expected[c]) || moved;
   return moved ? context.int8.update_layer(n) : kNoError;  // which packs all weights anew
 }
 

@@ -58,7 +58,7 @@ Error Equalizer::find_peaks(RecoveryContext& context) {
     ITG_TRY(context.samples.load(i));
     for (int32_t n = 0; n < model.node_count(); ++n) {
       session.run_nodes(n, n + 1);
-      const int32_t tensor = model.node(n).outputs[0];
+      const int32_t tensor = model.node_outputs(n)[0];
       if (!groups_.is_free(tensor)) continue;
       const Span<const float> values = session.tensor(tensor).as<float>();
       const auto channels = static_cast<size_t>(model.tensor(tensor).shape.back(0));

@@ -85,7 +85,7 @@ class BlockRecovery {
     };
     for (const int32_t input : model().inputs()) look(input, -1);
     for (int32_t n = 0; n < node; ++n)
-      for (const int32_t output : model().node(n).outputs) look(output, n);
+      for (const int32_t output : model().node_outputs(n)) look(output, n);
     return count == 1 && exact_writer(found) >= 0 ? found : -1;
   }
 
@@ -195,7 +195,7 @@ class BlockRecovery {
   Error add_block_error(const Block& block, BlockError& error) {
     if (block.output < 0) return kNoError;
     const int32_t writer = exact_writer(block.output);
-    const int32_t exact = context_.fp32.model.node(writer).outputs[0];
+    const int32_t exact = context_.fp32.model.node_outputs(writer)[0];
     for (int32_t i = 0; i < context_.samples.count(); ++i) {
       if (!context_.samples.held_out(i)) continue;
       const Result<Session> int8 = context_.walk.at(i, {stand_of(block, block.end), block.end});

@@ -49,7 +49,7 @@ class Export {
     for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
     for (int32_t n = 0; n < model.node_count(); ++n) {
       model_nodes_[model.node(n).name] = n;
-      for (const int32_t output : model.node(n).outputs) writers_[model.tensor(output).name] = n;
+      for (const int32_t output : model.node_outputs(n)) writers_[model.tensor(output).name] = n;
     }
     for (OnnxNode* const node : graph_.nodes()) {
       refuse_quantized(*node);
@@ -136,7 +136,7 @@ class Export {
   // BatchNormalization and an added constant behind a layer, which the import has folded into it: they go, and the
   // layer writes what they wrote. Whether there were any.
   bool drop_folded(OnnxNode& node, int32_t layer) {
-    const std::string written = model_.tensor(model_.node(layer).outputs[0]).name;
+    const std::string written = model_.tensor(model_.node_outputs(layer)[0]).name;
     bool any = false;
     while (clean_name(node.output(0)) != written && !graph_.is_output(node.output(0))) {
       const std::vector<OnnxUse> uses = graph_.uses(node.output(0));
@@ -287,7 +287,7 @@ class Export {
   bool reads(const OnnxNode& node, int32_t tensor) const {
     const auto found = model_nodes_.find(name_of(node));
     if (found == model_nodes_.end()) return false;
-    const Span<const int32_t> inputs = model_.node(found->second).inputs;
+    const Span<const int32_t> inputs = model_.node_inputs(found->second);
     return std::find(inputs.begin(), inputs.end(), tensor) != inputs.end();
   }
 

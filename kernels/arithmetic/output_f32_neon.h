@@ -32,7 +32,13 @@ class FinishF32 {
   explicit FinishF32(const ClampF32& clamp)
       : lo_(vdupq_n_f32(clamp.lo)), hi_(vdupq_n_f32(clamp.hi)), zero_(vdupq_n_f32(0.0f)) {}
 
-  float32x4_t operator()(float32x4_t v) const { return vaddq_f32(vminq_f32(vmaxq_f32(v, lo_), hi_), zero_); }
+  float32x4_t operator()(float32x4_t v) const { return vaddq_f32(clamp(v), zero_); }
+
+  // Whether clamp() alone gives the same: it leaves no -0.
+  static bool is_clamp(const ClampF32& clamp) {
+    return clamp.lo >= 0.0f && __builtin_signbit(clamp.lo) == 0 && clamp.hi > 0.0f;
+  }
+  float32x4_t clamp(float32x4_t v) const { return vminq_f32(vmaxq_f32(v, lo_), hi_); }
 
  private:
   float32x4_t lo_, hi_, zero_;

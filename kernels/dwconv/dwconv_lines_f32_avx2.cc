@@ -10,7 +10,7 @@ struct Eight {
   using Register = __m256;
   using Finish = FinishF32;
   static constexpr int32_t kLanes = 8, kLines = 1;
-  static constexpr bool kBranches = true;
+  static constexpr bool kBranches = true, kClamps = false;
 
   static Register load(const float* from) { return _mm256_loadu_ps(from); }
   static void store(float* to, Register v) { _mm256_storeu_ps(to, v); }

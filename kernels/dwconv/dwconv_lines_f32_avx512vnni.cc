@@ -10,7 +10,7 @@ struct Sixteen {
   using Register = __m512;
   using Finish = FinishF32;
   static constexpr int32_t kLanes = 16, kLines = 2;
-  static constexpr bool kBranches = true;
+  static constexpr bool kBranches = true, kClamps = false;
 
   static Register load(const float* from) { return _mm512_loadu_ps(from); }
   static void store(float* to, Register v) { _mm512_storeu_ps(to, v); }

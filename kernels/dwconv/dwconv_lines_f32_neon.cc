@@ -12,7 +12,7 @@ struct Lanes {
   using Register = float32x4_t;
   using Finish = FinishF32;
   static constexpr int32_t kLanes = 4, kLines = 2;
-  static constexpr bool kBranches = false;
+  static constexpr bool kBranches = false, kClamps = true;
 
   static Register load(const float* from) { return vld1q_f32(from); }
   static void store(float* to, Register v) { vst1q_f32(to, v); }
@@ -23,7 +23,7 @@ struct Lanes {
 struct Lanes {
   using Register = float;
   static constexpr int32_t kLanes = 1, kLines = 2;
-  static constexpr bool kBranches = false;
+  static constexpr bool kBranches = false, kClamps = false;
 
   struct Finish {
     explicit Finish(const ClampF32& c) : clamp(c) {}

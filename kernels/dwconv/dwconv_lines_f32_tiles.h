@@ -2,7 +2,7 @@
 //   Register, kLanes, kLines: of a tile of 3 x 3 at stride 1, one or two
 //   kBranches: whether each column's store asks for itself, which is shorter, or whole tiles have their own
 //   load(from), store(to, v), zero(), multiply_add(a, b, c): a * b + c
-//   Finish(clamp)(v): finish_f32
+//   Finish(clamp)(v): finish_f32; where kClamps: Finish::is_clamp(clamp), whether finish.clamp(v) gives the same
 #pragma once
 
 #include "kernels/dwconv/dwconv_lines_f32.h"
@@ -47,6 +47,8 @@ void tile(const DwconvLinesF32Args& args, int32_t x, int32_t stored) {
       from[j][i] = column >= 0 && column < args.w ? args.lines[j] + column * args.steps[j] : args.padding;
     }
   const typename V::Finish finish(args.clamp);
+  [[maybe_unused]] bool clamps = false;
+  if constexpr (V::kClamps) clamps = V::Finish::is_clamp(args.clamp);
   const ptrdiff_t channels = args.channels;
   const float* const bias = args.bias;
   float* const outputs[2] = {args.output[0] + x * channels,
@@ -74,7 +76,7 @@ void tile(const DwconvLinesF32Args& args, int32_t x, int32_t stored) {
     if (kTwo)
       add_line<V, Side, Columns, Stride, false, kTwo>(from[kInputs - 1], first, w + kLine * Side * channels,
                                                       channels, sums);
-    const auto store = [&](int32_t count) {
+    const auto store = [&](int32_t count, auto finished) {
 #pragma GCC unroll 2
       for (int32_t j = 0; j < kOutputs; ++j) {
         float* to = outputs[j];
@@ -83,11 +85,19 @@ void tile(const DwconvLinesF32Args& args, int32_t x, int32_t stored) {
 #pragma GCC unroll 7
         for (int32_t i = 0; i < Columns; ++i, to += channels) {
           if (i == count) break;
-          V::store(to, finish(sums[j][i]));
+          V::store(to, finished(sums[j][i]));
         }
       }
     };
-    V::kBranches || stored < Columns ? store(stored) : store(Columns);
+    const bool whole = !V::kBranches && stored == Columns;
+    if constexpr (V::kClamps && Side == 3) {
+      if (whole && clamps) {
+        store(Columns, [&](typename V::Register v) { return finish.clamp(v); });
+        if (first == last) return;
+        continue;
+      }
+    }
+    whole ? store(Columns, finish) : store(stored, finish);
     if (first == last) return;
   }
 }

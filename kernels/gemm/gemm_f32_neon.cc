@@ -23,6 +23,12 @@ __attribute__((noinline)) void store_some(const GemmF32Args& args, size_t row, i
   }
 }
 
+// The first `left` of `rows`, then the last of them again, `count` in all.
+__attribute__((noinline)) void repeat_last(const float* const* rows, int32_t left, const float** copies,
+                                           int32_t count) {
+  for (int32_t r = 0; r < count; ++r) copies[r] = rows[r < left ? r : left - 1];
+}
+
 struct TwoF32 {
   float32x4_t first, second;
 };
@@ -66,17 +72,11 @@ inline float32x4_t add_lane(float32x4_t sum, float32x4_t w, float32x4_t a) {
 template <int32_t Rows>
 __attribute__((noinline)) void tiles(const GemmF32Args& args, int32_t row, int32_t past) {
   const FinishF32 finish(args.clamp);
+  const bool clamps = Rows == 8 && FinishF32::is_clamp(args.clamp);
   const int32_t taps = args.taps;
   const size_t stride = args.output_stride;
   for (; row < past; row += Rows) {
-    const float* x[Rows];
-    int32_t from[Rows];
-#pragma GCC unroll 8
-    for (int32_t r = 0; r < Rows; ++r) {
-      from[r] = row + r < past ? row + r : past - 1;
-      x[r] = args.rows[from[r]];
-    }
-    const bool whole = row + Rows <= past && args.residual == nullptr;
+    const bool full = row + Rows <= past, whole = full && args.residual == nullptr;
     const float* w = args.weights;
     for (int32_t first = 0; first < args.n; first += kNr) {
       const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
@@ -95,12 +95,14 @@ __attribute__((noinline)) void tiles(const GemmF32Args& args, int32_t row, int32
         acc[r][0] = b.first;
         acc[r][1] = b.second;
       }
-      for (int32_t t = 0; t < taps; ++t) {
-        if (taps > 1) {
-          const float* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
+      const float* const* rows = args.rows + row;
+      for (int32_t t = 0; t < taps; ++t, rows += kMr) {
+        const float* copies[Rows];
+        if (!full) repeat_last(rows, past - row, copies, Rows);
+        const float* const* const of_tap = full ? rows : copies;
+        const float* x[Rows];
 #pragma GCC unroll 8
-          for (int32_t r = 0; r < Rows; ++r) x[r] = rows[from[r]];
-        }
+        for (int32_t r = 0; r < Rows; ++r) x[r] = of_tap[r];
         ptrdiff_t i = 0;
         for (const float* const end = w + args.k / 8 * 8 * kNr; w != end; i += 8, w += 8 * kNr) {
           ITG_FOUR_DEPTHS(0, i)
@@ -122,11 +124,14 @@ __attribute__((noinline)) void tiles(const GemmF32Args& args, int32_t row, int32
       }
       float* to = args.output + static_cast<size_t>(row) * stride + first;
       if (whole && columns == kNr) {
+        const auto store = [&](auto last) {
 #pragma GCC unroll 8
-        for (int32_t r = 0; r < Rows; ++r, to += stride) {
-          vst1q_f32(to, finish(acc[r][0]));
-          vst1q_f32(to + 4, finish(acc[r][1]));
-        }
+          for (int32_t r = 0; r < Rows; ++r, to += stride) {
+            vst1q_f32(to, last(acc[r][0]));
+            vst1q_f32(to + 4, last(acc[r][1]));
+          }
+        };
+        clamps ? store([&](float32x4_t v) { return finish.clamp(v); }) : store(finish);
         continue;
       }
 #pragma GCC unroll 8

@@ -26,12 +26,23 @@ constexpr bool any_packs() {
 }
 constexpr bool kPacks = any_packs();
 
+// Of those that run here; others are packed for as well.
+constexpr bool any_kr(int32_t kr) {
+  for (const GemmS8Kernel& kernel : kKernels)
+    if (kernel.function != nullptr && kernel.kr == kr) return true;
+  return false;
+}
+constexpr bool kFours = any_kr(4), kEights = any_kr(8), kSixteens = any_kr(16);
+
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 int32_t round_up(int32_t v, int32_t multiple) { return (v + multiple - 1) / multiple * multiple; }
 
 // Whether the kernel's sums of two products fit int16 all over this column, [taps][k].
 bool pairs_fit(const GemmS8Kernel& kernel, const int8_t* column, int32_t taps, int32_t k) {
+  int32_t least = 0;
+  for (int32_t i = 0; i < taps * k; ++i) least = column[i] < least ? column[i] : least;
+  if (least > -128) return true;
   for (int32_t t = 0; t < taps; ++t, column += k)
     for (int32_t i = 0; i + kernel.pair_gap < k; ++i)
       if (i % kernel.kr < kernel.pair_gap && column[i] == -128 && column[i + kernel.pair_gap] == -128)
@@ -46,12 +57,23 @@ int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
   return left > quarter ? 2 * quarter : quarter;
 }
 
+// As many pieces of kBytes as `k` holds, `step` apart. Returns how many bytes those are.
+template <int32_t kBytes>
+int32_t copy_pieces(const int8_t* from, int32_t k, int8_t* to, ptrdiff_t step) {
+  int32_t i = 0;
+  for (; i + kBytes <= k; i += kBytes, to += step) memcpy(to, from + i, kBytes);
+  return i;
+}
+
 // One column's depths of one tap, kr at a time, `step` apart. nullptr: zeros.
 void pack_column(const int8_t* from, int32_t k, int32_t kr, int8_t* to, ptrdiff_t step) {
   int32_t i = 0;
-  if (from != nullptr && kr == 4)
-    for (; i + 4 <= k; i += 4, to += step) memcpy(to, from + i, 4);
-  for (; i < k; i += kr, to += step)
+  if (from != nullptr)
+    i = kFours && kr == 4       ? copy_pieces<4>(from, k, to, step)
+        : kEights && kr == 8    ? copy_pieces<8>(from, k, to, step)
+        : kSixteens && kr == 16 ? copy_pieces<16>(from, k, to, step)
+                                : 0;
+  for (to += i / kr * step; i < k; i += kr, to += step)
     for (int32_t j = 0; j < kr; ++j) to[j] = from != nullptr && i + j < k ? from[i + j] : int8_t{0};
 }
 

@@ -159,7 +159,7 @@ Error check_line_buffers_stay(const Model& model) {
     return rows > 0 && !is_in(segment, n) ? Error{Status::kRowsGone, n, tensor} : kNoError;
   };
   for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t input : model.node(n).inputs)
+    for (const int32_t input : model.node_inputs(n))
       if (input >= 0) ITG_TRY(error(n, input));
   for (const int32_t output : model.outputs()) ITG_TRY(error(model.node_count(), output));
   for (int32_t i = 0; i < model.state_count(); ++i) ITG_TRY(error(model.node_count(), model.state(i).output));

@@ -44,7 +44,7 @@ Error JudgedModel::open(Span<const uint8_t> bytes, const CalibratorOptions& opti
   for (const OutputTensor& output : calibration.observing.outputs) {
     Output found{output};
     for (int32_t n = 0; n < model_.node_count(); ++n)
-      for (const int32_t tensor : model_.node(n).outputs)
+      for (const int32_t tensor : model_.node_outputs(n))
         if (strcmp(model_.tensor(tensor).name, calibration.fp32.model.tensor(output.tensor).name) == 0) {
           found.tensor = tensor;
           found.node = n;

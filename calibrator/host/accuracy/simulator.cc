@@ -141,7 +141,7 @@ std::vector<int64_t> Simulator::read(int32_t n, int32_t source, size_t input) co
   const QuantConfig& config = map.slots.config(slot);
   const QuantConfig& written = map.slots.config(tensor);
   const std::vector<int64_t>& codes = codes_[static_cast<size_t>(tensor)];
-  const TensorView view = session_.tensor(model_.node(n).inputs[input]);
+  const TensorView view = session_.tensor(model_.node_inputs(n)[input]);
   const std::vector<double> reals = reals_of(view);
   // Dequantized, or one code's value after another: not rounded again where this is the same quantization.
   bool on_grid = !codes.empty();
@@ -215,7 +215,7 @@ void Simulator::run_node(int32_t n) {
   const std::vector<double> reals = compute(n, source, inputs);
   const auto output = static_cast<size_t>(node.outputs[0]);
   const QuantConfig& config = calibration_.slots.map.slots.config(node.outputs[0]);
-  const Span<float> values = session_.tensor(model_.node(n).outputs[0]).as<float>();
+  const Span<float> values = session_.tensor(model_.node_outputs(n)[0]).as<float>();
   if (config.state == QuantState::kFp32) {  // an answer
     for (size_t i = 0; i < reals.size(); ++i) values[i] = static_cast<float>(reals[i]);
     return;

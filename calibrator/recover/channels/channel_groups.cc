@@ -143,7 +143,7 @@ bool is_own_constant(const Model& model, int32_t tensor) {
   if (!info.is_constant()) return false;
   int32_t readers = 0;
   for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t input : model.node(n).inputs)
+    for (const int32_t input : model.node_inputs(n))
       readers += input >= 0 && model.tensor(input).constant.data == info.constant.data ? 1 : 0;
   return readers == 1;
 }

@@ -96,6 +96,9 @@ class Model {
   TensorInfo tensor(int32_t index) const;
   // Node `index`, in [0, node_count()).
   NodeInfo node(int32_t index) const;
+  // The tensors of node `index` alone: its options, which take longest, are not read.
+  Span<const int32_t> node_inputs(int32_t index) const;
+  Span<const int32_t> node_outputs(int32_t index) const;
   // The model's inputs and outputs: tensor indices. No state input is among them.
   Span<const int32_t> inputs() const;
   Span<const int32_t> outputs() const;
