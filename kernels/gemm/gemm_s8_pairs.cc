@@ -53,12 +53,12 @@ void prepare(Block* block, uint8_t* by_size) {
     memcpy(&w, block->weights[i], sizeof w);
     const Signed positive = w & (w > 0), negative = w & (w < 0);
     block->parts[i] = {(Sixteen)positive, -(Sixteen)negative};
-    int32_t most = 0;
-    for (const int8_t v : block->weights[i]) {
-      const int32_t size = v < 0 ? -v : v;
-      most = size > most ? size : most;
-      if (v == -128) block->pinned |= uint32_t{1} << i;
-    }
+    const Sixteen sizes = block->parts[i].positive | block->parts[i].negative;  // one of them is 0
+    uint8_t bytes[kPairsColumns], greatest = 0;
+    memcpy(bytes, &sizes, sizeof sizes);
+    for (const uint8_t size : bytes) greatest = size > greatest ? size : greatest;
+    if (greatest == 128) block->pinned |= uint32_t{1} << i;
+    const int32_t most = greatest;
     int32_t at = i;
     for (; at > 0 && largest[at - 1] < most; --at) {
       largest[at] = largest[at - 1];
