@@ -5,19 +5,13 @@
 #include "tests/support/calibrate.h"
 #include "tests/support/imported.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/threads.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
-
-// Under the address sanitizer: what takes minutes there and compares bytes is left to other builds.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 // `count` samples of the golden network `name`'s shape: noise on levels up to `level`, `level` / 4 high.
 struct Network {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/exact.h"
+#include "tests/support/sanitized.h"
 
 namespace intaglio::test {
 
@@ -59,11 +60,8 @@ class Random {
 inline int32_t shape_count(int32_t usual) {
   const int32_t count = environment_number("INTAGLIO_SHAPES");
   if (count > 0) return count;
-#ifdef __SANITIZE_ADDRESS__
   constexpr int32_t kMost = 1500;
-  usual = std::min(usual, kMost);
-#endif
-  return usual;
+  return kIsSanitized ? std::min(usual, kMost) : usual;
 }
 
 }  // namespace intaglio::test
