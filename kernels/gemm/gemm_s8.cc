@@ -26,13 +26,8 @@ constexpr bool any_packs() {
 }
 constexpr bool kPacks = any_packs();
 
-// Of those that run here; others are packed for as well.
-constexpr bool any_kr(int32_t kr) {
-  for (const GemmS8Kernel& kernel : kKernels)
-    if (kernel.function != nullptr && kernel.kr == kr) return true;
-  return false;
-}
-constexpr bool kFours = any_kr(4), kEights = any_kr(8), kSixteens = any_kr(16);
+// Whether kernels run here whose panels have pieces of 8 and 16 bytes. What is packed for another machine takes longer.
+constexpr bool kLongPieces = ITG_HAVE(neon) != 0;
 
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
@@ -69,10 +64,10 @@ int32_t copy_pieces(const int8_t* from, int32_t k, int8_t* to, ptrdiff_t step) {
 void pack_column(const int8_t* from, int32_t k, int32_t kr, int8_t* to, ptrdiff_t step) {
   int32_t i = 0;
   if (from != nullptr)
-    i = kFours && kr == 4       ? copy_pieces<4>(from, k, to, step)
-        : kEights && kr == 8    ? copy_pieces<8>(from, k, to, step)
-        : kSixteens && kr == 16 ? copy_pieces<16>(from, k, to, step)
-                                : 0;
+    i = kr == 4                   ? copy_pieces<4>(from, k, to, step)
+        : kLongPieces && kr == 8  ? copy_pieces<8>(from, k, to, step)
+        : kLongPieces && kr == 16 ? copy_pieces<16>(from, k, to, step)
+                                  : 0;
   for (to += i / kr * step; i < k; i += kr, to += step)
     for (int32_t j = 0; j < kr; ++j) to[j] = from != nullptr && i + j < k ? from[i + j] : int8_t{0};
 }
