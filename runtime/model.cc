@@ -18,6 +18,7 @@ namespace intaglio {
 namespace {
 
 const schema::Model& root_of(const void* root) { return *static_cast<const schema::Model*>(root); }
+// Not in line: three functions share its text.
 __attribute__((noinline)) const schema::Node& node_of(const void* root, int32_t index) {
   return *root_of(root).nodes()->Get(static_cast<flatbuffers::uoffset_t>(index));
 }

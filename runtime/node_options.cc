@@ -34,8 +34,8 @@ struct Table {
   }
 
   const uint8_t* start;
-  const uint8_t* vtable =
-      nullptr;  // 16 bits each: its bytes, the table's, each field's offset in the table or 0
+  // 16 bits each: its bytes, the table's, then each field's offset in the table, 0 where it is absent.
+  const uint8_t* vtable = nullptr;
   uint32_t vtable_bytes = 0;
 };
 

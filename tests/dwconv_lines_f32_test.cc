@@ -59,7 +59,9 @@ void run_case(const DwconvLinesF32Kernel& kernel, const Case& c, Random& random)
   args.output[0] = first.data();
   args.output[1] = c.lines == 2 ? second.data() : nullptr;
   args.clamp = {-kInfinity, kInfinity};
-  if (random.one_in(2)) args.clamp = {random.one_in(2) ? 0.0f : -0.5f, random.one_in(2) ? 6.0f : kInfinity};
+  // Ends of either zero, too: no clamp leaves a -0.
+  constexpr float kLow[] = {0.0f, -0.0f, -0.5f}, kHigh[] = {6.0f, kInfinity, 0.0f, -0.0f};
+  if (random.one_in(2)) args.clamp = {kLow[random.between(0, 2)], kHigh[random.between(0, 3)]};
   args.w = c.w;
   args.ow = c.ow;
   args.channels = c.channels;

@@ -80,7 +80,9 @@ void run_case(const GemmF32Kernel& kernel, const Case& c, Random& random) {
   args.residual = !c.residual ? nullptr : (in_place ? output.data() : residual.data());
   args.residual_stride = stride;
   args.clamp = {-kInfinity, kInfinity};
-  if (random.one_in(2)) args.clamp = {random.one_in(2) ? 0.0f : -0.5f, random.one_in(2) ? 6.0f : kInfinity};
+  // Ends of either zero, too: no clamp leaves a -0.
+  constexpr float kLow[] = {0.0f, -0.0f, -0.5f}, kHigh[] = {6.0f, kInfinity, 0.0f, -0.0f};
+  if (random.one_in(2)) args.clamp = {kLow[random.between(0, 2)], kHigh[random.between(0, 3)]};
   args.m = c.m;
   args.n = c.n;
   args.taps = c.taps;
