@@ -255,6 +255,35 @@ TEST_CASE("the accumulator proof widens the scale of deep channels") {
   CHECK(q.codes[0] == 64);
 }
 
+// The second scale of the input leaves biases room, or makes some too large for the weights' own scales.
+TEST_CASE("weights made again for another input scale are those made anew") {
+  HostArena memory;
+  Random random(11);
+  constexpr int32_t kChannels = 24, kDepth = 9;
+  const int32_t dims[] = {kChannels, kDepth};
+  const std::vector<float> weights = random.reals(kChannels * kDepth, -1, 1);
+  std::vector<float> bias = random.reals(kChannels, -1, 1);
+  for (size_t c = 0; c < kChannels; c += 4) bias[c] = 0.0f;
+  bool stayed = false, went = false;
+  for (const bool per_tensor : {false, true})
+    for (const float first : {1.0f, 1e-3f, 1e-8f, 3e-10f})
+      for (const float second : {2.0f, 1e-4f, 1e-7f, 1e-8f, 2e-10f}) {
+        QuantConfig form = weight_form();
+        if (per_tensor) form.policy |= policy::kPerTensor;
+        RealWeights layer{{weights.data(), weights.size()}, {dims, 2}, 0,
+                          {bias.data(), bias.size()},       first,     form};
+        QuantizedWeights again = quantize_weights(layer, memory.arena());
+        layer.in_scale = second;
+        (quantize_weights_again(layer, again) ? stayed : went) = true;
+        const QuantizedWeights anew = quantize_weights(layer, memory.arena());
+        CHECK(std::equal(anew.codes.begin(), anew.codes.end(), again.codes.begin()));
+        CHECK(std::equal(anew.scales.begin(), anew.scales.end(), again.scales.begin()));
+        CHECK(std::equal(anew.bias.begin(), anew.bias.end(), again.bias.begin()));
+      }
+  CHECK(stayed);
+  CHECK(went);
+}
+
 TEST_CASE("sums that no order changes") {
   Random random(2);
   for (int round = 0; round < 50; ++round) {

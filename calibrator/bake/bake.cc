@@ -17,12 +17,13 @@ constexpr Span<const int32_t> kMapAxes = kMapAxisList;
 
 class Baker : private BakedTensors {
  public:
-  Baker(const BakeInput& input, Arena& arena) : BakedTensors(input, arena) {}
+  Baker(const BakeInput& input, Arena& arena) : BakedTensors(input, arena), weights_(*input.weights) {}
 
   Result<Graph> bake() {
     ITG_TRY(check_finished(model_, slots_, false));
     for (int32_t n = 0; n < model_.node_count(); ++n)
       if (becomes_int8(model_, n, options_)) ITG_TRY(check_node_deployable(model_, slots_, n));
+    ITG_TRY(quantize_all_weights());
     ITG_TRY(make_room());
     for (const int32_t input : model_.inputs()) graph_.inputs.push(arena_, add_source(input));
     for (int32_t n = 0; n < model_.node_count(); ++n) {
@@ -91,7 +92,7 @@ class Baker : private BakedTensors {
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;
-    if (rule.weight_input >= 0) ITG_TRY(add_weights(n, rule, inputs, wide));
+    if (rule.weight_input >= 0) ITG_TRY(add_weights(n, rule, inputs));
     if (rule.table != TableRule::kNone && !(wide && rule.clips))
       inputs[count++] = wide ? add_wide_table(n, rule) : add_table(n, rule);
     if (arena_.exhausted()) return {Status::kOutOfMemory};
@@ -218,35 +219,69 @@ class Baker : private BakedTensors {
     return rule.bias_input >= 0 && node.inputs.size == static_cast<size_t>(rule.bias_input);
   }
 
-  Error add_weights(int32_t n, const QuantRule& rule, Span<int32_t> inputs, bool wide) {
+  // First of all, so that they stand where the next bake() finds them.
+  Error quantize_all_weights() {
+    const auto nodes = static_cast<size_t>(model_.node_count());
+    const bool stand = !weights_.layers.empty();
+    if (!stand) weights_.layers = arena_.make<BakedLayer>(nodes);
+    for (int32_t n = 0; n < model_.node_count() && !arena_.exhausted(); ++n) {
+      if (!becomes_int8(model_, n, options_)) continue;
+      const NodeInfo node = model_.node(n);
+      const QuantRule& rule = find_op(float_ops(), model_, node)->quant;
+      if (rule.weight_input < 0) continue;
+      BakedLayer& layer = weights_.layers[static_cast<size_t>(n)];
+      const RealWeights reals = real_weights(n, node, rule);
+      if (stand) {
+        const bool stay = quantize_weights_again(reals, layer.weights, options_.executor);
+        for (MeanOutputs& means : layer.means) means.knows_codes = means.knows_codes && stay;
+      } else {
+        layer.weights = quantize_weights(reals, arena_, options_.executor);
+        for (MeanOutputs& means : layer.means) {
+          const size_t channels = layer.weights.scales.size;
+          means = {arena_.make<double>(channels), arena_.make<double>(channels)};
+        }
+      }
+      if (layer.weights.refused >= 0)
+        return {Status::kAccumulatorOverflow, n, node.inputs[static_cast<size_t>(rule.weight_input)],
+                layer.weights.refused};
+    }
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+    if (!stand) weights_.behind = arena_;
+    return kNoError;
+  }
+
+  RealWeights real_weights(int32_t n, const NodeInfo& node, const QuantRule& rule) const {
+    const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
+    const TensorInfo w = model_.tensor(node.inputs[weight]);
+    const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
+    const bool wide = computes_wide(n, rule);
+    // Kernels that write their sums in FP32 read plain weights and add nothing in 16 bits.
+    const bool safe_pairs = options_.safe_pairs && answer_op(model_, n, options_) == Op::kNone;
+    return {floats(w),
+            w.shape,
+            rule.weight_axis,
+            has_bias ? floats(model_.tensor(node.inputs[bias])) : Span<const float>(),
+            params(slots_.input_slot(n, 0)).scale,
+            slots_.slots.config(slots_.input_slot(n, weight)),
+            safe_pairs && !wide,
+            known_scales(node.inputs[weight]),
+            wide};
+  }
+
+  Error add_weights(int32_t n, const QuantRule& rule, Span<int32_t> inputs) {
     const NodeInfo node = model_.node(n);
     const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
     const TensorInfo w = model_.tensor(node.inputs[weight]);
     const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
-    const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
-    const int32_t slot = slots_.input_slot(n, weight);
-    // Kernels that write their sums in FP32 read plain weights and add nothing in 16 bits.
-    const bool safe_pairs = options_.safe_pairs && answer_op(model_, n, options_) == Op::kNone;
-    const RealWeights layer{floats(w),
-                            w.shape,
-                            rule.weight_axis,
-                            floats(b),
-                            params(slots_.input_slot(n, 0)).scale,
-                            slots_.slots.config(slot),
-                            safe_pairs && !wide,
-                            known_scales(node.inputs[weight]),
-                            wide};
-    const QuantizedWeights q = quantize_weights(layer, arena_, options_.executor);
-    if (arena_.exhausted()) return {Status::kOutOfMemory};
-    if (q.refused >= 0) return {Status::kAccumulatorOverflow, n, node.inputs[weight], q.refused};
-    ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));
+    const QuantizedWeights& q = weights_.layers[static_cast<size_t>(n)].weights;
+    ITG_TRY(settle(slots_.input_slot(n, weight), q.scales, QuantState::kActivated, QuantState::kBaked));
     if (has_bias)
       ITG_TRY(settle(slots_.input_slot(n, bias), q.scales, QuantState::kPassive, QuantState::kPassiveBaked));
     inputs[weight] = add_weight_tensor(n, w);
     set_constant(inputs[weight], q.codes.data, q.codes.size);
     graph_.tensors[static_cast<size_t>(inputs[weight])].quantization = {q.scales, 0, rule.weight_axis};
-    const auto channels = static_cast<int32_t>(q.bias.size);
-    inputs[bias] = has_bias ? add_named(b, "", DType::kS32) : add_bias_tensor(w, channels);
+    inputs[bias] = has_bias ? add_named(model_.tensor(node.inputs[bias]), "", DType::kS32)
+                            : add_bias_tensor(w, static_cast<int32_t>(q.bias.size));
     set_constant(inputs[bias], q.bias.data, q.bias.size);
     return kNoError;
   }
@@ -338,6 +373,8 @@ class Baker : private BakedTensors {
       graph_.images.push(arena_, image);
     }
   }
+
+  BakedWeights& weights_;
 };
 
 }  // namespace

@@ -2,22 +2,43 @@
 #pragma once
 
 #include "calibrator/bake/graph.h"
+#include "calibrator/quantization/scales.h"
 #include "calibrator/quantization/slot_map.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
 
+// A layer's mean outputs over some samples without its bias, once somebody has computed them: of the FP32 layer, and of
+// the codes of its weights in int8, both with the mean inputs of the FP32 model.
+struct MeanOutputs {
+  Span<double> of_reals, of_codes;  // [channels]
+  bool knows_reals = false, knows_codes = false;
+};
+
+struct BakedLayer {
+  QuantizedWeights weights;
+  MeanOutputs means[2];  // of each half of the samples
+};
+
+// What the ranges of activations hardly change, of each FP32 node; nothing of one that has no weights in int8.
+struct BakedWeights {
+  Span<BakedLayer> layers;
+  Arena behind;  // what is left of the arena
+};
+
 struct BakeInput {
   const Model* model = nullptr;  // FP32
   SlotMap* slots = nullptr;      // with parameters set; weights and biases get theirs, and are baked
   const CalibratorOptions* options = nullptr;
+  // Where it has layers, an earlier bake() of this model and these options has left them there, and nobody has changed them.
+  BakedWeights* weights = nullptr;
 };
 
 // Nodes that have an int8 version become int8, the others stay in FP32 with Quantize and Dequantize at their
 // borders. Those that give an answer (answers.h) read int8 and write FP32. Inputs of the model are int8 where the first node that reads them is. An int8 tensor keeps the
 // FP32 tensor's name, and so does each node. Where a node reads with other parameters than the tensor was
 // written with, a Lookup stands between them. Refused: a config that is unfinished or that int8 cannot hold
-// (see deploy.h).
+// (see deploy.h). `arena` is that of the weights, where these have layers.
 Result<Graph> bake(const BakeInput& input, Arena& arena);
 
 }  // namespace intaglio

@@ -41,10 +41,11 @@ Error Int8Model::as_in_fp32(Error error) const {
 
 Error Int8Model::bake(const CalibrationInfo& info) {
   revision_ = ++last_revision_;
-  arena_ = empty_;
+  if (!keeps_weights_) weights_ = {};
+  arena_ = weights_.layers.empty() ? empty_ : weights_.behind;
   session_memory_ = {};
   SlotMap slots = source_.slots;  // a handle: weights and biases get their scales in place
-  Result<Graph> graph = intaglio::bake({&source_.fp32.model, &slots, &source_.options}, arena_);
+  Result<Graph> graph = intaglio::bake({&source_.fp32.model, &slots, &source_.options, &weights_}, arena_);
   if (!graph) return graph.error();
   graph_ = *graph;
   fuse_residual(graph_, arena_);
@@ -55,14 +56,14 @@ Error Int8Model::bake(const CalibrationInfo& info) {
 
 Error Int8Model::write_and_open() {
   // Layers will be changed in place: equal biases of two of them may not stay equal.
-  ITG_TRY(write(EqualConstants::kStandAlone, arena_, &bytes_));
+  ITG_TRY(write(FileUse::kChanging, arena_, &bytes_));
   return open(false);
 }
 
-Error Int8Model::write(EqualConstants equal, Arena& arena, Span<const uint8_t>* bytes) {
+Error Int8Model::write(FileUse use, Arena& arena, Span<const uint8_t>* bytes) {
   for (GraphNode& node : graph_.nodes)
     if (auto* const requantization = node.options.get<Requantization>()) *requantization = {};
-  const auto written = finish_model(graph_, all_ops(), arena, equal);
+  const auto written = finish_model(graph_, all_ops(), arena, use);
   if (arena.exhausted())
     return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(source_.output_bytes),
             static_cast<int64_t>(source_.output_bytes) + 1};
@@ -74,13 +75,13 @@ Error Int8Model::write(EqualConstants equal, Arena& arena, Span<const uint8_t>* 
 Error Int8Model::finish() {
   if (source_.options.states_of != nullptr) {
     join_states();
-    ITG_TRY(write(EqualConstants::kStandOnce, arena_, &bytes_));
+    ITG_TRY(write(FileUse::kHandedOver, arena_, &bytes_));
     session_memory_ = {};  // it has room for states now
     return open(true);
   }
   Arena scratch = arena_;
   Span<const uint8_t> bytes;
-  ITG_TRY(write(EqualConstants::kStandOnce, scratch, &bytes));
+  ITG_TRY(write(FileUse::kHandedOver, scratch, &bytes));
   // Only numbers have changed, and equal ones stand once now: the file is no longer than it was, and stays where it is.
   if (bytes.size > bytes_.size)
     return {Status::kReplayDiffers, -1, -1, static_cast<int64_t>(bytes.size),

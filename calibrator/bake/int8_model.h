@@ -1,7 +1,7 @@
 // The int8 model while it is made: its graph, the bytes of its file, and a session that runs them.
 #pragma once
 
-#include "calibrator/bake/graph.h"
+#include "calibrator/bake/bake.h"
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/quantization/slot_map.h"
 #include "calibrator/workspace/float_model.h"
@@ -25,6 +25,8 @@ class Int8Model {
   // From the parameters of the slots: bakes the graph and fuses. What stood here before is gone, and its memory is used
   // again. `info` is what the file says of its calibration.
   Error bake(const CalibrationInfo& info);
+  // Whether bake() takes the weights' codes that the call before it has made: while nothing but ranges and biases changes.
+  void keep_weights(bool keeps) { keeps_weights_ = keeps; }
   // Writes what bake() has made, with the biases that the graph has now, and opens it.
   Error write_and_open();
   Error build(const CalibrationInfo& info) {
@@ -41,6 +43,10 @@ class Int8Model {
   Error update_layers();
 
   Graph& graph() { return graph_; }
+  // Of a node of the FP32 model, since the weights that stand now were made.
+  MeanOutputs& means(int32_t fp32_node, int32_t half) {
+    return weights_.layers[static_cast<size_t>(fp32_node)].means[half];
+  }
   Session& session() { return session_; }
   const Lanes& lanes() const { return lanes_; }  // of the session
   // Another number after each call of build() and update_layer().
@@ -54,7 +60,7 @@ class Int8Model {
   int32_t tensor_like(int32_t fp32_tensor) const;
 
  private:
-  Error write(EqualConstants equal, Arena& arena, Span<const uint8_t>* bytes);
+  Error write(FileUse use, Arena& arena, Span<const uint8_t>* bytes);
   Error open(bool checks_sum);
   void join_states();
   Span<const uint8_t> initial_value(const TensorInfo& state, Span<const uint8_t> real);
@@ -63,6 +69,8 @@ class Int8Model {
 
   Int8Source source_;
   Arena empty_, arena_;
+  BakedWeights weights_;
+  bool keeps_weights_ = false;
   Graph graph_;
   Span<const uint8_t> bytes_;
   Span<uint8_t> session_memory_;

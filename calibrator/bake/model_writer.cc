@@ -20,12 +20,8 @@ uint16_t least_reader(const Graph& graph) {
 
 class Writer {
  public:
-  Writer(const Graph& graph, Arena& arena, Span<uint8_t> place, EqualConstants equal)
-      : graph_(graph),
-        arena_(arena),
-        equal_(equal),
-        allocator_(place.data),
-        builder_(place.size, &allocator_) {}
+  Writer(const Graph& graph, Arena& arena, Span<uint8_t> place, FileUse use)
+      : graph_(graph), arena_(arena), use_(use), allocator_(place.data), builder_(place.size, &allocator_) {}
 
   Result<Span<const uint8_t>> write() {
     number_tensors();
@@ -67,7 +63,7 @@ class Writer {
 
     uint8_t* const bytes = builder_.GetBufferPointer();
     const size_t size = builder_.GetSize();
-    schema::GetMutableModel(bytes)->mutate_crc32(crc32(0, bytes, size));
+    if (use_ == FileUse::kHandedOver) schema::GetMutableModel(bytes)->mutate_crc32(crc32(0, bytes, size));
     return Span<const uint8_t>(bytes, size);
   }
 
@@ -114,7 +110,7 @@ class Writer {
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Buffer>>> write_buffers() {
     const Span<flatbuffers::Offset<schema::Buffer>> list =
         arena_.make<flatbuffers::Offset<schema::Buffer>>(count_ + graph_.states.size());
-    const bool once = equal_ == EqualConstants::kStandOnce;
+    const bool once = use_ == FileUse::kHandedOver;
     SharedConstants shared(graph_, arena_, once ? count_ : 0);
     if (arena_.exhausted()) return {};
     size_t buffers = 0;
@@ -260,7 +256,7 @@ class Writer {
 
   const Graph& graph_;
   Arena& arena_;
-  EqualConstants equal_;
+  FileUse use_;
   flatbuffers::Allocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;
   Span<int32_t> number_;   // graph tensor to file tensor
@@ -339,13 +335,13 @@ void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& aren
 
 }  // namespace
 
-Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, EqualConstants equal) {
+Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, FileUse use) {
   const size_t bound = file_bound(graph);
   auto* const place = static_cast<uint8_t*>(arena.allocate(bound, alignment_of(graph)));
   if (place == nullptr)
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()),
                  static_cast<int64_t>(bound)};
-  return Writer(graph, arena, {place, bound}, equal).write();
+  return Writer(graph, arena, {place, bound}, use).write();
 }
 
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
@@ -382,11 +378,11 @@ void refill_requantization(const Graph& graph, const GraphNode& node, const Quan
   }
 }
 
-Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena, EqualConstants equal) {
+Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena, FileUse use) {
   remove_dead(graph, arena);
   fill_requantization(graph, ops, arena);
   ITG_TRY(plan_memory(graph, ops, arena));
-  return write_model(graph, arena, equal);
+  return write_model(graph, arena, use);
 }
 
 }  // namespace intaglio

@@ -7,15 +7,15 @@
 
 namespace intaglio {
 
-// Constants of the same bytes stand in a file once, unless it will be changed in place: there each has bytes of
-// its own.
-enum class EqualConstants : uint8_t { kStandOnce, kStandAlone };
+// What becomes of a file. In one that is handed over equal constants stand once. Where layers change in place each has bytes
+// of its own, and the checksum is 0: nobody looks at it.
+enum class FileUse : uint8_t { kHandedOver, kChanging };
 
 // The last steps for every writer of model files: removes what is dead, fills in what devices use in place
 // (multipliers and folded biases of int8 convolutions), plans memory, writes. The bytes lie in the arena at a
 // multiple of kModelAlignment. The same graph gives the same bytes on every machine.
 Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena,
-                                         EqualConstants equal = EqualConstants::kStandOnce);
+                                         FileUse use = FileUse::kHandedOver);
 
 // The same steps, one by one.
 void fill_requantization(Graph& graph, OpList ops, Arena& arena);
@@ -23,7 +23,6 @@ void fill_requantization(Graph& graph, OpList ops, Arena& arena);
 void refill_requantization(const Graph& graph, const GraphNode& node, const QuantRule& rule,
                            Span<float> multiplier, Span<int32_t> folded_bias);
 // After plan_memory().
-Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena,
-                                        EqualConstants equal = EqualConstants::kStandOnce);
+Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, FileUse use = FileUse::kHandedOver);
 
 }  // namespace intaglio

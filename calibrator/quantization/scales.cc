@@ -94,6 +94,11 @@ double bias_of(const RealWeights& layer, size_t c) {
   return layer.bias.empty() ? 0.0 : static_cast<double>(layer.bias[c]);
 }
 
+double bias_code(const RealWeights& layer, size_t c, float scale) {
+  const double step = static_cast<double>(layer.in_scale) * static_cast<double>(scale);
+  return round_by(layer.config.rounding, bias_of(layer, c) / step);
+}
+
 // Codes of channel `c` for a scale. Returns whether the accumulator proof holds.
 bool quantize_channel(const RealWeights& layer, const ChannelWalk& walk, size_t c, float scale,
                       QuantizedWeights& result) {
@@ -104,8 +109,7 @@ bool quantize_channel(const RealWeights& layer, const ChannelWalk& walk, size_t 
     sum += quantize_run(layer.weights.data + at, walk.inner, static_cast<double>(scale), layer.config,
                         result.codes.data + at);
   }
-  const double b = round_by(layer.config.rounding, bias_of(layer, c) / (static_cast<double>(layer.in_scale) *
-                                                                        static_cast<double>(scale)));
+  const double b = bias_code(layer, c, scale);
   if (magnitude(b) > 2147483647.0) return false;
   result.bias[c] = static_cast<int32_t>(b);
   return layer.wide || static_cast<int64_t>(magnitude(b)) + 255 * sum <= INT32_MAX;
@@ -153,6 +157,48 @@ float least_scale(const RealWeights& layer, const ChannelWalk& channel, size_t c
     for_weights = for_pairs > for_weights ? for_pairs : for_weights;
   }
   return scale_of(for_weights > for_bias ? for_weights : for_bias, layer.config);
+}
+
+// Whether a channel of this scale has room for its bias beside whatever codes: what least_scale() takes for the bias is at
+// most a quarter of the scale, and 2^28 + 255 * 127 * taps is no overflow (below).
+bool has_room(const RealWeights& layer, float in_scale, size_t c, float scale) {
+  return magnitude(bias_of(layer, c)) <= static_cast<double>(in_scale) * static_cast<double>(scale) * 0x1p28;
+}
+
+ChannelWalk channel_of(const RealWeights& layer, size_t c) {
+  return walk(layer.shape, layer.axis, static_cast<int32_t>(c));
+}
+
+// With the least scale for which the proof holds.
+void quantize_by_least_scale(const RealWeights& layer, size_t c, QuantizedWeights& result) {
+  const ChannelWalk channel = channel_of(layer, c);
+  float scale = least_scale(layer, channel, c);
+  while (!quantize_channel(layer, channel, c, scale, result) && scale < kMaxScale) scale *= 2.0f;
+  result.scales[c] = scale;
+}
+
+void quantize_all(const RealWeights& layer, QuantizedWeights& result, const Executor& executor) {
+  const size_t channels = result.scales.size;
+  result.refused = -1;
+  result.in_scale = layer.in_scale;
+  if (!layer.known.empty()) {
+    for (size_t c = 0; c < channels; ++c) {
+      const float scale = layer.known[layer.known.size == 1 ? 0 : c];
+      const bool fits = quantize_channel(layer, channel_of(layer, c), c, scale, result);
+      if (!fits && result.refused < 0) result.refused = static_cast<int32_t>(c);
+    }
+    return;
+  }
+  constexpr size_t kBlock = 16;  // channels
+  parallel_for(executor, static_cast<int32_t>((channels + kBlock - 1) / kBlock), [&](int32_t block) {
+    const size_t first = static_cast<size_t>(block) * kBlock;
+    for (size_t c = first; c < channels && c < first + kBlock; ++c) quantize_by_least_scale(layer, c, result);
+  });
+  float widest = 0.0f;
+  for (const float scale : result.scales) widest = scale > widest ? scale : widest;
+  // A wider scale only makes codes smaller: the proof of each channel still holds.
+  for (size_t c = 0; layer.config.has(policy::kPerTensor) && c < channels; ++c)
+    quantize_channel(layer, channel_of(layer, c), c, widest, result);
 }
 
 }  // namespace
@@ -204,33 +250,29 @@ QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const 
   QuantizedWeights result{arena.make<int8_t>(layer.weights.size), arena.make<float>(channels),
                           arena.make<int32_t>(channels)};
   if (arena.exhausted()) return {};
-  const auto channel_of = [&layer](size_t c) {
-    return walk(layer.shape, layer.axis, static_cast<int32_t>(c));
-  };
-  if (!layer.known.empty()) {
-    for (size_t c = 0; c < channels; ++c) {
-      const float scale = layer.known[layer.known.size == 1 ? 0 : c];
-      const bool fits = quantize_channel(layer, channel_of(c), c, scale, result);
-      if (!fits && result.refused < 0) result.refused = static_cast<int32_t>(c);
-    }
-    return result;
-  }
-  constexpr size_t kBlock = 16;  // channels
-  parallel_for(executor, static_cast<int32_t>((channels + kBlock - 1) / kBlock), [&](int32_t block) {
-    const size_t first = static_cast<size_t>(block) * kBlock;
-    for (size_t c = first; c < channels && c < first + kBlock; ++c) {
-      const ChannelWalk channel = channel_of(c);
-      float scale = least_scale(layer, channel, c);
-      while (!quantize_channel(layer, channel, c, scale, result) && scale < kMaxScale) scale *= 2.0f;
-      result.scales[c] = scale;
-    }
-  });
-  float widest = 0.0f;
-  for (const float scale : result.scales) widest = scale > widest ? scale : widest;
-  // A wider scale only makes codes smaller: the proof of each channel still holds.
-  for (size_t c = 0; layer.config.has(policy::kPerTensor) && c < channels; ++c)
-    quantize_channel(layer, channel_of(c), c, widest, result);
+  quantize_all(layer, result, executor);
   return result;
+}
+
+bool quantize_weights_again(const RealWeights& layer, QuantizedWeights& result, const Executor& executor) {
+  constexpr int64_t kMostTaps = (int64_t{1} << 30) / (255 * 127);
+  const bool is_deep = static_cast<int64_t>(layer.weights.size) > kMostTaps * layer.shape[layer.axis];
+  if (is_deep || !layer.known.empty() || layer.config.has(policy::kPerTensor)) {
+    quantize_all(layer, result, executor);
+    return false;
+  }
+  bool stay = true;
+  for (size_t c = 0; c < result.scales.size; ++c) {
+    const float scale = result.scales[c];
+    if (has_room(layer, result.in_scale, c, scale) && has_room(layer, layer.in_scale, c, scale)) {
+      result.bias[c] = static_cast<int32_t>(bias_code(layer, c, scale));
+      continue;
+    }
+    quantize_by_least_scale(layer, c, result);
+    stay = stay && peak_of(layer.weights, channel_of(layer, c)) == 0.0f;  // all codes are zero then
+  }
+  result.in_scale = layer.in_scale;
+  return stay;
 }
 
 int64_t bias_room(Span<const int8_t> codes, const Shape& shape, int32_t axis, int32_t channel, bool wide) {

@@ -43,10 +43,11 @@ struct RealWeights {
 
 // The same as codes. `channels` along `axis` of the weights' shape.
 struct QuantizedWeights {
-  Span<int8_t> codes;    // in the weights' layout
-  Span<float> scales;    // [channels]
-  Span<int32_t> bias;    // [channels], scale s_in * scales[c]
-  int32_t refused = -1;  // channel
+  Span<int8_t> codes;     // in the weights' layout
+  Span<float> scales;     // [channels]
+  Span<int32_t> bias;     // [channels], scale s_in * scales[c]
+  int32_t refused = -1;   // channel
+  float in_scale = 0.0f;  // that they were made with
 };
 
 // Scales so that each channel's (or, per tensor, all channels') largest weight becomes the largest code,
@@ -54,6 +55,10 @@ struct QuantizedWeights {
 // Known scales are taken as they are; then `refused` is the first channel that the accumulator proof does not
 // hold for. Channels do not depend on each other: the executor's threads share them.
 QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const Executor& executor = {});
+// The same into the memory of `result`, which was made from this layer, but perhaps with another in_scale: only what that
+// changes is made again. Whether all codes stay as they are.
+bool quantize_weights_again(const RealWeights& layer, QuantizedWeights& result,
+                            const Executor& executor = {});
 
 // Largest |bias| that keeps channel `c` of these codes within int32: 2^31 - 1 - 255 * sum |w|; negative:
 // none. wide: the layer's input has 16 bits, and its sums have 64.

@@ -2,34 +2,13 @@
 
 #include <limits>
 
-#include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/scales.h"
+#include "calibrator/recover/mean_errors.h"
 #include "runtime/op.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
-
-Span<int32_t> biases_of(const Graph& graph, int32_t n, const QuantRule& rule) {
-  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
-  const TensorInfo& tensor =
-      graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(rule.bias_input)])];
-  return {reinterpret_cast<int32_t*>(const_cast<uint8_t*>(tensor.constant.data)),
-          static_cast<size_t>(tensor.shape.elements())};
-}
-
-const TensorInfo& weights_of(const Graph& graph, int32_t n, const QuantRule& rule) {
-  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
-  return graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(rule.weight_input)])];
-}
-
-// What one code of a bias is worth.
-double bias_step(const Graph& graph, int32_t n, const QuantRule& rule, size_t channel) {
-  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
-  const TensorInfo& input = graph.tensors[static_cast<size_t>(node.inputs[0])];
-  const float scale = weights_of(graph, n, rule).quantization.scales[channel];
-  return static_cast<double>(input.quantization.scales[0]) * static_cast<double>(scale);
-}
 
 template <typename Visit>
 void for_each_bias(const Graph& graph, Visit&& visit) {
@@ -59,64 +38,21 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
   });
 }
 
-// Mean inputs of the FP32 layer over `half` of the samples, or over all of them.
-void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<double> means) {
-  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const uint32_t* const samples = context.seen.observers[0].samples;
-  const int64_t* const sums[] = {context.seen.mean_sums.data + context.observing.first_sum(source, 0),
-                                 context.seen.mean_sums.data + context.observing.first_sum(source, 1)};
-  for (size_t i = 0; i < means.size; ++i)
-    means[i] = half == kBothHalves ? mean_of(sums[0][i] + sums[1][i], context.seen.sample_count)
-                                   : mean_of(sums[half][i], samples[half]);
-}
-
-// Calls visit(channel, error): the mean output of the FP32 layer less that of the int8 one, given the mean inputs of both
-// as reals. Channels may be visited at once.
-template <typename Visit>
-void for_each_error(const RecoveryContext& context, int32_t n, Span<const double> fp32_means,
-                    Span<const double> int8_means, const Executor& executor, Visit&& visit) {
-  const Graph& graph = context.int8.graph();
-  const QuantRule& rule = *weight_rule(graph, n);
-  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
-  const Model& fp32 = context.fp32.model;
-  const NodeInfo exact_node = fp32.node(node.source);
-  const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
-  const TensorInfo exact_weights = fp32.tensor(exact_node.inputs[weight]);
-  const TensorInfo& weights = graph.tensors[static_cast<size_t>(node.inputs[weight])];
-  const auto* exact = reinterpret_cast<const float*>(exact_weights.constant.data);
-  const auto* codes = reinterpret_cast<const int8_t*>(weights.constant.data);
-  const bool has_bias = bias < exact_node.inputs.size && exact_node.inputs[bias] >= 0;
-  const auto* exact_bias =
-      has_bias ? reinterpret_cast<const float*>(fp32.tensor(exact_node.inputs[bias]).constant.data) : nullptr;
-  const Span<const int32_t> biases = biases_of(graph, n, rule);
-  const auto channels = static_cast<int32_t>(biases.size);
-  parallel_for(executor, (channels + kMeanLanes - 1) / kMeanLanes, [&](int32_t block) {
-    const int32_t first = block * kMeanLanes,
-                  count = channels - first < kMeanLanes ? channels - first : kMeanLanes;
-    double exact_mean[kMeanLanes], int8_mean[kMeanLanes];
-    mean_outputs(exact_node, weights.shape, exact, first, count, fp32_means, exact_mean);
-    mean_outputs(exact_node, weights.shape, codes, first, count, int8_means, int8_mean);
-    for (int32_t l = 0; l < count; ++l) {
-      const auto c = static_cast<size_t>(first + l);
-      const auto scale = static_cast<double>(weights.quantization.scales[c]);
-      visit(c, exact_mean[l] + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0) -
-                   (int8_mean[l] * scale + biases[c] * bias_step(graph, n, rule, c)));
-    }
-  });
-}
-
 // Adds `error` to the bias of channel `c`, never past what keeps the accumulator in int32. False where its code stays.
 bool move_bias(const Graph& graph, int32_t n, const QuantRule& rule, size_t c, double error) {
-  const TensorInfo& weights = weights_of(graph, n, rule);
-  const Span<const int8_t> codes{reinterpret_cast<const int8_t*>(weights.constant.data),
-                                 weights.constant.size};
+  const TensorInfo& tensor = weights_of(graph, n, rule);
+  const Span<const int8_t> codes{reinterpret_cast<const int8_t*>(tensor.constant.data), tensor.constant.size};
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
   const bool wide = graph.tensors[static_cast<size_t>(node.inputs[0])].dtype == DType::kS16;
-  const auto room =
-      static_cast<double>(bias_room(codes, weights.shape, rule.weight_axis, static_cast<int32_t>(c), wide));
+  const auto taps = static_cast<double>(codes.size) / tensor.shape[rule.weight_axis];
+  const double target = biases_of(graph, n, rule)[c] + error / bias_step(graph, n, rule, c);
+  // Most biases fit beside the largest codes.
+  double room = static_cast<double>(INT32_MAX) - 255.0 * 128.0 * taps;
+  if (target > room || target < -room)
+    room =
+        static_cast<double>(bias_room(codes, tensor.shape, rule.weight_axis, static_cast<int32_t>(c), wide));
   int32_t& code = biases_of(graph, n, rule)[c];
   const int32_t before = code;
-  const double target = code + error / bias_step(graph, n, rule, c);
   code = static_cast<int32_t>(round_even(target > room ? room : (target < -room ? -room : target)));
   return code != before;
 }
@@ -126,10 +62,8 @@ void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t half, int3
                          const Executor& executor) {
   const Graph& graph = context.int8.graph();
   const QuantRule& rule = *weight_rule(graph, n);
-  const Span<double> exact = context.observing.means_of(graph.nodes[static_cast<size_t>(n)].source, lane);
-  exact_means(context, n, half, exact);
-  for_each_error(context, n, exact, exact, executor,
-                 [&](size_t c, double error) { move_bias(graph, n, rule, c, error); });
+  for_each_mean_error(context, n, half, nullptr, lane, executor,
+                      [&](size_t c, double error) { move_bias(graph, n, rule, c, error); });
 }
 
 double dot(Span<const double> a, Span<const double> b) {
@@ -278,7 +212,6 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   Error error;
   context.fp32.threads.hold([&] { error = for_each_member(context, part, members, add); });
   ITG_TRY(error);
-  const Span<double> exact = context.observing.means_of(graph.nodes[static_cast<size_t>(n)].source, 0);
   for (const int32_t half : {0, 1}) {
     if (members[half] == 0) continue;
     for (size_t i = 0; i < inputs; ++i) {
@@ -286,9 +219,9 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
       for (size_t lane = 0; lane < lanes; ++lane) sum += sums_of(lane, half)[i];
       means[i] = mean_of(sum, static_cast<uint32_t>(members[half]));
     }
-    exact_means(context, n, half, exact);
-    for_each_error(context, n, exact, {means.data, inputs}, context.fp32.executor,
-                   [&](size_t c, double shown) { errors.of(half)[c] = shown; });
+    const Span<const double> int8_means{means.data, inputs};
+    for_each_mean_error(context, n, half, &int8_means, 0, context.fp32.executor,
+                        [&](size_t c, double shown) { errors.of(half)[c] = shown; });
   }
   const Shape shape = int8.tensor(int8.node(n).outputs[0]).shape;
   const auto positions = static_cast<double>(shape.elements(0, shape.rank - 1));

@@ -72,6 +72,27 @@ struct HalvesError {
   NetworkError both;
 };
 
+// Whether a method is worth a look. See kAutoRules.other_method.
+Result<bool> may_gain(RecoveryContext& context, RangeMethod method) {
+  if (method != RangeMethod::kAciq) return true;
+  const Model& fp32 = context.fp32.model;
+  Arena scratch = context.int8.arena();
+  const Span<float> scales = scratch.make<float>(static_cast<size_t>(fp32.tensor_count()));
+  if (scratch.exhausted()) return true;
+  const auto scale_of = [&](int32_t tensor) { return context.slots.map.slots.params(tensor).scale; };
+  const auto choose = [&](RangeMethod chosen) {
+    return choose_params({context.fp32, context.options, context.observing, context.seen}, chosen,
+                         kBothHalves, context.slots);
+  };
+  ITG_TRY(choose(RangeMethod::kAuto));
+  for (int32_t t = 0; t < fp32.tensor_count(); ++t) scales[static_cast<size_t>(t)] = scale_of(t);
+  ITG_TRY(choose(method));
+  const auto most = static_cast<float>(kAutoRules.other_method.aciq_share);
+  for (int32_t t = 0; t < fp32.tensor_count(); ++t)
+    if (scale_of(t) < most * scales[static_cast<size_t>(t)] && !fp32.tensor(t).is_constant()) return true;
+  return false;
+}
+
 // What a method has to reach, and in which half first.
 struct Limits {
   int32_t first_half = 0;
@@ -156,7 +177,11 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
     return kNoError;
   };
   ITG_TRY(judge(RangeMethod::kAuto));
-  for (const RangeMethod method : kSearch.methods) ITG_TRY(judge(method));
+  for (const RangeMethod method : kSearch.methods) {
+    const Result<bool> may = may_gain(context, method);
+    if (!may) return may.error();
+    if (*may) ITG_TRY(judge(method));
+  }
   found.best = context.method = best.method;
   context.by_samples = best.by_samples;
   return kNoError;
@@ -194,6 +219,8 @@ Error choose_method(RecoveryContext& context) {
     return kNoError;
   }
   FoundMethod found;
+  // The methods differ in ranges and biases alone, and so does what stands here already.
+  context.int8.keep_weights(true);
   ITG_TRY(find_method(context, found));
   const bool kept = found.best != RangeMethod::kAuto;
   record.before = found.of_auto.ratio();
@@ -201,6 +228,7 @@ Error choose_method(RecoveryContext& context) {
   record.verdict = kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse;
   context.record(record);
   ITG_TRY(context.build());
+  context.int8.keep_weights(false);
   return kept ? context.measure("range method", context.error) : kNoError;
 }
 

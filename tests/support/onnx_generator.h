@@ -196,7 +196,8 @@ class OnnxGenerator {
       }
       case 'o':  // offsets of a deformed one, and a mask
       case 'O': {
-        const int64_t taps = kernel_ * kernel_, h = first(2, 3) - kernel_ + 1, w = first(3, 3) - kernel_ + 1;
+        const auto side = [this](size_t axis) { return std::max(first(axis, 3), int64_t{0}) - kernel_ + 1; };
+        const int64_t taps = kernel_ * kernel_, h = side(2), w = side(3);
         return new_input({first(0, 1), letter == 'o' ? 2 * taps : taps, h, w}).name;
       }
       case 'w':
