@@ -130,13 +130,13 @@ def documents(name, version, files, parts, seconds):
 
 def check(folder):
     """What the formats ask for and a reader would stumble over: identities that are unique, references that lead somewhere."""
-    for path in folder.glob("*.spdx.json"):
+    for path in folder.rglob("*.spdx.json"):
         document = json.loads(path.read_text())
         names = [part["SPDXID"] for part in document["packages"] + document["files"]] + ["SPDXRef-DOCUMENT"]
         assert len(names) == len(set(names)), f"{path.name}: an identity is there twice"
         for relation in document["relationships"]:
             assert relation["spdxElementId"] in names and relation["relatedSpdxElement"] in names, f"{path.name}: {relation}"
-    for path in folder.glob("*.cdx.json"):
+    for path in folder.rglob("*.cdx.json"):
         document = json.loads(path.read_text())
         names = [document["metadata"]["component"]["bom-ref"]] + [part["bom-ref"] for part in document["components"]]
         assert len(names) == len(set(names)), f"{path.name}: a reference is there twice"
