@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 
 import sbom
@@ -113,23 +112,23 @@ def make(root, folder, files, of, seconds, archive):
         write_bills(path, of, wheel_contents(path), seconds)
     for path in sorted(python.glob("*.tar.gz")):
         write_bills(path, of, (in_tar(path.read_bytes()), sbom.SOURCES), seconds)
-    lacking = lacks_debian()
-    with tempfile.TemporaryDirectory(dir=root / "build", prefix="release-debian-") as place:
-        work = pathlib.Path(place)
-        if not lacking:
-            tree = work / f"intaglio-{of}"
-            unpack(files, tree)
-            debian.mkdir()
-            lacking = debian_packages(root, tree, debian)
-        if lacking:
-            left_out.append(f"Debian's packages, manual pages and completion: {lacking}")
-        else:
-            for path in sorted(debian.glob("*.deb")):
-                write_bills(path, of, package_contents(path), seconds)
-            made = pages(root, next(debian.glob("intaglio_*.deb")), work)
-            path = folder / f"intaglio-pages-{of}.tar.gz"
-            archive(f"intaglio-pages-{of}", made, seconds, path)
-            write_bills(path, of, (made, []), seconds)
+    # One place always: its path is in the compiler's options, by which a compiler's cache goes.
+    work = root / "build/release-debian"
+    shutil.rmtree(work, ignore_errors=True)
+    unpack(files, work / f"intaglio-{of}")
+    debian.mkdir()
+    lacking = lacks_debian() or debian_packages(root, work / f"intaglio-{of}", debian)
+    if lacking:
+        debian.rmdir()
+        left_out.append(f"Debian's packages, manual pages and completion: {lacking}")
+    else:
+        for path in sorted(debian.glob("*.deb")):
+            write_bills(path, of, package_contents(path), seconds)
+        made = pages(root, next(debian.glob("intaglio_*.deb")), work)
+        path = folder / f"intaglio-pages-{of}.tar.gz"
+        archive(f"intaglio-pages-{of}", made, seconds, path)
+        write_bills(path, of, (made, []), seconds)
+    shutil.rmtree(work)
     return left_out
 
 
