@@ -27,6 +27,9 @@ fi
 targets=()
 for name in "${names[@]}"; do targets+=("${name}_fuzz"); done
 
+# OSS-Fuzz asks for libc++, and the image's protobuf and pugixml are compiled with libstdc++: they would not link. libFuzzer keeps a
+# C++ library of its own.
+export CXXFLAGS=${CXXFLAGS//-stdlib=libc++/}
 kernels=()
 [ "${SANITIZER:-}" != memory ] || kernels=(-DITG_KERNELS=)  # it does not see what assembly writes
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DITG_FUZZ=ON -DITG_OPENMP=OFF -DITG_INSTALL=OFF \

@@ -45,6 +45,15 @@ TEST_CASE("labels by name, by index, and in order") {
   CHECK(*ordered->of("1") == 6);
   CHECK(ordered->in_order() == 2);
   CHECK(named->in_order() == 0);
+  const auto table = read("image,Label\na.png,4\n");
+  REQUIRE(table);
+  CHECK(*table->of("a.png") == 4);
+  const auto column = read("class\n5\n6\n");
+  REQUIRE(column);
+  CHECK(*column->of("1") == 6);
+  CHECK(refused(read("image,label\n"), "line 1: 'label' is no class"));
+  CHECK(refused(read("a.png 1\nimage,label\n"), "line 2: 'label' is no class"));
+  CHECK(refused(read("a.png labelled\nb.png 1\n"), "line 1: 'labelled' is no class"));
   CHECK(refused(read("a.png 1\nb.png x\n"), "line 2: 'x' is no class"));
   CHECK(refused(read("a.png -1\n"), "'-1'"));
   CHECK(refused(read("a.png 99999999999\n"), "line 1"));
@@ -63,6 +72,9 @@ TEST_CASE("labels by name, by index, and in order") {
   CHECK(*called->of("b c.png") == 1);
   CHECK(*called->of("d.png") == 2);
   CHECK(*called->of("e.png") == 1);
+  const auto heading = Labels::read(folder.put("labels.txt", "a.png label\nb.png cat\n"), {"cat", "label"});
+  REQUIRE(heading);
+  CHECK(*heading->of("a.png") == 1);  // a class of this name is no heading
   const auto rows = by_name("great dane\ncat\n");
   REQUIRE(rows);
   CHECK(*rows->of("0") == 1);

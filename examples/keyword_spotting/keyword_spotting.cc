@@ -145,9 +145,10 @@ void spot(const char* model, const char* sound, const char* names_path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc >= 4 && std::string(argv[1]) == "--features")
+  const bool features = argc > 1 && std::string(argv[1]) == "--features";
+  if (features && argc >= 4)
     write_features(argv[2], {argv + 3, static_cast<size_t>(argc - 3)});
-  else if (argc == 3 || argc == 4)
+  else if (!features && (argc == 3 || argc == 4))
     spot(argv[1], argv[2], argc == 4 ? argv[3] : nullptr);
   else
     example::fail("give NET.itg SOUND.wav [NAMES.txt], or --features OUT.npy SOUND.wav ...");

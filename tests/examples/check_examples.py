@@ -131,6 +131,7 @@ def check_sound(command, examples, work, shared, model):
     (work / "sound.wav").write_bytes(wav(samples))
     (work / "short.wav").write_bytes(wav(samples[:4000]))
     run(program, "--features", work / "x.npy", work / "sound.wav", work / "short.wav")
+    expect("keyword_spotting", "give NET.itg" in run(program, "--features", work / "x.npy", code=1), True)
     features = np.load(work / "x.npy")
     expect("features", features.shape, (3, 49, 10, 1))
     whole = reference(samples)

@@ -1,9 +1,11 @@
 #include "calibrator/host/pictures/labels.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <unordered_map>
 
 #include "calibrator/host/system/text_lines.h"
@@ -109,6 +111,16 @@ NamedClass split_line(const std::string& line, const ClassTable& classes) {
   return {line.substr(0, line.find_last_not_of(kGap, gap) + 1), line.substr(gap + 1)};
 }
 
+// Tables that are saved as CSV begin with what their columns are called. These words alone: a mistyped class stays a fault.
+bool is_heading(const std::string& line, const ClassTable& classes) {
+  std::string column = split_line(line, classes).text;
+  if (classes.is_name(column)) return false;
+  std::transform(column.begin(), column.end(), column.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  const char* const columns[] = {"class", "class_id", "class_name", "label", "labels", "category", "target"};
+  return std::find(std::begin(columns), std::end(columns), column) != std::end(columns);
+}
+
 // "cat 0, dog 1, ...", or the names alone.
 std::string listed(const std::map<std::string, int32_t>& folders, bool classes) {
   std::string text;
@@ -169,6 +181,7 @@ Outcome<Labels> Labels::read(const std::string& path, const std::vector<std::str
   labels.path_ = path;
   const ClassTable table(names, classes);
   labels.count_ = table.count();
+  if (lines->size() > 1 && is_heading(lines->front().text, table)) lines->erase(lines->begin());
   const auto names_sample = [&table](const TextLine& line) {
     return line.text.find_first_of(kGap) != std::string::npos && !table.is_name(line.text);
   };
@@ -192,7 +205,8 @@ Outcome<Labels> Labels::read(const std::string& path, const std::vector<std::str
     if (*label < 0) {
       return Failure{line_name(path, line) + ": '" + text + "' is no class (a number from 0" +
                      (names.empty() ? "" : ", or one of the names") +
-                     "); write 'picture.png 3' or 'picture.png,3'"};
+                     "); write 'picture.png 3' or 'picture.png,3'" +
+                     (names.empty() ? ", or say with --names what the classes are called" : "")};
     }
     if (!labels.classes_.emplace(name, *label).second) {
       return Failure{line_name(path, line) + ": " + name + " is listed twice"};

@@ -12,7 +12,8 @@ namespace intaglio {
 
 class Labels {
  public:
-  // Lines "name class" or "name,class", or only "class", where the first line is sample 0 of an array. Of a folder: the
+  // Lines "name class" or "name,class", or only "class", where the first line is sample 0 of an array. A heading before them,
+  // such as "image,label", is passed over. Of a folder: the
   // folders in it are the classes, from 0 on, in the order of their names; a sample's folder is its class. Folders whose
   // names begin with a dot are none.
   // `names`: what the classes are called, class 0 first. Then a line may have a class's name, and a folder with it is this
