@@ -53,9 +53,9 @@ ITG_OURS(_ZnamSt11align_val_t, (size_t size, std::align_val_t align), (size, ali
 
 // Only libraries call these two: in our own code they are the sanitizer's.
 #define ITG_COPY(name)                                                                                    \
-  extern "C" void* __interceptor_##name(void* to, const void* from, size_t size);                         \
+  extern "C" void* __msan_##name(void* to, const void* from, size_t size);                                \
   extern "C" __attribute__((visibility("default"))) void* name(void* to, const void* from, size_t size) { \
-    __interceptor_##name(to, from, size);                                                                 \
+    __msan_##name(to, from, size);                                                                        \
     if (is_of_caller(from)) __msan_unpoison(to, size);                                                    \
     return to;                                                                                            \
   }
