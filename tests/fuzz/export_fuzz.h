@@ -45,6 +45,8 @@ inline void export_tflite_and_check(const test::AlignedBytes& model_file) {
     check_message(made.message());
   else if (made->bytes.empty() || made->layers < 1)
     found("an export of nothing", "tflite");
+  else
+    check_written(made->bytes.data(), made->bytes.size());
 }
 
 // In one form, which the bytes choose. `model_file` is aligned as a model must be.
@@ -57,6 +59,8 @@ inline void export_and_check(Span<const uint8_t> network, const test::AlignedByt
     check_message(made.message());
   else if (made->bytes.empty())
     found("an export of nothing", form.name);
+  else
+    check_written(made->bytes.data(), made->bytes.size());
 }
 
 }  // namespace intaglio::fuzz

@@ -2,7 +2,6 @@
 //
 //   <name>_seeds FOLDER
 #include <cstdio>
-#include <fstream>
 #include <string>
 
 #include "tests/hostile/hostile_runs.h"
@@ -12,9 +11,10 @@ int main(int argc, char** argv) {
   int32_t number = 0;
   for (const std::vector<uint8_t>& seed : intaglio::test::hostile_seeds()) {
     const std::string path = argv[1] + ("/seed_" + std::to_string(number++));
-    std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(seed.data()), static_cast<std::streamsize>(seed.size()));
-    if (!file.flush()) return std::fprintf(stderr, "%s: cannot be written\n", path.c_str()), 1;
+    std::FILE* const file = std::fopen(path.c_str(), "wb");
+    const bool written = file != nullptr && std::fwrite(seed.data(), 1, seed.size(), file) == seed.size();
+    if (file == nullptr || std::fclose(file) != 0 || !written)
+      return std::fprintf(stderr, "%s: cannot be written\n", path.c_str()), 1;
   }
   return 0;
 }
