@@ -17,20 +17,31 @@
 namespace intaglio {
 namespace {
 
+template <typename T>
+Span<const T> span_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? Span<const T>() : Span<const T>(vector->data(), vector->size());
+}
+
 const schema::Model& root_of(const void* root) { return *static_cast<const schema::Model*>(root); }
 // Not in line: three functions share its text.
 __attribute__((noinline)) const schema::Node& node_of(const void* root, int32_t index) {
   return *root_of(root).nodes()->Get(static_cast<flatbuffers::uoffset_t>(index));
 }
+__attribute__((always_inline)) inline const schema::Tensor& tensor_of(const void* root, int32_t index) {
+  return *root_of(root).tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+}
+Shape shape_of(const schema::Tensor& tensor) {
+  return {tensor.shape()->data(), static_cast<int32_t>(tensor.shape()->size())};
+}
+// Not in line, likewise. -1: none.
+__attribute__((noinline)) Span<const uint8_t> buffer_of(const void* root, int32_t index) {
+  if (index < 0) return {};
+  return span_of(root_of(root).buffers()->Get(static_cast<flatbuffers::uoffset_t>(index))->data());
+}
 // Both plans are tables of one kind.
 const schema::Plan& plan_of(const void* root, const Streaming* streaming) {
   return *static_cast<const flatbuffers::Table*>(root)->GetPointer<const schema::Plan*>(
       !kStreams || streaming == nullptr ? schema::Model::VT_PLAN : schema::Model::VT_STREAMED);
-}
-
-template <typename T>
-Span<const T> span_of(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? Span<const T>() : Span<const T>(vector->data(), vector->size());
 }
 
 // Enumerators of the file and of the API are the same numbers; those of operators and their options are made from
@@ -109,19 +120,22 @@ Model Model::without_checks(Span<const uint8_t> bytes, const Streaming* streamin
 int32_t Model::tensor_count() const { return static_cast<int32_t>(root_of(root_).tensors()->size()); }
 int32_t Model::node_count() const { return static_cast<int32_t>(root_of(root_).nodes()->size()); }
 
+Shape Model::tensor_shape(int32_t index) const { return shape_of(tensor_of(root_, index)); }
+int32_t Model::tensor_zero_point(int32_t index) const {
+  const auto* const quantization = tensor_of(root_, index).quantization();
+  return quantization == nullptr ? 0 : quantization->zero_point();
+}
+
 TensorInfo Model::tensor(int32_t index) const {
-  const auto& root = root_of(root_);
-  const auto& tensor = *root.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  const auto& tensor = tensor_of(root_, index);
   TensorInfo info;
   info.name = tensor.name()->c_str();
   info.dtype = static_cast<DType>(tensor.dtype());
-  info.shape = {tensor.shape()->data(), static_cast<int32_t>(tensor.shape()->size())};
+  info.shape = shape_of(tensor);
   if (const auto* quantization = tensor.quantization()) {
     info.quantization = {span_of(quantization->scale()), quantization->zero_point(), quantization->axis()};
   }
-  if (tensor.buffer() >= 0)
-    info.constant =
-        span_of(root.buffers()->Get(static_cast<flatbuffers::uoffset_t>(tensor.buffer()))->data());
+  info.constant = buffer_of(root_, tensor.buffer());
   return info;
 }
 
@@ -151,12 +165,8 @@ int32_t Model::state_count() const {
 }
 
 StateInfo Model::state(int32_t index) const {
-  const auto& root = root_of(root_);
-  const auto& state = *root.states()->Get(static_cast<flatbuffers::uoffset_t>(index));
-  StateInfo info{state.input(), state.output(), {}};
-  if (state.initial() >= 0)
-    info.initial = span_of(root.buffers()->Get(static_cast<flatbuffers::uoffset_t>(state.initial()))->data());
-  return info;
+  const auto& state = *root_of(root_).states()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  return {state.input(), state.output(), buffer_of(root_, state.initial())};
 }
 
 int32_t Model::image_count() const {

@@ -62,7 +62,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const int8_t* const input = picture.data() + (windows.channels == 2 * c.k && random.one_in(2) ? c.k : 0);
 
   const auto mr = static_cast<size_t>(kernel.packs ? kernel.mr : c.m),
-             step = static_cast<size_t>(kernel.row_multiple);
+             step = static_cast<size_t>(c.m == 1 && kernel.lhs_offset == 0 ? 1 : kernel.row_multiple);
   Exact<const int8_t*> rows(taps * mr);
   const size_t given = (static_cast<size_t>(c.m) + step - 1) / step * step;
   for (size_t i = 0; i < rows.size(); ++i)

@@ -9,10 +9,10 @@
 // loader proves it); sums in between may wrap. Weights of -128 are exact in every kernel. output may be residual
 // itself (same stride); else it overlaps nothing.
 //
-// rows: [taps][mr] pointers, each to k bytes; also those past m, up to a multiple of row_multiple. Kernels that do not
-// pack take rows of taps * k codes at one distance, or windows of a picture (gemm_s8_windows.h), and plain weights,
-// [n][taps][k]. Packed weights: a panel for every nr columns, [taps][ceil(k / kr)][nr][kr], padded
-// with zeros. Fields of the descriptor change the panels:
+// rows: [taps][mr] pointers, each to k bytes; also those past m, up to a multiple of row_multiple, but where m is 1 and
+// lhs_offset is 0. Kernels that do not pack take rows of taps * k codes at one distance, or windows of a picture
+// (gemm_s8_windows.h), and plain weights, [n][taps][k]. Packed weights: a panel for every nr columns,
+// [taps][ceil(k / kr)][nr][kr], padded with zeros. Fields of the descriptor change the panels:
 //
 //   narrow_panels     the last columns have panels of nr / 2 and nr / 4
 //   lhs_offset        the kernel reads its rows as x + lhs_offset. A panel starts with int32[nr], folded_bias -

@@ -283,11 +283,16 @@ void plain_row_alone(const GemmS8Args&, int32_t) {}
 
 #endif
 
+void one_row(const GemmS8Args& args, int32_t row) {
+  return plain_row(args) && all_panels_fit(args) ? plain_row_alone(args, row) : single_row(args, row);
+}
+
 }  // namespace
 
 void gemm_s8_neon(const GemmS8Args& args);
 
 void gemm_s8_neon(const GemmS8Args& args) {
+  if (args.m == 1) return one_row(args, 0);
   const int32_t whole = args.m / 4 * 4, rest = args.m - whole;
   const RowsNeon in = rows_neon(args, args.n);
   if (in.listed && whole > 0 && all_panels_fit(args)) {
@@ -295,8 +300,7 @@ void gemm_s8_neon(const GemmS8Args& args) {
   } else if (whole > 0) {
     tiles<4>(args, 0, whole);
   }
-  if (rest == 1)
-    return plain_row(args) && all_panels_fit(args) ? plain_row_alone(args, whole) : single_row(args, whole);
+  if (rest == 1) return one_row(args, whole);
   if (rest == 2) return tiles<2>(args, whole, args.m);
   if (rest == 3) tiles<4>(args, whole, args.m);
 }

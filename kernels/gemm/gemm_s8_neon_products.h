@@ -105,21 +105,23 @@ __attribute__((always_inline)) inline void multiply_end(const RowsNeon& in, cons
   multiply_block<Rows, Fits, true>(a, w, acc);
 }
 
-// Whether the four columns of a panel are proved.
-inline bool all_fit(const int8_t* flags) {
+// Whether the four columns of a panel are proved: 1 for each that is.
+constexpr uint64_t kFit = 0x0000000100000001u;
+inline uint64_t pairs_that_fit(const int8_t* flags) {
   uint64_t two, other;
   memcpy(&two, flags, sizeof two);
   memcpy(&other, flags + sizeof two, sizeof other);
-  return (two & other) == 0x0000000100000001u;
+  return two & other;
 }
+inline bool all_fit(const int8_t* flags) { return pairs_that_fit(flags) == kFit; }
 
 inline bool all_panels_fit(const GemmS8Args& args) {
   const ptrdiff_t panel =
       static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr) * kNr * kKr + sizeof(int32_t) * kNr;
   const auto* w = static_cast<const int8_t*>(args.weights);
-  bool fit = true;
-  for (int32_t c = 0; c < args.n; c += kNr, w += panel) fit &= all_fit(w);
-  return fit;
+  uint64_t fit = kFit;
+  for (int32_t c = 0; c < args.n; c += kNr, w += panel) fit &= pairs_that_fit(w);
+  return fit == kFit;
 }
 
 }  // namespace

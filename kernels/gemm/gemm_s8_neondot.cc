@@ -261,11 +261,16 @@ __attribute__((noinline)) void plain_row_alone(const GemmS8Args& args, int32_t r
   plain_row_neon<RowSums>(args, row, static_cast<ptrdiff_t>(args.k / kKr) * 2 * kQuad);
 }
 
+void one_row(const GemmS8Args& args, int32_t row) {
+  return plain_row(args) ? plain_row_alone(args, row) : single_row(args, row);
+}
+
 }  // namespace
 
 void gemm_s8_neondot(const GemmS8Args& args);
 
 void gemm_s8_neondot(const GemmS8Args& args) {
+  if (args.m == 1) return one_row(args, 0);
   const int32_t whole = args.m / 8 * 8, rest = args.m - whole;
   const RowsNeon in = rows_neon(args, args.n);
   const auto eights = in.listed ? tiles<8, true> : tiles<8, false>;
@@ -273,7 +278,7 @@ void gemm_s8_neondot(const GemmS8Args& args) {
   if (whole > 0) eights(args, in, 0, whole);
   if (rest > 4) return eights(args, in, whole, args.m);
   if (rest > 1) return fours(args, in, whole, args.m);
-  if (rest == 1) return plain_row(args) ? plain_row_alone(args, whole) : single_row(args, whole);
+  if (rest == 1) one_row(args, whole);
 }
 
 }  // namespace intaglio

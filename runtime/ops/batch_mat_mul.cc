@@ -112,8 +112,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   if (!(product_multiplier(node) <= FLT_MAX)) return node.error(Status::kBadAttribute, 1);
   const int32_t index = gemm_s8_select(context.isa);
   plan->kernel = static_cast<uint16_t>(index);
-  const PartsS8 parts =
-      parts_s8(p, gemm_s8_kernel(index), node.input(1).quantization.zero_point, context.width);
+  const PartsS8 parts = parts_s8(p, gemm_s8_kernel(index), node.input_zero_point(1), context.width);
   return set_sizes(node, 0, parts.slots(p, context.width) * parts.slot_bytes, plan);
 }
 
@@ -246,7 +245,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const GemmF32Kernel& kernel = gemm_f32_kernel(run.kernel);
-  const Shape a_shape = node.input(0).shape, b_shape = node.input(1).shape, y_shape = node.output().shape;
+  const Shape a_shape = node.input_shape(0), b_shape = node.input_shape(1), y_shape = node.output_shape();
   const Product p = product_of(node);
   const int32_t width = executor_width(*run.executor);
   const PartsF32 parts = parts_f32(p, kernel, width);

@@ -37,7 +37,7 @@ Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan)
 
 void run_s16(const NodeView& node, const NodeRun& run) {
   const MatmulS16Kernel& kernel = matmul_s16_kernel(run.kernel);
-  const Shape a_shape = node.input(0).shape, b_shape = node.input(1).shape, y_shape = node.output().shape;
+  const Shape a_shape = node.input_shape(0), b_shape = node.input_shape(1), y_shape = node.output_shape();
   const Product p = product_of(node);
   const PartsS16 parts(p, kernel);
   const auto* const a = run.input<int16_t>(node, 0);

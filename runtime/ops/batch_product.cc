@@ -5,7 +5,7 @@
 namespace intaglio {
 
 Product product_of(const NodeView& node) {
-  const Shape a = node.input(0).shape, b = node.input(1).shape, y = node.output().shape;
+  const Shape a = node.input_shape(0), b = node.input_shape(1), y = node.output_shape();
   Product p;
   p.transposed = node.options<BatchMatMulOptions>().transpose_b;
   p.m = y.back(1);
@@ -21,10 +21,10 @@ Product product_of(const NodeView& node) {
 }
 
 Error check_matrices(const NodeView& node) {
-  const Shape a = node.input(0).shape, b = node.input(1).shape, y = node.output().shape;
+  const Shape a = node.input_shape(0), b = node.input_shape(1), y = node.output_shape();
   for (const int32_t i : {0, 1})
-    if (node.input(i).shape.rank < 2)
-      return node.input_error(Status::kBadRank, i, node.input(i).shape.rank, 2);
+    if (node.input_shape(i).rank < 2)
+      return node.input_error(Status::kBadRank, i, node.input_shape(i).rank, 2);
   const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
   ITG_TRY(check_output_rank(node, rank));
   const bool transposed = node.options<BatchMatMulOptions>().transpose_b;

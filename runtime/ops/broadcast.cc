@@ -10,7 +10,7 @@ int32_t back_or_one(const Shape& shape, int32_t i) { return i < shape.rank ? sha
 }  // namespace
 
 Error check_broadcast_shapes(const NodeView& node) {
-  const Shape a = node.input(0).shape, b = node.input(1).shape, y = node.output().shape;
+  const Shape a = node.input_shape(0), b = node.input_shape(1), y = node.output_shape();
   const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
   for (int32_t i = 0; i < rank; ++i) {
     const int32_t p = back_or_one(a, i), q = back_or_one(b, i);

@@ -88,7 +88,7 @@ void for_each_operands(const NodeView& node, const NodeRun& run, One one, Rows r
   const auto* const a = run.input<T>(node, 0);
   const auto* const b = run.input<T>(node, 1);
   auto* const y = run.output<T>(node);
-  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
+  const Broadcast walk = make_broadcast(node.input_shape(0), node.input_shape(1), node.output_shape());
   for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
     const T* const large = (r.swapped ? b : a) + r.large;
     const T* const small = (r.swapped ? a : b) + r.small;

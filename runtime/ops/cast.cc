@@ -10,20 +10,20 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kS32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  return check_output_shape(node, node.input(0).shape);
+  return check_output_shape(node, node.input_shape(0));
 }
 
 Error plan_s32(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kS32));
-  return check_output_shape(node, node.input(0).shape);
+  return check_output_shape(node, node.input_shape(0));
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<int32_t>(node, 0);
   auto* const y = run.output<float>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), 1, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output_shape().elements(), 1, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) y[i] = static_cast<float>(x[i]);
   });
 }
@@ -39,7 +39,7 @@ int32_t towards_zero(float x) {
 void run_s32(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<int32_t>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), 1, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output_shape().elements(), 1, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) y[i] = towards_zero(x[i]);
   });
 }

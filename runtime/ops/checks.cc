@@ -67,18 +67,18 @@ Error check_output_dtype(const NodeView& node, DType dtype) {
 }
 
 Error check_input_rank(const NodeView& node, int32_t i, int32_t rank) {
-  const int32_t found = node.input(i).shape.rank;
+  const int32_t found = node.input_shape(i).rank;
   return found == rank ? kNoError : node.input_error(Status::kBadRank, i, found, rank);
 }
 
 Error check_output_rank(const NodeView& node, int32_t rank) {
-  const int32_t found = node.output().shape.rank;
+  const int32_t found = node.output_shape().rank;
   return found == rank ? kNoError : node.output_error(Status::kBadRank, 0, found, rank);
 }
 
 Error check_output_shape(const NodeView& node, const Shape& expected) {
   ITG_TRY(check_output_rank(node, expected.rank));
-  const Shape found = node.output().shape;
+  const Shape found = node.output_shape();
   for (int32_t i = 0; i < expected.rank; ++i)
     if (found[i] != expected[i]) return node.output_error(Status::kShapeMismatch, 0, found[i], expected[i]);
   return kNoError;

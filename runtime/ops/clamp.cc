@@ -12,14 +12,14 @@ Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_clamp_reals(node));
-  return check_output_shape(node, node.input(0).shape);
+  return check_output_shape(node, node.input_shape(0));
 }
 
 void run(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp = fused_clamp(node);
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<float>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), 1,
+  for_pieces(*run.executor, node.output_shape().elements(), 1,
              [&](int32_t first, int32_t count) { clamp_row_f32(x + first, y + first, count, clamp); });
 }
 

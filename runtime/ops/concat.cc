@@ -9,12 +9,12 @@ namespace {
 constexpr int32_t kMaxInputs = 64;  // as model_check.cc bounds any node's
 
 Error check_shapes(const NodeView& node) {
-  const Shape out = node.output().shape;
+  const Shape out = node.output_shape();
   const int32_t axis = node.options<ConcatOptions>().axis;
   if (axis < 0 || axis >= out.rank) return node.error(Status::kBadAxis, axis, out.rank);
   int64_t sum = 0;
   for (int32_t i = 0; i < node.input_count(); ++i) {
-    const Shape in = node.input(i).shape;
+    const Shape in = node.input_shape(i);
     if (in.rank != out.rank) return node.input_error(Status::kBadRank, i, in.rank, out.rank);
     for (int32_t d = 0; d < in.rank; ++d)
       if (d != axis && in[d] != out[d]) return node.input_error(Status::kShapeMismatch, i, in[d], out[d]);

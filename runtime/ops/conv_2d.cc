@@ -11,7 +11,7 @@ __attribute__((cold)) Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));
   ITG_TRY(check_input_rank(node, kWeightInput, 4));
   ITG_TRY(check_output_rank(node, 4));
-  const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), w = node.input_shape(kWeightInput), out = node.output_shape();
   const Conv2dOptions& o = node.options<Conv2dOptions>();
   if (o.groups < 1 || in[3] % o.groups != 0) return node.error(Status::kBadGroups, o.groups, in[3]);
   if (w[0] % o.groups != 0) return node.error(Status::kBadGroups, o.groups, w[0]);
@@ -68,13 +68,9 @@ void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
 void run_s8(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = conv_2d_geometry(node);
   const Window2d& w = g.window;
-  const GemmS8Windows windows = {g.h,          g.w,
-                                 g.ic,         g.oh,
-                                 g.ow,         w.kernel_h,
-                                 w.kernel_w,   w.stride_h,
-                                 w.stride_w,   w.dilation_h,
-                                 w.dilation_w, w.pad_top,
-                                 w.pad_left,   node.input(0).quantization.zero_point};
+  const GemmS8Windows windows = {
+      g.h,        g.w,        g.ic,         g.oh,         g.ow,      w.kernel_h, w.kernel_w,
+      w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.pad_top, w.pad_left, node.input_zero_point(0)};
   GemmVariantS8 variant{kPacksWeights ? fill_conv_rows_s8 : nullptr,
                         kPacksWeights ? fill_line_rows<int8_t> : nullptr,
                         g.pointwise() ? nullptr : &windows,

@@ -8,7 +8,7 @@
 namespace intaglio {
 
 static ConvGeometry conv_2d_geometry(const NodeView& node) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   ConvGeometry g;
   g.images = in[0];
   g.h = in[1];

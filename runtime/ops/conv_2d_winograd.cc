@@ -82,8 +82,8 @@ void run_tiles(const NodeView& node, const NodeRun& run) {
   shared.packed = run.persistent;
   shared.add = &add;
   shared.requant = adds ? make_output_s8(node.options<Intermediate>().zero_point, -128, 127)
-                        : make_output_s8(node.output().quantization.zero_point, clamp.lo, clamp.hi);
-  shared.zero_point = node.input(0).quantization.zero_point;
+                        : make_output_s8(node.output_zero_point(), clamp.lo, clamp.hi);
+  shared.zero_point = node.input_zero_point(0);
   shared.h = g.h;
   shared.w = g.w;
   shared.oh = g.oh;

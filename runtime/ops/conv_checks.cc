@@ -29,7 +29,7 @@ __attribute__((always_inline)) inline ChannelView channel_view(const Shape& shap
 
 __attribute__((always_inline)) inline Error check_weight_quantization(const NodeView& node, int32_t axis) {
   const Quantization q = node.input(kWeightInput).quantization;
-  const int32_t channels = node.input(kWeightInput).shape[axis];
+  const int32_t channels = node.input_shape(kWeightInput)[axis];
   const auto error = [&](Status status, int64_t value, int64_t limit = 0) {
     return node.input_error(status, kWeightInput, value, limit);
   };
@@ -86,7 +86,7 @@ Error check_finite(const NodeView& node, int32_t input, const ChannelView& view)
 }
 
 Error check_residual_shape(const NodeView& node) {
-  const Shape found = node.input(kResidualInput).shape, expected = node.output().shape;
+  const Shape found = node.input_shape(kResidualInput), expected = node.output_shape();
   if (found.rank != expected.rank)
     return node.input_error(Status::kBadRank, kResidualInput, found.rank, expected.rank);
   for (int32_t i = 0; i < found.rank; ++i)
@@ -100,7 +100,7 @@ Error check_residual_shape(const NodeView& node) {
 template <bool kIsWide>
 __attribute__((always_inline)) inline Error check_weights(const NodeView& node, int32_t axis,
                                                           float out_scale) {
-  const Shape shape = node.input(kWeightInput).shape;
+  const Shape shape = node.input_shape(kWeightInput);
   const int32_t channels = shape[axis];
   ITG_TRY(check_constant(node, kWeightInput, DType::kS8, shape.elements(0, shape.rank)));
   ITG_TRY(check_weight_quantization(node, axis));
@@ -126,7 +126,7 @@ Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale) {
 }
 
 Error check_weights_f32(const NodeView& node, int32_t axis) {
-  const Shape shape = node.input(kWeightInput).shape;
+  const Shape shape = node.input_shape(kWeightInput);
   ITG_TRY(check_constant(node, kWeightInput, DType::kF32, shape.elements(0, shape.rank)));
   if (node.has_input(kBiasInput)) ITG_TRY(check_constant(node, kBiasInput, DType::kF32, shape[axis]));
   if (node.weights_checked) return kNoError;

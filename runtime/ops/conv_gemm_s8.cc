@@ -32,7 +32,7 @@ GemmS8Args shared_args(const NodeView& node, const ConvGeometry& g, const GemmVa
   args.add = variant.add;
   args.requant = variant.residual != nullptr
                      ? make_output_s8(node.options<Intermediate>().zero_point, -128, 127)
-                     : make_output_s8(node.output().quantization.zero_point, clamp.lo, clamp.hi);
+                     : make_output_s8(node.output_zero_point(), clamp.lo, clamp.hi);
   return args;
 }
 
@@ -50,38 +50,33 @@ void set_columns(const Requantization& requantization, const GemmVariantS8& vari
 }
 
 // One row and one thread, a fully connected layer of one sample: there is nothing to split, to copy or to walk, which takes
-// more than the products of a small layer. False: it is another layer. Counted on ARM; on x86 it is not worth its text, and a
-// Cortex-M has weights in place.
-#if defined(__x86_64__) || (defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M')
-bool run_one_row_s8(const NodeView&, const ConvGeometry&, const NodeRun&, const GemmVariantS8&,
-                    const GemmS8Kernel&) {
-  return false;
-}
+// more than the products of a small layer. Counted on ARM; on x86 it is not worth its text, and a Cortex-M has weights in
+// place.
+#if defined(__x86_64__)
+constexpr bool kRunsOneRow = false;
 #else
-bool run_one_row_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
+constexpr bool kRunsOneRow = kPacksWeights;
+#endif
+bool is_one_row(const ConvGeometry& g, const NodeRun& run) {
+  return g.pixels() == 1 && g.groups == 1 && g.pointwise() && executor_width(*run.executor) == 1;
+}
+void run_one_row_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                     const GemmVariantS8& variant, const GemmS8Kernel& kernel) {
-  if (g.pixels() != 1 || g.groups != 1 || !g.pointwise() || executor_width(*run.executor) != 1) return false;
-  constexpr int32_t kMostRows = 16;  // a call completes its rows to a multiple of fewer
-  const int8_t* rows[kMostRows];
-  const auto* const x = run.input<int8_t>(node, 0);
-  for (int32_t r = 0; r < kernel.row_multiple; ++r) rows[r] = x;
+  const int8_t* const x = run.input<int8_t>(node, 0);
   GemmS8Args args = shared_args(node, g, variant);
   set_columns(node.options<Requantization>(), variant, run.output<int8_t>(node), g,
               {0, 1, 0, 0, g.oc, LineWalk()}, &args);
-  args.rows = rows;
+  args.rows = &x;  // lhs_offset is 0: no other is read
   args.weights = run.persistent;
   args.scratch = run.scratch;
   args.taps = 1;
   args.k = g.ic;
   kernel.function(args);
-  return true;
 }
-#endif
 
 // With weights in place: the kernel finds its rows itself, all of a range in one call.
 void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
-                     const GemmVariantS8& variant) {
-  const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
+                     const GemmVariantS8& variant, const GemmS8Kernel& kernel) {
   const Requantization& requantization = node.options<Requantization>();
   const int32_t k = g.ic / g.groups, taps = g.taps();
   const auto* const weights = run.input<int8_t>(node, kWeightInput);
@@ -105,6 +100,60 @@ void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun&
     }
     args.first_row += static_cast<ptrdiff_t>(item.pixel) * g.ic;
     args.row_distance = g.ic;
+    kernel.function(args);
+  });
+}
+
+// Not in line: its frame is no concern of a row alone.
+__attribute__((noinline)) void run_rows_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
+                                           const GemmVariantS8& variant) {
+  const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
+  if (!kPacksWeights || !kernel.packs) return run_in_place_s8(node, g, run, variant, kernel);
+  const Requantization& requantization = node.options<Requantization>();
+  const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
+  const int32_t zero_point = g.padded() ? node.input_zero_point(0) : 0;
+  const auto* const weights = reinterpret_cast<const int8_t*>(run.persistent);
+  const int64_t group_bytes = g.groups == 1 ? 0 : gemm_s8_packed_bytes(kernel, n, taps, k);
+  const auto* const x = run.input<int8_t>(node, 0);
+  auto* const y = run.output<int8_t>(node);
+  const GemmS8Args shared = shared_args(node, g, variant);
+
+  const bool im2col = g.im2col();
+  const LineLayout layout = line_layout(g, kernel);
+  ConvScratch scratch = scratch_of(g, kernel);
+  const LineLayout* const lines = layout.used ? &layout : nullptr;
+  if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr));
+  auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
+  // conv_lines.h takes sixteen bytes at once.
+  if (g.padded()) memset(padding, zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));
+  const bool pads_zero = g.padded() && zero_point == -kernel.lhs_offset;
+  const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
+  const int64_t panel_bytes = split.parts == 1 ? 0 : gemm_s8_packed_bytes(kernel, kernel.nr, taps, k);
+  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
+    uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
+    auto** const rows = reinterpret_cast<const int8_t**>(memory);
+    auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
+    const ptrdiff_t* tap_offsets = nullptr;
+    if (lines != nullptr)
+      tap_offsets =
+          variant.fill_lines(g, *lines, {x, padding, item.pixel, item.pixels, kernel.mr, patches, rows},
+                             !takes_tap_offsets(g, kernel), &item.walk);
+    else
+      variant.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
+                   patches, rows);
+    const int32_t tables = tap_offsets != nullptr ? 1 : taps;
+    for (int32_t p = item.pixels; p % kernel.row_multiple != 0; ++p)
+      for (int32_t t = 0; t < tables; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
+    GemmS8Args args = shared;
+    set_columns(requantization, variant, y, g, item, &args);
+    args.rows = rows;
+    args.tap_offsets = tap_offsets;
+    args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
+    args.scratch = memory + scratch.kernel_offset;
+    args.taps = taps;
+    args.k = k;
+    args.rows_padded = im2col || (lines != nullptr && lines->copies_lines);
+    args.zero_row = pads_zero && tap_offsets == nullptr ? padding : nullptr;
     kernel.function(args);
   });
 }
@@ -155,56 +204,11 @@ void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t*, int
 
 void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                  const GemmVariantS8& variant) {
-  const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
-  if (!kPacksWeights || !kernel.packs) return run_in_place_s8(node, g, run, variant);
-  if (run_one_row_s8(node, g, run, variant, kernel)) return;
-  const Requantization& requantization = node.options<Requantization>();
-  const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
-  const int32_t zero_point = g.padded() ? node.input(0).quantization.zero_point : 0;
-  const auto* const weights = reinterpret_cast<const int8_t*>(run.persistent);
-  const int64_t group_bytes = g.groups == 1 ? 0 : gemm_s8_packed_bytes(kernel, n, taps, k);
-  const auto* const x = run.input<int8_t>(node, 0);
-  auto* const y = run.output<int8_t>(node);
-  const GemmS8Args shared = shared_args(node, g, variant);
-
-  const bool im2col = g.im2col();
-  const LineLayout layout = line_layout(g, kernel);
-  ConvScratch scratch = scratch_of(g, kernel);
-  const LineLayout* const lines = layout.used ? &layout : nullptr;
-  if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr));
-  auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
-  // conv_lines.h takes sixteen bytes at once.
-  if (g.padded()) memset(padding, zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));
-  const bool pads_zero = g.padded() && zero_point == -kernel.lhs_offset;
-  const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
-  const int64_t panel_bytes = split.parts == 1 ? 0 : gemm_s8_packed_bytes(kernel, kernel.nr, taps, k);
-  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
-    uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
-    auto** const rows = reinterpret_cast<const int8_t**>(memory);
-    auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
-    const ptrdiff_t* tap_offsets = nullptr;
-    if (lines != nullptr)
-      tap_offsets =
-          variant.fill_lines(g, *lines, {x, padding, item.pixel, item.pixels, kernel.mr, patches, rows},
-                             !takes_tap_offsets(g, kernel), &item.walk);
-    else
-      variant.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
-                   patches, rows);
-    const int32_t tables = tap_offsets != nullptr ? 1 : taps;
-    for (int32_t p = item.pixels; p % kernel.row_multiple != 0; ++p)
-      for (int32_t t = 0; t < tables; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
-    GemmS8Args args = shared;
-    set_columns(requantization, variant, y, g, item, &args);
-    args.rows = rows;
-    args.tap_offsets = tap_offsets;
-    args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
-    args.scratch = memory + scratch.kernel_offset;
-    args.taps = taps;
-    args.k = k;
-    args.rows_padded = im2col || (lines != nullptr && lines->copies_lines);
-    args.zero_row = pads_zero && tap_offsets == nullptr ? padding : nullptr;
-    kernel.function(args);
-  });
+  if (kRunsOneRow && is_one_row(g, run)) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
+    if (kernel.packs) return run_one_row_s8(node, g, run, variant, kernel);
+  }
+  run_rows_s8(node, g, run, variant);
 }
 
 const char* gemm_s8_name(uint16_t kernel) { return gemm_s8_kernel(kernel).name; }

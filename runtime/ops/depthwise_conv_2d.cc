@@ -161,11 +161,11 @@ void run_3x3_s8(const NodeView& node, const NodeRun& run) {
   const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirstOfLines);
   const auto& options = node.options<DepthwiseConv2dOptions>();
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
-  if (g.padded()) memset(padding, node.input(0).quantization.zero_point, static_cast<size_t>(g.ic));
+  if (g.padded()) memset(padding, node.input_zero_point(0), static_cast<size_t>(g.ic));
   Dwconv3x3S8Args args{};
   args.padding = padding;
   args.packed = run.persistent;
-  args.requant = make_output_s8(node.output().quantization.zero_point, options.clamp.lo, options.clamp.hi);
+  args.requant = make_output_s8(node.output_zero_point(), options.clamp.lo, options.clamp.hi);
   for_each_lines(g, run, run.input<int8_t>(node, 0), run.output<int8_t>(node), args, kernel.function);
 }
 
@@ -179,8 +179,8 @@ void run_map_s8(const NodeView& node, const NodeRun& run) {
   shared.weights = run.input<int8_t>(node, kWeightInput);
   shared.folded_bias = options.requantization.folded_bias.data;
   shared.multiplier = options.requantization.multiplier.data;
-  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp.lo, options.clamp.hi);
-  shared.zero_point = node.input(0).quantization.zero_point;
+  shared.requant = make_output_s8(node.output_zero_point(), options.clamp.lo, options.clamp.hi);
+  shared.zero_point = node.input_zero_point(0);
   shared.h = g.h;
   shared.w = g.w;
   shared.oh = g.oh;
@@ -249,14 +249,14 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = depthwise_geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
   const auto& options = node.options<DepthwiseConv2dOptions>();
-  const int32_t in_zero_point = node.input(0).quantization.zero_point;
+  const int32_t in_zero_point = node.input_zero_point(0);
   if (g.padded()) memset(run.scratch, in_zero_point, static_cast<size_t>(g.ic));
   DwconvS8Args shared{};
   shared.weights = run.input<int8_t>(node, kWeightInput);
   shared.folded_bias = options.requantization.folded_bias.data;
   shared.multiplier = options.requantization.multiplier.data;
   shared.output_stride = static_cast<size_t>(g.oc);
-  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp.lo, options.clamp.hi);
+  shared.requant = make_output_s8(node.output_zero_point(), options.clamp.lo, options.clamp.hi);
   shared.taps = g.taps();
   shared.channels = g.ic;
   shared.depth_multiplier = g.oc / g.ic;
@@ -325,7 +325,7 @@ __attribute__((cold)) Error check_depthwise_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));
   ITG_TRY(check_input_rank(node, kWeightInput, 3));
   ITG_TRY(check_output_rank(node, 4));
-  const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), w = node.input_shape(kWeightInput), out = node.output_shape();
   const Window2d& window = node.options<Window2d>();
   if (w[0] != window.kernel_h)
     return node.input_error(Status::kShapeMismatch, kWeightInput, w[0], window.kernel_h);
@@ -338,7 +338,7 @@ __attribute__((cold)) Error check_depthwise_geometry(const NodeView& node) {
 }
 
 ConvGeometry depthwise_geometry(const NodeView& node) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   ConvGeometry g;
   g.images = in[0];
   g.h = in[1];

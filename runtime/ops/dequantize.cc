@@ -11,7 +11,7 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   plan->kernel = static_cast<uint16_t>(quantize_s8_select(context.isa));
-  return check_output_shape(node, node.input(0).shape);
+  return check_output_shape(node, node.input_shape(0));
 }
 
 void run(const NodeView& node, const NodeRun& run) {
@@ -19,7 +19,7 @@ void run(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<float>(node);
   const auto dequantize = quantize_s8_kernel(run.kernel).dequantize;
-  for_pieces(*run.executor, node.output().shape.elements(), 1, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output_shape().elements(), 1, [&](int32_t first, int32_t count) {
     dequantize(x + first, in.scales[0], in.zero_point, y + first, count);
   });
 }

@@ -10,20 +10,20 @@ namespace intaglio {
 namespace {
 
 ConvGeometry geometry(const NodeView& node) {
-  const Shape w = node.input(kWeightInput).shape;
+  const int32_t* const w = node.input_shape(kWeightInput).dims;
   ConvGeometry g;
   g.ic = w[1];
   g.oc = w[0];
-  g.images = static_cast<int32_t>(node.input(0).shape.elements()) / g.ic;
+  g.images = static_cast<int32_t>(node.input_shape(0).elements()) / g.ic;
   return g;
 }
 
 Error check_geometry(const NodeView& node) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   if (in.rank < 2) return node.input_error(Status::kBadRank, 0, in.rank, 2);
   ITG_TRY(check_input_rank(node, kWeightInput, 2));
   if (out.rank < 2) return node.output_error(Status::kBadRank, 0, out.rank, 2);
-  const Shape w = node.input(kWeightInput).shape;
+  const Shape w = node.input_shape(kWeightInput);
   const auto elements = static_cast<int32_t>(in.elements());  // of a tensor: below 2^31
   if (elements % w[1] != 0) return node.input_error(Status::kShapeMismatch, kWeightInput, w[1], in.back(0));
   if (out.back(0) != w[0]) return node.output_error(Status::kShapeMismatch, 0, out.back(0), w[0]);

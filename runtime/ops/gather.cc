@@ -10,10 +10,10 @@ namespace intaglio {
 namespace {
 
 Error check_gather(const NodeView& node) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   const int32_t axis = node.options<GatherOptions>().axis;
   if (axis < 0 || axis >= in.rank) return node.error(Status::kBadAxis, axis, in.rank);
-  const Shape indices = node.input(1).shape;
+  const Shape indices = node.input_shape(1);
   ITG_TRY(check_input_dtype(node, 1, DType::kS32));
   ITG_TRY(check_output_rank(node, in.rank - 1 + indices.rank));
   for (int32_t i = 0; i < out.rank; ++i) {
@@ -57,7 +57,7 @@ void run_any(const NodeView& node, const NodeRun& run) {
   const auto outer = static_cast<int32_t>(in.shape.elements(0, axis));
   const size_t piece =
       static_cast<size_t>(in.shape.elements(axis + 1, in.shape.rank)) * element_bytes(in.dtype);
-  const auto count = static_cast<int32_t>(node.input(1).shape.elements());
+  const auto count = static_cast<int32_t>(node.input_shape(1).elements());
   const int32_t dim = in.shape[axis];
   const auto* const index = run.input<int32_t>(node, 1);
   const auto* const x = run.input<uint8_t>(node, 0);

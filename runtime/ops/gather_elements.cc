@@ -10,7 +10,7 @@ namespace intaglio {
 namespace {
 
 Error check_elements(const NodeView& node) {
-  const Shape in = node.input(0).shape, indices = node.input(1).shape;
+  const Shape in = node.input_shape(0), indices = node.input_shape(1);
   const int32_t axis = node.options<GatherOptions>().axis;
   if (axis < 0 || axis >= in.rank) return node.error(Status::kBadAxis, axis, in.rank);
   ITG_TRY(check_input_dtype(node, 1, DType::kS32));
@@ -39,7 +39,7 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 // Rows of the axis, `inner` of which lie side by side.
 void run_any(const NodeView& node, const NodeRun& run) {
   const TensorInfo in = node.input(0);
-  const Shape out = node.output().shape;
+  const Shape out = node.output_shape();
   const int32_t axis = node.options<GatherOptions>().axis;
   const size_t element = element_bytes(in.dtype);
   const auto inner = static_cast<size_t>(in.shape.elements(axis + 1, in.shape.rank));

@@ -19,9 +19,9 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
-  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  ITG_TRY(check_output_shape(node, node.input_shape(0)));
   ITG_TRY(check_epsilon(node));
-  const int32_t n = node.input(0).shape.back(0);
+  const int32_t n = node.input_shape(0).back(0);
   return n > kMaxTerms ? node.error(Status::kAccumulatorOverflow, 0, kMaxTerms) : kNoError;
 }
 
@@ -29,14 +29,14 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  ITG_TRY(check_output_shape(node, node.input_shape(0)));
   return check_epsilon(node);
 }
 
 // Calls normalize(x, y, rows, n) for pieces of the rows.
 template <typename T, typename Normalize>
 void for_rows(const NodeView& node, const NodeRun& run, Normalize normalize) {
-  const Shape shape = node.input(0).shape;
+  const Shape shape = node.input_shape(0);
   const int32_t n = shape.back(0);
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);

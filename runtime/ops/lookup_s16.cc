@@ -12,7 +12,7 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_ends_s16(node));
   ITG_TRY(check_constant(node, 1, DType::kS16, kTableS16));
   plan->kernel = static_cast<uint16_t>(codes_s16_select(context.isa));
-  return check_output_shape(node, node.input(0).shape);
+  return check_output_shape(node, node.input_shape(0));
 }
 
 void run(const NodeView& node, const NodeRun& run) {
@@ -20,7 +20,7 @@ void run(const NodeView& node, const NodeRun& run) {
   const auto* const table = run.input<int16_t>(node, 1);
   auto* const y = run.output<int16_t>(node);
   const auto lookup = codes_s16_kernel(run.kernel).lookup;
-  for_pieces(*run.executor, node.output().shape.elements(), 1,
+  for_pieces(*run.executor, node.output_shape().elements(), 1,
              [&](int32_t first, int32_t count) { lookup(x + first, table, y + first, count); });
 }
 

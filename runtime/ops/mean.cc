@@ -56,7 +56,7 @@ Reduction make_reduction(const Shape& shape, Span<const int32_t> axes) {
 }
 
 Error check_geometry(const NodeView& node) {
-  const Shape in = node.input(0).shape;
+  const Shape in = node.input_shape(0);
   const Span<const int32_t> axes = node.options<ReduceOptions>().axes;
   if (axes.empty()) return node.error(Status::kBadAxis, -1, in.rank);
   int32_t last = -1;
@@ -67,15 +67,15 @@ Error check_geometry(const NodeView& node) {
   int64_t kept = 1;
   for (int32_t axis = 0; axis < in.rank; ++axis)
     if (!holds(axes, axis)) kept *= in[axis];
-  const int64_t found = node.output().shape.elements();
+  const int64_t found = node.output_shape().elements();
   return found == kept ? kNoError : node.output_error(Status::kShapeMismatch, 0, found, kept);
 }
 
 template <Error (*check_sum)(const NodeView& node, int64_t terms)>
 Error check_sums(const NodeView& node) {
   ITG_TRY(check_geometry(node));
-  const auto in = static_cast<int32_t>(node.input(0).shape.elements());  // of a tensor: below 2^31
-  return check_sum(node, in / static_cast<int32_t>(node.output().shape.elements()));
+  const auto in = static_cast<int32_t>(node.input_shape(0).elements());  // of a tensor: below 2^31
+  return check_sum(node, in / static_cast<int32_t>(node.output_shape().elements()));
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -117,7 +117,7 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
 template <typename In, typename Out, typename MeanKernel>
 void for_each_output(const NodeView& node, const NodeRun& run, MeanKernel mean) {
   constexpr int32_t kChannels = 128;
-  const Reduction r = make_reduction(node.input(0).shape, node.options<ReduceOptions>().axes);
+  const Reduction r = make_reduction(node.input_shape(0), node.options<ReduceOptions>().axes);
   const auto* const x = run.input<In>(node, 0);
   auto* const y = run.output<Out>(node);
   const int32_t blocks = (r.channels + kChannels - 1) / kChannels;

@@ -18,7 +18,7 @@ struct Geometry {
 };
 
 Geometry geometry(const NodeView& node) {
-  const Shape shape = node.input(0).shape;
+  const Shape shape = node.input_shape(0);
   const NormalizeOptions& options = node.options<NormalizeOptions>();
   const int32_t before_last = shape.rank - 1;
   const int32_t first_place = options.over_map ? 1 : before_last;
@@ -33,15 +33,15 @@ Geometry geometry(const NodeView& node) {
 }
 
 Error check_parameter(const NodeView& node, int32_t i) {
-  const int32_t channels = node.input(0).shape.back(0);
+  const int32_t channels = node.input_shape(0).back(0);
   ITG_TRY(check_constant(node, i, DType::kF32, channels));
   const auto* const values = reinterpret_cast<const float*>(node.input(i).constant.data);
   return all_finite(values, channels) ? kNoError : node.input_error(Status::kNonFinite, i);
 }
 
 Error check(const NodeView& node, const PlanContext& context, int64_t channel_bytes, NodePlan* plan) {
-  ITG_TRY(check_output_shape(node, node.input(0).shape));
-  const Shape shape = node.input(0).shape;
+  ITG_TRY(check_output_shape(node, node.input_shape(0)));
+  const Shape shape = node.input_shape(0);
   const NormalizeOptions& options = node.options<NormalizeOptions>();
   if (options.over_map && shape.rank < 2) return node.input_error(Status::kBadRank, 0, shape.rank, 2);
   if (!(options.epsilon >= 0.0f && options.epsilon <= 1e30f)) return node.error(Status::kBadAttribute, 0);
@@ -131,7 +131,7 @@ NormalizeArgs code_args(const NodeView& node) {
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   NormalizeArgs args = code_args(node);
-  args.s8 = make_output_s8(node.output().quantization.zero_point, -128, 127);
+  args.s8 = make_output_s8(node.output_zero_point(), -128, 127);
   for_parts(node, run, args, 1, kNormalizeBytesS8, normalize_kernel(run.kernel).s8);
 }
 

@@ -10,7 +10,7 @@ Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kS32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   const int32_t axis = node.options<OneHotOptions>().axis;
   if (axis < 0 || axis > in.rank) return node.error(Status::kBadAxis, axis, in.rank + 1);
   ITG_TRY(check_output_rank(node, in.rank + 1));
@@ -21,7 +21,7 @@ Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
 }
 
 void run(const NodeView& node, const NodeRun& run) {
-  const Shape out = node.output().shape;
+  const Shape out = node.output_shape();
   const OneHotOptions options = node.options<OneHotOptions>();
   const int32_t depth = out[options.axis];
   const auto inner = static_cast<size_t>(out.elements(options.axis + 1, out.rank));

@@ -12,7 +12,7 @@ namespace {
 Error check_padding(const NodeView& node) {
   const PadOptions& o = node.options<PadOptions>();
   if (!(o.value >= -FLT_MAX && o.value <= FLT_MAX)) return node.error(Status::kBadAttribute, 2);
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   ITG_TRY(check_output_rank(node, in.rank));
   if (o.before.size != static_cast<size_t>(in.rank))
     return node.error(Status::kBadRank, static_cast<int64_t>(o.before.size), in.rank);
@@ -46,7 +46,7 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 
 template <typename T>
 void run_padding(const NodeView& node, const NodeRun& run, T value) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   auto* const y = run.output<T>(node);
   for_pieces(*run.executor, out.elements(), 1, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) y[i] = value;

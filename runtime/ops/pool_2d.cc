@@ -42,7 +42,7 @@ void run_average_s8(const NodeView& node, const NodeRun& run) {
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
   const Pool2dOptions& o = node.options<Pool2dOptions>();
   const OutputS8 output = make_output_s8(out.zero_point, o.clamp.lo, o.clamp.hi);
-  const int32_t channels = node.output().shape[3];
+  const int32_t channels = node.output_shape()[3];
   AverageS8* const average = pool_s8_kernel(run.kernel).average;
   for_each_window<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y) {
     const int32_t n = divisor(o.window, taps);
@@ -54,7 +54,7 @@ void run_average_s8(const NodeView& node, const NodeRun& run) {
 void run_average_f32(const NodeView& node, const NodeRun& run) {
   const Pool2dOptions& o = node.options<Pool2dOptions>();
   const ClampF32 clamp{o.clamp.min, o.clamp.max};
-  const int32_t channels = node.output().shape[3];
+  const int32_t channels = node.output_shape()[3];
   AverageF32* const average = pool_f32_kernel(run.kernel).average;
   for_each_window<float>(node, run, [&](const float* x, const Taps& taps, float* y) {
     average(x, taps, divisor(o.window, taps), clamp, y, channels);
@@ -62,9 +62,9 @@ void run_average_f32(const NodeView& node, const NodeRun& run) {
 }
 
 void run_max_s8(const NodeView& node, const NodeRun& run) {
-  const int32_t zero_point = node.output().quantization.zero_point;
+  const int32_t zero_point = node.output_zero_point();
   const Pool2dOptions& o = node.options<Pool2dOptions>();
-  const int32_t channels = node.output().shape[3];
+  const int32_t channels = node.output_shape()[3];
   MaxS8* const max = pool_s8_kernel(run.kernel).max;
   for_each_window<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y) {
     max(x, taps, zero_point, o.clamp.lo, o.clamp.hi, y, channels);
@@ -73,7 +73,7 @@ void run_max_s8(const NodeView& node, const NodeRun& run) {
 
 void run_max_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp = fused_clamp(node);
-  const int32_t channels = node.output().shape[3];
+  const int32_t channels = node.output_shape()[3];
   MaxF32* const max = pool_f32_kernel(run.kernel).max;
   for_each_window<float>(
       node, run, [&](const float* x, const Taps& taps, float* y) { max(x, taps, clamp, y, channels); });
@@ -101,7 +101,7 @@ const OpDef kMaxPool2dF32 = {Op::kMaxPool2d, DType::kF32,       -1,      max_poo
 Error check_pool_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));
   ITG_TRY(check_output_rank(node, 4));
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   for (const int32_t axis : {0, 3})
     if (out[axis] != in[axis]) return node.output_error(Status::kShapeMismatch, 0, out[axis], in[axis]);
   return check_window(node, in[1], in[2], out[1], out[2]);

@@ -20,7 +20,7 @@ void run_average_s16(const NodeView& node, const NodeRun& run) {
   const float in = node.input(0).quantization.scales[0], out = node.output().quantization.scales[0];
   const Pool2dOptions& o = node.options<Pool2dOptions>();
   const OutputS16 output = make_output_s16(o.clamp.lo, o.clamp.hi);
-  const int32_t channels = node.output().shape[3];
+  const int32_t channels = node.output_shape()[3];
   for_each_window<int16_t>(node, run, [&](const int16_t* x, const Taps& taps, int16_t* y) {
     const int32_t n = divisor(o.window, taps);
     average_s16(x, taps, n == 0 ? 0.0f : mean_multiplier(in, out, n), output, y, channels);
@@ -29,7 +29,7 @@ void run_average_s16(const NodeView& node, const NodeRun& run) {
 
 void run_max_s16(const NodeView& node, const NodeRun& run) {
   const Pool2dOptions& o = node.options<Pool2dOptions>();
-  const int32_t channels = node.output().shape[3];
+  const int32_t channels = node.output_shape()[3];
   for_each_window<int16_t>(node, run, [&](const int16_t* x, const Taps& taps, int16_t* y) {
     max_s16(x, taps, o.clamp.lo, o.clamp.hi, y, channels);
   });

@@ -25,7 +25,7 @@ static inline ValidTaps valid_taps(int32_t start, int32_t kernel, int32_t dilati
 // Calls pool(x, taps, y) for each output position; one task an output row.
 template <typename T, typename Pool>
 static void for_each_window(const NodeView& node, const NodeRun& run, Pool pool) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   const Window2d& w = node.options<Window2d>();
   const int32_t in_h = in[1], in_w = in[2], out_h = out[1], out_w = out[2], channels = in[3];
   const auto* const x = run.input<T>(node, 0);

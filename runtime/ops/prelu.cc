@@ -11,12 +11,12 @@ Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  ITG_TRY(check_constant(node, 1, DType::kF32, node.input(0).shape.back(0)));
-  return check_output_shape(node, node.input(0).shape);
+  ITG_TRY(check_constant(node, 1, DType::kF32, node.input_shape(0).back(0)));
+  return check_output_shape(node, node.input_shape(0));
 }
 
 void run(const NodeView& node, const NodeRun& run) {
-  const Shape shape = node.output().shape;
+  const Shape shape = node.output_shape();
   const int32_t channels = shape.back(0);
   const auto* const x = run.input<float>(node, 0);
   const auto* const slope = run.input<float>(node, 1);

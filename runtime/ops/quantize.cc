@@ -12,7 +12,7 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
   plan->kernel = static_cast<uint16_t>(quantize_s8_select(context.isa));
-  return check_output_shape(node, node.input(0).shape);
+  return check_output_shape(node, node.input_shape(0));
 }
 
 void run(const NodeView& node, const NodeRun& run) {
@@ -22,7 +22,7 @@ void run(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<int8_t>(node);
   const auto quantize = quantize_s8_kernel(run.kernel).quantize;
-  for_pieces(*run.executor, node.output().shape.elements(), 1, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output_shape().elements(), 1, [&](int32_t first, int32_t count) {
     quantize(x + first, out.scales[0], output, y + first, count);
   });
 }

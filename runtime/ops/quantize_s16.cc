@@ -26,7 +26,7 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_ends(node));
   plan->kernel = static_cast<uint16_t>(codes_s16_select(context.isa));
-  return check_output_shape(node, node.input(0).shape);
+  return check_output_shape(node, node.input_shape(0));
 }
 
 void run(const NodeView& node, const NodeRun& run) {

@@ -7,7 +7,7 @@ namespace intaglio {
 namespace {
 
 Error check_elements(const NodeView& node) {
-  const int64_t expected = node.input(0).shape.elements(), found = node.output().shape.elements();
+  const int64_t expected = node.input_shape(0).elements(), found = node.output_shape().elements();
   return found == expected ? kNoError : node.output_error(Status::kShapeMismatch, 0, found, expected);
 }
 

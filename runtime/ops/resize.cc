@@ -14,7 +14,7 @@ constexpr int32_t kMaxSide = 1 << 20;
 Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));
   ITG_TRY(check_output_rank(node, 4));
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   for (const int32_t axis : {0, 3})
     if (out[axis] != in[axis]) return node.output_error(Status::kShapeMismatch, 0, out[axis], in[axis]);
   for (const int32_t axis : {1, 2}) {
@@ -26,7 +26,7 @@ Error check_geometry(const NodeView& node) {
 
 template <typename Weight>
 uint32_t tap_bytes(const NodeView& node) {
-  return static_cast<uint32_t>(sizeof(ResizeTap<Weight>)) * static_cast<uint32_t>(node.output().shape[2]);
+  return static_cast<uint32_t>(sizeof(ResizeTap<Weight>)) * static_cast<uint32_t>(node.output_shape()[2]);
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -104,7 +104,7 @@ ResizeTap<Weight> make_tap(const ResizeOptions& options, int32_t o, int32_t in, 
 // Of the columns. A row's tap is made when the row is, since it depends on where a band of rows stands.
 template <typename Weight>
 void prepare(const NodeView& node, uint16_t, uint8_t* persistent) {
-  const int32_t in = node.input(0).shape[2], out = node.output().shape[2];
+  const int32_t in = node.input_shape(0)[2], out = node.output_shape()[2];
   auto* const taps = reinterpret_cast<ResizeTap<Weight>*>(persistent);
   for (int32_t o = 0; o < out; ++o) taps[o] = make_tap<Weight>(node.options<ResizeOptions>(), o, in, out);
 }
@@ -112,7 +112,7 @@ void prepare(const NodeView& node, uint16_t, uint8_t* persistent) {
 // Calls row(top, bottom, its weight, column taps, y) for each output row.
 template <typename T, typename Weight, typename Row>
 void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   const auto* const columns = reinterpret_cast<const ResizeTap<Weight>*>(run.persistent);
   const ResizeOptions& options = node.options<ResizeOptions>();
   const NodeBand* const band = node.band;
@@ -139,7 +139,7 @@ void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
 template <typename T, typename Weight>
 void run_rows(const NodeView& node, const NodeRun& run, void (*bilinear)(const ResizeRow<T, Weight>& row)) {
   const bool moves = node.options<ResizeOptions>().interpolation == Interpolation::kNearest;
-  const Shape out = node.output().shape;
+  const Shape out = node.output_shape();
   const int32_t ow = out[2], channels = out[3], pixel_bytes = channels * static_cast<int32_t>(sizeof(T));
   for_each_row<T, Weight>(
       node, run, [&](const T* top, const T* bottom, Weight weight, const ResizeTap<Weight>* taps, T* y) {

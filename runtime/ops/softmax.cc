@@ -10,7 +10,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
-  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  ITG_TRY(check_output_shape(node, node.input_shape(0)));
   plan->kernel = static_cast<uint16_t>(softmax_s8_select(context.isa));
   return check_softmax_table<0>(node);
 }
@@ -19,7 +19,7 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  ITG_TRY(check_output_shape(node, node.input_shape(0)));
   plan->kernel = static_cast<uint16_t>(softmax_f32_select(context.isa));
   return kNoError;
 }

@@ -15,7 +15,7 @@ static inline Error check_softmax_table(const NodeView& node) {
   constexpr int32_t kOne = 1 << 30;
   ITG_TRY(check_constant(node, 1, DType::kS32, kSoftmaxTableEntries + kFine));
   const auto* const table = reinterpret_cast<const int32_t*>(node.input(1).constant.data);
-  const int32_t limit = kOne / node.input(0).shape.back(0);
+  const int32_t limit = kOne / node.input_shape(0).back(0);
   for (int32_t i = 0; i < kSoftmaxTableEntries; ++i)
     if (table[i] < (i == 0 ? 1 : 0) || table[i] > limit)
       return node.input_error(Status::kBadTable, 1, i, limit);
@@ -28,7 +28,7 @@ static inline Error check_softmax_table(const NodeView& node) {
 // Calls softmax(x, y, n) for each row. An element costs some ten times an addition.
 template <typename T, typename Softmax>
 static inline void for_each_softmax_row(const NodeView& node, const NodeRun& run, Softmax softmax) {
-  const Shape shape = node.input(0).shape;
+  const Shape shape = node.input_shape(0);
   const int32_t n = shape.back(0);
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);

@@ -8,7 +8,7 @@ namespace {
 Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_ends_s16(node));
-  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  ITG_TRY(check_output_shape(node, node.input_shape(0)));
   plan->kernel = static_cast<uint16_t>(softmax_s16_select(context.isa));
   return check_softmax_table<kSoftmaxTableS16 - kSoftmaxTableEntries>(node);
 }

@@ -7,7 +7,7 @@ namespace {
 
 Error check_slice(const NodeView& node) {
   const StridedSliceOptions& o = node.options<StridedSliceOptions>();
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   ITG_TRY(check_output_rank(node, in.rank));
   for (const Span<const int32_t>& list : {o.begin, o.strides})
     if (list.size != static_cast<size_t>(in.rank))
@@ -45,7 +45,7 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 template <typename T>
 void run_slice(const NodeView& node, const NodeRun& run) {
   const StridedSliceOptions& o = node.options<StridedSliceOptions>();
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   int32_t x_strides[kMaxRank], y_strides[kMaxRank];
   row_major_strides(in, x_strides);
   row_major_strides(out, y_strides);

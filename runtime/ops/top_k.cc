@@ -8,7 +8,7 @@ namespace intaglio {
 namespace {
 
 Error check_top_k(const NodeView& node) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const Shape in = node.input_shape(0), out = node.output_shape();
   const int32_t axis = node.options<TopKOptions>().axis;
   if (axis < 0 || axis >= in.rank) return node.error(Status::kBadAxis, axis, in.rank);
   ITG_TRY(check_output_dtype(node, DType::kS32));
@@ -47,9 +47,9 @@ void select(const T* x, int32_t* y, int32_t n, int32_t k, size_t inner, Before b
 
 template <typename T>
 void run_as(const NodeView& node, const NodeRun& run) {
-  const Shape in = node.input(0).shape;
+  const Shape in = node.input_shape(0);
   const TopKOptions options = node.options<TopKOptions>();
-  const int32_t n = in[options.axis], k = node.output().shape[options.axis];
+  const int32_t n = in[options.axis], k = node.output_shape()[options.axis];
   const auto inner = static_cast<size_t>(in.elements(options.axis + 1, in.rank));
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<int32_t>(node);

@@ -7,12 +7,12 @@ namespace intaglio {
 namespace {
 
 Error check_permutation(const NodeView& node) {
-  const Shape in = node.input(0).shape;
+  const Shape in = node.input_shape(0);
   const Span<const int32_t> axes = node.options<TransposeOptions>().permutation;
   if (axes.size != static_cast<size_t>(in.rank))
     return node.error(Status::kBadRank, static_cast<int64_t>(axes.size), in.rank);
   ITG_TRY(check_output_rank(node, in.rank));
-  const Shape out = node.output().shape;
+  const Shape out = node.output_shape();
   uint32_t seen = 0;
   for (int32_t i = 0; i < in.rank; ++i) {
     const int32_t axis = axes[static_cast<size_t>(i)];
@@ -50,7 +50,7 @@ Error plan_s32(const NodeView& node, const PlanContext&, NodePlan*) { return pla
 // Elements are moved as unsigned integers of their size.
 template <typename T, typename Permute>
 void run_permutation(const NodeView& node, const NodeRun& run, Permute permute) {
-  const Shape in = node.input(0).shape;
+  const Shape in = node.input_shape(0);
   const Permutation permutation =
       make_permutation(in.dims, node.options<TransposeOptions>().permutation.data, in.rank);
   const auto* const x = run.input<T>(node, 0);

@@ -11,7 +11,7 @@ namespace {
 
 Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_unary(node));
-  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  ITG_TRY(check_output_shape(node, node.input_shape(0)));
   plan->kernel = static_cast<uint16_t>(unary_f32_select(context.isa));
   return kNoError;
 }
@@ -31,7 +31,7 @@ void run(const NodeView& node, const NodeRun& run) {
   auto* const y = run.output<float>(node);
   const auto kernel = unary_f32_kernel(run.kernel).function;
   // An element costs some four times an addition.
-  for_pieces(*run.executor, node.output().shape.elements(), 4, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output_shape().elements(), 4, [&](int32_t first, int32_t count) {
     kernel({function, o.alpha, o.beta, x + first, y + first, count});
   });
 }

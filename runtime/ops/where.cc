@@ -15,15 +15,15 @@ Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, kOperands, kOperands));
   for (int32_t i = 0; i < kOperands; ++i) ITG_TRY(check_input_dtype(node, i, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  const Shape y = node.output().shape;
+  const Shape y = node.output_shape();
   int32_t rank = 0;
   for (int32_t i = 0; i < kOperands; ++i)
-    rank = node.input(i).shape.rank > rank ? node.input(i).shape.rank : rank;
+    rank = node.input_shape(i).rank > rank ? node.input_shape(i).rank : rank;
   ITG_TRY(check_output_rank(node, rank));
   for (int32_t axis = 0; axis < rank; ++axis) {
     int32_t expected = 1;
     for (int32_t i = 0; i < kOperands; ++i) {
-      const int32_t dim = back_or_one(node.input(i).shape, axis);
+      const int32_t dim = back_or_one(node.input_shape(i), axis);
       if (dim != 1 && expected != 1 && dim != expected)
         return node.input_error(Status::kShapeMismatch, i, dim, expected);
       expected = dim == 1 ? expected : dim;
@@ -42,7 +42,7 @@ struct Walk {
 
 Walk make_walk(const NodeView& node) {
   Walk walk;
-  const Shape y = node.output().shape;
+  const Shape y = node.output_shape();
   int32_t next[kOperands] = {1, 1, 1};
   for (int32_t axis = 0; axis < y.rank; ++axis) {
     const int32_t dim = y.back(axis);
@@ -51,7 +51,7 @@ Walk make_walk(const NodeView& node) {
     const int32_t last = walk.rank - 1;
     bool goes_on = walk.rank > 0;
     for (int32_t i = 0; i < kOperands; ++i) {
-      const int32_t own = back_or_one(node.input(i).shape, axis);
+      const int32_t own = back_or_one(node.input_shape(i), axis);
       steps[i] = own == 1 ? 0 : next[i];
       next[i] *= own;
       goes_on = goes_on && steps[i] == walk.steps[i][last] * walk.dims[last];
@@ -76,7 +76,7 @@ void run(const NodeView& node, const NodeRun& run) {
   auto* const y = run.output<float>(node);
   const int32_t n = walk.dims[0];
   const WhereSteps steps = {walk.steps[0][0], walk.steps[1][0], walk.steps[2][0]};
-  for_pieces(*run.executor, node.output().shape.elements() / n, n, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output_shape().elements() / n, n, [&](int32_t first, int32_t count) {
     for (int32_t row = first; row < first + count; ++row) {
       ptrdiff_t offsets[kOperands] = {};
       int32_t index = row;

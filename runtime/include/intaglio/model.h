@@ -132,7 +132,11 @@ class Model {
  private:
   friend class Session;  // of a planned model
   friend struct StreamedModel;
+  friend struct NodeView;
   static Model without_checks(Span<const uint8_t> bytes, const Streaming* streaming = nullptr);
+  // A part of tensor(index), for what is read in each run. A zero point is 0 where there is none.
+  Shape tensor_shape(int32_t index) const;
+  int32_t tensor_zero_point(int32_t index) const;
 
   Span<const uint8_t> bytes_;
   const void* root_ = nullptr;
