@@ -273,8 +273,11 @@ TEST_CASE("weights made again for another input scale are those made anew") {
         RealWeights layer{{weights.data(), weights.size()}, {dims, 2}, 0,
                           {bias.data(), bias.size()},       first,     form};
         QuantizedWeights again = quantize_weights(layer, memory.arena());
+        const std::vector<int8_t> codes(again.codes.begin(), again.codes.end());
         layer.in_scale = second;
-        (quantize_weights_again(layer, again) ? stayed : went) = true;
+        const bool stay = quantize_weights_again(layer, again);
+        (stay ? stayed : went) = true;
+        if (stay) CHECK(std::equal(codes.begin(), codes.end(), again.codes.begin()));
         const QuantizedWeights anew = quantize_weights(layer, memory.arena());
         CHECK(std::equal(anew.codes.begin(), anew.codes.end(), again.codes.begin()));
         CHECK(std::equal(anew.scales.begin(), anew.scales.end(), again.scales.begin()));

@@ -219,6 +219,11 @@ class Baker : private BakedTensors {
     return rule.bias_input >= 0 && node.inputs.size == static_cast<size_t>(rule.bias_input);
   }
 
+  static bool has_bias(const NodeInfo& node, const QuantRule& rule) {
+    const auto bias = static_cast<size_t>(rule.bias_input);
+    return bias < node.inputs.size && node.inputs[bias] >= 0;
+  }
+
   // First of all, so that they stand where the next bake() finds them.
   Error quantize_all_weights() {
     const auto nodes = static_cast<size_t>(model_.node_count());
@@ -253,14 +258,13 @@ class Baker : private BakedTensors {
   RealWeights real_weights(int32_t n, const NodeInfo& node, const QuantRule& rule) const {
     const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
     const TensorInfo w = model_.tensor(node.inputs[weight]);
-    const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
     const bool wide = computes_wide(n, rule);
     // Kernels that write their sums in FP32 read plain weights and add nothing in 16 bits.
     const bool safe_pairs = options_.safe_pairs && answer_op(model_, n, options_) == Op::kNone;
     return {floats(w),
             w.shape,
             rule.weight_axis,
-            has_bias ? floats(model_.tensor(node.inputs[bias])) : Span<const float>(),
+            has_bias(node, rule) ? floats(model_.tensor(node.inputs[bias])) : Span<const float>(),
             params(slots_.input_slot(n, 0)).scale,
             slots_.slots.config(slots_.input_slot(n, weight)),
             safe_pairs && !wide,
@@ -272,16 +276,15 @@ class Baker : private BakedTensors {
     const NodeInfo node = model_.node(n);
     const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
     const TensorInfo w = model_.tensor(node.inputs[weight]);
-    const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
     const QuantizedWeights& q = weights_.layers[static_cast<size_t>(n)].weights;
     ITG_TRY(settle(slots_.input_slot(n, weight), q.scales, QuantState::kActivated, QuantState::kBaked));
-    if (has_bias)
+    if (has_bias(node, rule))
       ITG_TRY(settle(slots_.input_slot(n, bias), q.scales, QuantState::kPassive, QuantState::kPassiveBaked));
     inputs[weight] = add_weight_tensor(n, w);
     set_constant(inputs[weight], q.codes.data, q.codes.size);
     graph_.tensors[static_cast<size_t>(inputs[weight])].quantization = {q.scales, 0, rule.weight_axis};
-    inputs[bias] = has_bias ? add_named(model_.tensor(node.inputs[bias]), "", DType::kS32)
-                            : add_bias_tensor(w, static_cast<int32_t>(q.bias.size));
+    inputs[bias] = has_bias(node, rule) ? add_named(model_.tensor(node.inputs[bias]), "", DType::kS32)
+                                        : add_bias_tensor(w, static_cast<int32_t>(q.bias.size));
     set_constant(inputs[bias], q.bias.data, q.bias.size);
     return kNoError;
   }

@@ -45,14 +45,14 @@ bool move_bias(const Graph& graph, int32_t n, const QuantRule& rule, size_t c, d
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
   const bool wide = graph.tensors[static_cast<size_t>(node.inputs[0])].dtype == DType::kS16;
   const auto taps = static_cast<double>(codes.size) / tensor.shape[rule.weight_axis];
-  const double target = biases_of(graph, n, rule)[c] + error / bias_step(graph, n, rule, c);
+  int32_t& code = biases_of(graph, n, rule)[c];
+  const int32_t before = code;
+  const double target = code + error / bias_step(graph, n, rule, c);
   // Most biases fit beside the largest codes.
   double room = static_cast<double>(INT32_MAX) - 255.0 * 128.0 * taps;
   if (target > room || target < -room)
     room =
         static_cast<double>(bias_room(codes, tensor.shape, rule.weight_axis, static_cast<int32_t>(c), wide));
-  int32_t& code = biases_of(graph, n, rule)[c];
-  const int32_t before = code;
   code = static_cast<int32_t>(round_even(target > room ? room : (target < -room ? -room : target)));
   return code != before;
 }
