@@ -15,8 +15,8 @@ struct Law {
 };
 constexpr std::array<Law, 3> kLaws = {{
     {recovery::kNone, 0.5, 5.6, 0.0},
-    {recovery::kBiasCorrection, 1.7, 7.1, 0.0},
-    {recovery::kDefault, 1.8, 4.2, 9.3},
+    {recovery::kBiasCorrection, 1.1, 6.7, 0.0},
+    {recovery::kDefault, 1.7, 6.2, 3.4},
 }};
 constexpr double kLayers = 2.2;  // times the time of observing
 
