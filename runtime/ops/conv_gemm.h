@@ -51,7 +51,8 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& ru
 const char* gemm_f32_name(uint16_t kernel);
 
 // How a product [pixels, k] x [k, n] of each group is cut among threads: into ranges of pixels, parts of the
-// columns at panel borders, or both, whichever leaves the least to the busiest thread.
+// columns at panel borders, or both, whichever leaves the least to the busiest thread. A cut of columns has to save a
+// sixteenth: its threads read all pixels, of which others have written the most.
 struct GemmSplit {
   int32_t ranges, range_pixels, parts, part_columns;
 };
@@ -66,7 +67,7 @@ inline GemmSplit gemm_split(const ConvGeometry& g, int32_t nr, int32_t width) {
     const int32_t part_columns = ((columns + nr - 1) / nr + parts - 1) / parts * nr;
     const int32_t range_pixels = (g.pixels() + ranges - 1) / ranges;
     const int32_t cost = part_columns / nr * ((range_pixels + kTileRows - 1) / kTileRows);
-    if (cost >= least) continue;
+    if (cost >= least - least / 16) continue;
     least = cost;
     best = {ranges, range_pixels, (columns + part_columns - 1) / part_columns, part_columns};
   }

@@ -60,7 +60,7 @@ class Random {
 inline int32_t shape_count(int32_t usual) {
   const int32_t count = environment_number("INTAGLIO_SHAPES");
   if (count > 0) return count;
-  constexpr int32_t kMost = 1500;
+  constexpr int32_t kMost = 500;
   return kIsSanitized ? std::min(usual, kMost) : usual;
 }
 
