@@ -17,13 +17,12 @@ struct Largest {
   static __m256 next(__m256 best, __m256 tap) { return _mm256_max_ps(best, tap); }
 };
 
-// 8 * Vectors channels, or the first `count` of eight.
-template <typename Fold, int32_t Vectors, typename End>
+// Eight channels a vector, of the last one the first `count`.
+template <typename Fold, int32_t Vectors, bool Full, typename End>
 void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
   const __m256i mask = first_lanes(count);
-  const bool full = count >= kLanes;
   const auto load = [&](const float* from) {
-    return full ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
+    return Full ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
   };
   __m256 folded[Vectors];
 #pragma GCC unroll 4
@@ -34,7 +33,7 @@ void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
   });
 #pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) {
-    if (full) {
+    if (Full) {
       _mm256_storeu_ps(y + kLanes * v, end(folded[v]));
     } else {
       _mm256_maskstore_ps(y, mask, end(folded[v]));
@@ -45,8 +44,10 @@ void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
 template <typename Fold, typename End>
 void all_channels(const float* x, const Taps& taps, float* y, int32_t channels, End end) {
   int32_t c = 0;
-  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) block<Fold, 4>(x + c, taps, y + c, 4 * kLanes, end);
-  for (; c < channels; c += kLanes) block<Fold, 1>(x + c, taps, y + c, channels - c, end);
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) block<Fold, 4, true>(x + c, taps, y + c, 0, end);
+  for (; c + 2 * kLanes <= channels; c += 2 * kLanes) block<Fold, 2, true>(x + c, taps, y + c, 0, end);
+  for (; c + kLanes <= channels; c += kLanes) block<Fold, 1, true>(x + c, taps, y + c, 0, end);
+  if (c < channels) block<Fold, 1, false>(x + c, taps, y + c, channels - c, end);
 }
 
 }  // namespace
