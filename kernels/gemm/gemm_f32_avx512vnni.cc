@@ -1,7 +1,7 @@
 // Tiles of up to 7 x 48, eight of them one below the other in a call: rows are set up faster in long runs.
 // Weights are packed a vector of sixteen columns at a time, so that a tile takes three such panels side by
 // side, or what is left, without a padded column more. These stay in the second-level cache while the rows
-// pass, and the next ones are fetched there meanwhile, a line a step.
+// pass, and the next ones are fetched there meanwhile, a line a step. Up to four columns are computed sixteen rows at a time.
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx512.h"
@@ -97,11 +97,6 @@ inline void transposed(const float* const* x, ptrdiff_t i, __m512* depths) {
 // Few columns: a vector holds sixteen rows of one, where a tile would leave most lanes idle.
 template <int32_t N>
 void narrow(const GemmF32Args& args) {
-  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  const auto places = [&](size_t stride) {
-    return _mm512_mullo_epi32(lanes, _mm512_set1_epi32(static_cast<int32_t>(stride)));
-  };
-  const __m512i output_places = places(args.output_stride), residual_places = places(args.residual_stride);
   const FinishF32 finish(args.clamp);
   for (int32_t row = 0; row < args.m; row += kLanes) {
     const int32_t count = args.m - row < kLanes ? args.m - row : kLanes;
@@ -130,17 +125,17 @@ void narrow(const GemmF32Args& args) {
         add(_mm512_loadu_ps(depth));
       }
     }
-    const __mmask16 mask = first_lanes(count);
 #pragma GCC unroll 4
     for (int32_t c = 0; c < N; ++c) {
+      float column[kLanes] = {};
       if (args.residual != nullptr) {
-        const float* const from = args.residual + static_cast<size_t>(row) * args.residual_stride + c;
-        acc[c] = _mm512_add_ps(
-            _mm512_add_ps(acc[c], _mm512_setzero_ps()),
-            _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, residual_places, from, sizeof(float)));
+        const float* from = args.residual + static_cast<size_t>(row) * args.residual_stride + c;
+        for (int32_t r = 0; r < count; ++r, from += args.residual_stride) column[r] = *from;
+        acc[c] = _mm512_add_ps(_mm512_add_ps(acc[c], _mm512_setzero_ps()), _mm512_loadu_ps(column));
       }
-      float* const to = args.output + static_cast<size_t>(row) * args.output_stride + c;
-      _mm512_mask_i32scatter_ps(to, mask, output_places, finish(acc[c]), sizeof(float));
+      _mm512_storeu_ps(column, finish(acc[c]));
+      float* to = args.output + static_cast<size_t>(row) * args.output_stride + c;
+      for (int32_t r = 0; r < count; ++r, to += args.output_stride) *to = column[r];
     }
   }
 }
