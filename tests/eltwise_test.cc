@@ -197,13 +197,15 @@ TEST_CASE("every FP32 kernel, random sizes and values: one rounding, then the cl
       std::vector<float> b = random.reals(n, -10.0f, 10.0f);
       if (random.one_in(4)) a[a.size() - 1] = random.any_float();
       if (random.one_in(4)) b[0] = random.any_float();
-      for (const bool adds : {true, false}) {
+      for (const RowsF32 combine : {kernel.add_rows, kernel.mul_rows, prelu_f32_kernel(k).rows}) {
+        const auto plain = [&](float p, float q) {
+          if (combine == kernel.add_rows) return p + q;
+          return combine == kernel.mul_rows || !(p > 0.0f) ? p * q : p;
+        };
         std::vector<float> expected(a.size());
-        for (size_t i = 0; i < a.size(); ++i)
-          expected[i] = finish_f32(adds ? a[i] + b[i % n] : a[i] * b[i % n], clamp);
+        for (size_t i = 0; i < a.size(); ++i) expected[i] = finish_f32(plain(a[i], b[i % n]), clamp);
         const Exact<float> x(a), row(b);
         Exact<float> y(a.size()), in_place(a);
-        const RowsF32 combine = adds ? kernel.add_rows : kernel.mul_rows;
         combine(x.data(), row.data(), y.data(), rows, static_cast<int32_t>(n), clamp);
         combine(in_place.data(), row.data(), in_place.data(), rows, static_cast<int32_t>(n), clamp);
         REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(float)) == 0);
@@ -278,21 +280,6 @@ TEST_CASE("a table a column") {
       expected[i] = tables[i % static_cast<size_t>(n) * 256 + static_cast<size_t>(x[i] + 128)];
     lookup_rows_s8(x.data(), tables.data(), x.data(), 3, n);
     REQUIRE(x == expected);
-  }
-}
-
-TEST_CASE("FP32 slopes a column") {
-  Random random(7);
-  for (const int32_t n : kSizes) {
-    std::vector<float> x = random.reals(static_cast<size_t>(2 * n), -4.0f, 4.0f);
-    const std::vector<float> slope = random.reals(static_cast<size_t>(n), -1.0f, 1.0f);
-    x[0] = f32_from_bits(0xffc00000u);
-    std::vector<float> expected(x.size());
-    for (size_t i = 0; i < x.size(); ++i)
-      expected[i] = x[i] > 0.0f ? x[i] : slope[i % slope.size()] * x[i] + 0.0f;
-    expected[0] = f32_from_bits(0x7fc00000u);
-    prelu_rows_f32(x.data(), slope.data(), x.data(), 2, n);
-    REQUIRE(bits_of(x) == bits_of(expected));
   }
 }
 

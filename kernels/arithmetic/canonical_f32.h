@@ -23,5 +23,6 @@ static inline float canonical_f32(float v) { return v == v ? v + 0.0f : f32_from
 struct ClampF32 {
   float lo, hi;
 };
+constexpr ClampF32 kNoClamp = {-__builtin_inff(), __builtin_inff()};
 
 }  // namespace intaglio

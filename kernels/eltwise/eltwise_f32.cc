@@ -7,11 +7,13 @@
 
 namespace intaglio {
 
-#define ITG_ELTWISE_F32(isa)                                                                 \
-  void add_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
-                          const ClampF32& clamp);                                            \
-  void mul_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
-                          const ClampF32& clamp);
+#define ITG_ELTWISE_F32(isa)                                                                   \
+  void add_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n,   \
+                          const ClampF32& clamp);                                              \
+  void mul_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n,   \
+                          const ClampF32& clamp);                                              \
+  void prelu_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                            const ClampF32& clamp);
 #include "kernels/eltwise/eltwise_f32_kernels.inc"
 #undef ITG_ELTWISE_F32
 
@@ -21,6 +23,13 @@ namespace {
   ITG_KERNEL(EltwiseF32Kernel, eltwise_f32, isa, \
              ITG_COMPILED(isa, k.add_rows = add_rows_f32_##isa; k.mul_rows = mul_rows_f32_##isa;))
 constexpr EltwiseF32Kernel kKernels[] = {
+#include "kernels/eltwise/eltwise_f32_kernels.inc"
+};
+#undef ITG_ELTWISE_F32
+
+#define ITG_ELTWISE_F32(isa) \
+  ITG_KERNEL(PreluF32Kernel, prelu_f32, isa, ITG_COMPILED(isa, k.rows = prelu_rows_f32_##isa;))
+constexpr PreluF32Kernel kPreluKernels[] = {
 #include "kernels/eltwise/eltwise_f32_kernels.inc"
 };
 #undef ITG_ELTWISE_F32
@@ -58,6 +67,8 @@ inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows
 
 int32_t eltwise_f32_count() { return kCount; }
 const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index) { return kKernels[index]; }
+
+const PreluF32Kernel& prelu_f32_kernel(int32_t index) { return kPreluKernels[index]; }
 
 int32_t eltwise_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
 
@@ -118,8 +129,10 @@ void min_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_
                 [&](float p, float q) { return finish_f32(p < q || p != p ? p : q, clamp); });
 }
 
-void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n) {
-  for_rows(x, slope, y, rows, n, [](float v, float s) { return canonical_f32(v > 0.0f ? v : s * v); });
+void prelu_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                           const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p > 0.0f ? p : q * p, c); });
 }
 
 void clamp_row_f32(const float* x, float* y, int32_t n, const ClampF32& clamp) {

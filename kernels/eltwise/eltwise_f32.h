@@ -4,10 +4,10 @@
 //   add       y[r, i] = finish(a[r, i] + b[i])
 //   sub       y[r, i] = finish(a[r, i] - b[i]);  sub_from: finish(b[i] - a[r, i])
 //   mul       y[r, i] = finish(a[r, i] * b[i])
-//   prelu     y[r, i] = x > 0 ? x : slope[i] * x, canonical
+//   prelu     y[r, i] = finish(a[r, i] > 0 ? a[r, i] : b[i] * a[r, i])
 //   clamp     y[i] = finish(x[i])
 //
-// y may be a (clamp, prelu: x) itself; no other overlap is allowed.
+// y may be a (clamp: x) itself; no other overlap is allowed.
 #pragma once
 
 #include "intaglio/isa.h"
@@ -32,6 +32,14 @@ const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
 int32_t eltwise_f32_select(IsaMask isa);
 
+// Of the same list. In a table of its own, for programs that only add.
+struct PreluF32Kernel {
+  const char* name;
+  IsaMask isa;
+  RowsF32 rows;  // b: a slope a column
+};
+const PreluF32Kernel& prelu_f32_kernel(int32_t index);
+
 // The others, alike.
 void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
 void sub_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
@@ -46,9 +54,6 @@ void min_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_
 void add_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
 void sub_from_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
 void mul_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
-
-// One slope a column of x [rows, n].
-void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n);
 
 void clamp_row_f32(const float* x, float* y, int32_t n, const ClampF32& clamp);
 

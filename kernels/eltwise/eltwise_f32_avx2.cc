@@ -23,6 +23,8 @@ void add_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, i
                        const ClampF32& clamp);
 void mul_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp);
+void prelu_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp);
 
 void add_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {
@@ -32,6 +34,13 @@ void add_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, i
 void mul_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {
   combine_rows<Eight>(a, b, y, rows, n, clamp, [](__m256 p, __m256 q) { return _mm256_mul_ps(p, q); });
+}
+
+void prelu_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp) {
+  combine_rows<Eight>(a, b, y, rows, n, clamp, [](__m256 p, __m256 q) {
+    return _mm256_blendv_ps(_mm256_mul_ps(p, q), p, _mm256_cmp_ps(p, _mm256_setzero_ps(), _CMP_GT_OQ));
+  });
 }
 
 }  // namespace intaglio

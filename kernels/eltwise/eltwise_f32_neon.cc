@@ -9,6 +9,8 @@ void add_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, i
                        const ClampF32& clamp);
 void mul_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp);
+void prelu_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp);
 
 #if defined(__aarch64__)
 
@@ -28,6 +30,13 @@ __attribute__((noinline)) void combine_neon(const float* a, const float* b, floa
   }
 }
 
+struct Prelu {
+  float32x4_t operator()(float32x4_t p, float32x4_t q) const {
+    return vbslq_f32(vcgtzq_f32(p), p, vmulq_f32(p, q));
+  }
+  float operator()(float p, float q) const { return p > 0.0f ? p : p * q; }
+};
+
 }  // namespace
 
 void add_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
@@ -42,12 +51,20 @@ void mul_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, i
   combine_neon(a, b, y, rows, n, clamp, [](auto p, auto q) { return p * q; });
 }
 
+void prelu_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp) {
+  const DefaultNan mode;
+  combine_neon(a, b, y, rows, n, clamp, Prelu());
+}
+
 #else
 
 void add_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                          const ClampF32& clamp);
 void mul_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                          const ClampF32& clamp);
+void prelu_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                           const ClampF32& clamp);
 
 void add_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {
@@ -57,6 +74,11 @@ void add_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, i
 void mul_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {
   mul_rows_f32_scalar(a, b, y, rows, n, clamp);
+}
+
+void prelu_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp) {
+  prelu_rows_f32_scalar(a, b, y, rows, n, clamp);
 }
 
 #endif

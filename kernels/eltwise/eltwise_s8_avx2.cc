@@ -16,15 +16,18 @@ void lookup_s8_avx2(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 
 namespace {
 
-// y = function(a, b) on sixteen codes at a time.
+// y = function(a, b) on sixteen codes at a time. What is left of a long row overlaps the vector before it, and is read
+// before that is written: y may be a.
 template <typename Function>
 inline void map_rows(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                      Function function) {
-  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
-    for (int32_t i = 0; i < n; i += 16) {
-      const int32_t count = n - i < 16 ? n - i : 16;
-      avx2_store_some(y + i, function(avx2_load_some(a + i, count), avx2_load_some(b + i, count)), count);
-    }
+  const int32_t last = n > 16 ? n - 16 : 0, whole = n / 16 * 16, count = n < 16 ? n : 16;
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n) {
+    const __m128i left = whole < n ? avx2_load_some(a + last, count) : __m128i();
+    for (int32_t i = 0; i < whole; i += 16)
+      avx2_store_some(y + i, function(avx2_load_some(a + i, 16), avx2_load_some(b + i, 16)), 16);
+    if (whole < n) avx2_store_some(y + last, function(left, avx2_load_some(b + last, count)), count);
+  }
 }
 
 // The same code b for every element, by the function for rows.

@@ -6,7 +6,8 @@ namespace intaglio {
 namespace {
 
 // Sixteen channels, or the first `count` of them.
-void mean_16(const int8_t* x, const Taps& taps, int32_t folded, __m256 multiplier, float* y, int32_t count) {
+void mean_16(const int8_t* x, const Taps& taps, int32_t folded, float scale, float* y, int32_t count) {
+  const __m256 multiplier = _mm256_set1_ps(scale);
   __m256i low = _mm256_set1_epi32(folded), high = low;
   for_each_tap(taps, [&](ptrdiff_t offset) {
     const __m128i codes = avx2_load_some(x + offset, count);
@@ -30,11 +31,10 @@ MeanS8F32 mean_s8_f32_avx2;
 void mean_s8_f32_avx2(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier, float* y,
                       int32_t channels) {
   const int32_t folded = -taps_count(taps) * x_zero_point;
-  const __m256 factor = _mm256_set1_ps(multiplier);
-  if (channels < 16) return mean_16(x, taps, folded, factor, y, channels);
+  if (channels < 16) return mean_16(x, taps, folded, multiplier, y, channels);
   for (int32_t c = 0; c < channels; c += 16) {
     const int32_t from = c + 16 <= channels ? c : channels - 16;
-    mean_16(x + from, taps, folded, factor, y + from, 16);
+    mean_16(x + from, taps, folded, multiplier, y + from, 16);
   }
 }
 

@@ -8,8 +8,9 @@ namespace {
 inline __m256i load_32(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 
 // Sixteen channels, or the first `count` of them.
-void average_16(const int8_t* x, const Taps& taps, int32_t folded, __m256 multiplier, const OutputS8& output,
+void average_16(const int8_t* x, const Taps& taps, int32_t folded, float scale, const OutputS8& output,
                 int8_t* y, int32_t count) {
+  const __m256 multiplier = _mm256_set1_ps(scale);
   __m256i low = _mm256_set1_epi32(folded), high = low;
   for_each_tap(taps, [&](ptrdiff_t offset) {
     const __m128i codes = avx2_load_some(x + offset, count);
@@ -42,11 +43,10 @@ MaxS8 max_s8_avx2;
 void average_s8_avx2(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier,
                      const OutputS8& output, int8_t* y, int32_t channels) {
   const int32_t folded = -taps_count(taps) * x_zero_point;
-  const __m256 factor = _mm256_set1_ps(multiplier);
-  if (channels < 16) return average_16(x, taps, folded, factor, output, y, channels);
+  if (channels < 16) return average_16(x, taps, folded, multiplier, output, y, channels);
   for (int32_t c = 0; c < channels; c += 16) {
     const int32_t from = c + 16 <= channels ? c : channels - 16;
-    average_16(x + from, taps, folded, factor, output, y + from, 16);
+    average_16(x + from, taps, folded, multiplier, output, y + from, 16);
   }
 }
 

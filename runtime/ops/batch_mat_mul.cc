@@ -22,8 +22,6 @@
 namespace intaglio {
 namespace {
 
-constexpr ClampF32 kNoClamp = {-__builtin_inff(), __builtin_inff()};
-
 constexpr int64_t kTableEntryBytes = 8;  // of rows, on every machine: a host's figure holds for all
 
 // How the columns of all batches are cut: an item is `columns` of one batch, at a panel's border.

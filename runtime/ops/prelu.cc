@@ -7,11 +7,12 @@
 namespace intaglio {
 namespace {
 
-Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_constant(node, 1, DType::kF32, node.input_shape(0).back(0)));
+  plan->kernel = static_cast<uint16_t>(eltwise_f32_select(context.isa));
   return check_output_shape(node, node.input_shape(0));
 }
 
@@ -23,9 +24,11 @@ void run(const NodeView& node, const NodeRun& run) {
   auto* const y = run.output<float>(node);
   for_pieces(*run.executor, shape.elements() / channels, channels, [&](int32_t first, int32_t rows) {
     const ptrdiff_t offset = static_cast<ptrdiff_t>(first) * channels;
-    prelu_rows_f32(x + offset, slope, y + offset, rows, channels);
+    prelu_f32_kernel(run.kernel).rows(x + offset, slope, y + offset, rows, channels, kNoClamp);
   });
 }
+
+const char* kernel_name(uint16_t kernel) { return prelu_f32_kernel(kernel).name; }
 
 double prelu_real(const NodeOptions&, double slope, double x) { return x > 0.0 ? x : slope * x; }
 
@@ -45,6 +48,6 @@ extern const OpRun kPReluF32Run;
 const OpRun kPReluF32Run = {run};
 
 extern const OpDef kPReluF32;
-const OpDef kPReluF32 = {Op::kPRelu, DType::kF32, 0, quant_rule(), plan, nullptr, &kPReluF32Run, nullptr};
+const OpDef kPReluF32 = {Op::kPRelu, DType::kF32, 0, quant_rule(), plan, nullptr, &kPReluF32Run, kernel_name};
 
 }  // namespace intaglio
