@@ -65,12 +65,14 @@ static inline __m128i avx2_mul(__m128i codes, __m128i others, int32_t zero_point
 // Sixteen codes, of which `count` are read or written.
 static inline __m128i avx2_load_some(const int8_t* p, int32_t count) {
   if (count == 16) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  if (count == 8) return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
   alignas(16) int8_t some[16] = {};
   memcpy(some, p, static_cast<size_t>(count));
   return _mm_load_si128(reinterpret_cast<const __m128i*>(some));
 }
 static inline void avx2_store_some(int8_t* p, __m128i codes, int32_t count) {
   if (count == 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), codes);
+  if (count == 8) return _mm_storel_epi64(reinterpret_cast<__m128i*>(p), codes);
   alignas(16) int8_t some[16];
   _mm_store_si128(reinterpret_cast<__m128i*>(some), codes);
   memcpy(p, some, static_cast<size_t>(count));
