@@ -1,6 +1,4 @@
 // intaglio calibrate: an FP32 model and a few samples to an int8 model.
-#include <filesystem>
-
 #include "cli/calibration_page.h"
 #include "cli/calibration_run.h"
 #include "cli/command.h"
@@ -19,20 +17,18 @@ constexpr const char* kFooter =
 
 // What is written besides the model.
 Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const auto place = [&](const std::string& path) { return fs::weakly_canonical(path, error); };
   for (const auto& [path, option] :
        {std::pair{arguments.report, "--report"}, std::pair{arguments.state, "--state"}}) {
     if (path.empty()) continue;
-    if (place(path) == place(arguments.output))
+    if (is_same_place(path, arguments.output))
       return Failure{path + ": is the model to write; name another file, with " + option};
-    if (auto step = check_output_path(path, arguments.model, option); !step) return step;
+    for (const std::string& input : arguments.model_files())
+      if (auto step = check_output_path(path, input, option); !step) return step;
   }
   if (!arguments.report.empty())
     if (auto step = check_page_output(arguments.report, arguments.model, "--report"); !step) return step;
   if (!arguments.report.empty() && !arguments.state.empty() &&
-      place(arguments.report) == place(arguments.state))
+      is_same_place(arguments.report, arguments.state))
     return Failure{arguments.state + ": is the report to write; name another file, with --state"};
   return Done{};
 }
@@ -51,7 +47,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const auto given = LoadedModel::open(arguments.model);
   if (!given) return given.failure();
-  if (auto step = check_model_output(arguments.output, arguments.model); !step) return step.failure();
+  for (const std::string& input : arguments.model_files())
+    if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
   if (auto step = check_other_paths(arguments); !step) return step.failure();
   const auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();

@@ -26,6 +26,10 @@ struct CalibrateArguments {
   bool json = false;
   std::vector<std::string> words;  // the command line as it was given
 
+  // Which a model, a report or a state must not replace.
+  std::vector<std::string> model_files() const {
+    return params.file.empty() ? std::vector<std::string>{model} : std::vector<std::string>{model, params.file};
+  }
   // Everything is to come from a file of parameters.
   bool without_samples() const {
     return !params.file.empty() && samples.images.empty() && samples.inputs.empty();

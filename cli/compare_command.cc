@@ -153,9 +153,12 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   auto test_file = LoadedModel::open(arguments.test);
   if (!test_file) return test_file.failure();
   const Model& test_model = test_file->model();
-  if (check_float(*test_file) && !check_float(*reference_file))
-    return Failure{arguments.reference + ": is the int8 model, and " + arguments.test +
-                   " the one in FP32; name the FP32 model first"};
+  if (!check_float(*reference_file))
+    return Failure{arguments.reference +
+                   ": is not FP32 throughout, and errors are those against an FP32 model; " +
+                   (check_float(*test_file)
+                        ? "name " + arguments.test + ", which is FP32, first"
+                        : "name the model first that 'intaglio import' made from the float network")};
   if (!same_recipes(reference_file->model(), test_model))
     print_warning("the models have different preprocessing; both get the inputs that " + arguments.reference +
                   " makes");
@@ -237,7 +240,7 @@ Command add_compare_command(CLI::App& parent) {
   add_flag(
       *app, "--json", arguments->json,
       "print one JSON object: {count, agreement, cosine, sqnr_db, channels_scaled, channels_shifted, layers: "
-      "[{name, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
+      "[{node, name, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
       "loss_is_real");
   return make_command(app, arguments, run_compare);
 }

@@ -329,6 +329,7 @@ void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments) {
       app, "--min-sqnr", arguments.min_sqnr,
       "give layers 16 bits, or keep them in FP32, until the output has an SQNR of DB. What gains most for its cost "
       "comes first. Every fourth sample judges this, and does not calibrate")
+      .range(-1000.0, 1000.0)
       .type_name("DB");
   add_option(app, "--labels", arguments.labels, "the right classes of the samples, for --max-drop")
       .type_name("LABELS.txt|DIR");

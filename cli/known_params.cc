@@ -51,10 +51,13 @@ std::string options_of(const std::vector<uint8_t>& bytes) {
 
 }  // namespace
 
-std::string params_format_names() {
+std::string params_format_names(bool written) {
   std::string names;
-  for (int32_t i = 0; i < kParamsFormatCount; ++i)
-    names += std::string(i == 0 ? "" : ", ") + params_format_name(static_cast<ParamsFormat>(i));
+  for (int32_t i = 0; i < kParamsFormatCount; ++i) {
+    const auto format = static_cast<ParamsFormat>(i);
+    if (written && format == ParamsFormat::kModel) continue;
+    names += (names.empty() ? "" : ", ") + std::string(params_format_name(format));
+  }
   return names;
 }
 
@@ -75,9 +78,10 @@ Outcome<ParamsFormat> params_format_of_file(const ParamsArguments& arguments) {
 }
 
 void add_params_format_option(CLI::App& app, const std::string& name, const std::string& of,
-                              std::string& format) {
-  add_option(app, name, format,
-             "the format of " + of + ": " + params_format_names() + ". By default the file's name says it")
+                              std::string& format, bool written) {
+  add_option(
+      app, name, format,
+      "the format of " + of + ": " + params_format_names(written) + ". By default the file's name says it")
       .type_name("FORMAT");
 }
 

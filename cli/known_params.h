@@ -8,7 +8,7 @@
 
 namespace intaglio::cli {
 
-std::string params_format_names();
+std::string params_format_names(bool written = false);
 // By its name, or by the end of the file's; a failure says which formats there are.
 Outcome<ParamsFormat> params_format(const std::string& name, const std::string& path);
 
@@ -18,9 +18,9 @@ struct ParamsArguments {
 };
 // Of a file that is read: it has to be there.
 Outcome<ParamsFormat> params_format_of_file(const ParamsArguments& arguments);
-// `of`: which file it is about, for the help.
+// `of`: which file it is about, for the help. `written`: it is one to write; models are only read.
 void add_params_format_option(CLI::App& app, const std::string& name, const std::string& of,
-                              std::string& format);
+                              std::string& format, bool written = false);
 
 void add_params_map_option(CLI::App& app, const std::string& name, std::string& map);
 

@@ -132,6 +132,20 @@ const char* isa_in_use(const Session& session) {
   return best;
 }
 
+bool is_same_place(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  const auto place = [](const std::string& name) {
+    constexpr int kMostLinks = 40;
+    std::error_code error;
+    fs::path path = fs::absolute(name, error);
+    // weakly_canonical() does not follow a link to what is not there yet.
+    for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i)
+      path = path.parent_path() / fs::read_symlink(path, error);
+    return fs::weakly_canonical(path, error);
+  };
+  return place(a) == place(b);
+}
+
 Outcome<Done> check_output_path(const std::string& output, const std::string& input,
                                 const std::string& option) {
   namespace fs = std::filesystem;

@@ -33,6 +33,8 @@ Outcome<IsaMask> isa_up_to(const std::string& name);
 // The best instruction set among the kernels that a session has chosen.
 const char* isa_in_use(const Session& session);
 
+// Whether two names are one file, or would be once it is written.
+bool is_same_place(const std::string& a, const std::string& b);
 // Refuses what would destroy an input, or could not be written at the end of the work. `option` names the
 // file.
 Outcome<Done> check_output_path(const std::string& output, const std::string& input,

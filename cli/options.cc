@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "cli/captured_output.h"
@@ -46,7 +48,11 @@ Option& Option::range(int64_t low, int64_t high) {
 
 Option& Option::range(double low, double high) {
   option_->check(CLI::Range(low, high));
-  return *this;
+  // Which lets NaN through.
+  return checked([](const std::string& text) -> Outcome<Done> {
+    if (!std::isnan(std::strtod(text.c_str(), nullptr))) return Done{};
+    return Failure{"'" + text + "' is no number"};
+  });
 }
 
 Option& Option::one_of(const std::vector<std::string>& words) {

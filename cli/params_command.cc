@@ -22,6 +22,7 @@ constexpr const char* kFooter =
     "  ncnn           multipliers of the inputs and weights of layers. No zero points, no other tensors\n"
     "  amct           Ascend's record: the inputs and weights of layers. No other tensors\n"
     "  ppq            PPQ's JSON: everything\n"
+    "  aimet          AIMET's encodings: every activation, and weights\n"
     "  model          an intaglio int8 model. It can be read, not written. For OpenVINO's and MQBench's FakeQuantize\n"
     "                 nodes, first make one from the ONNX file with 'intaglio import'\n\n"
     "No format has biases, or weights that a recovery rounded one by one. Calibrate with --recover none if the same\n"
@@ -299,7 +300,7 @@ Command add_params_command(CLI::App& parent) {
       add_subcommand(*app, "export", "write the parameters of an int8 model to a file", kFooter);
   add_option(*exports, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*exports, "-o,--output", arguments->output, "the file to write").required().type_name("FILE");
-  add_params_format_option(*exports, "--format", "FILE", arguments->params.format);
+  add_params_format_option(*exports, "--format", "FILE", arguments->params.format, true);
   add_flag(*exports, "--json", arguments->json, "print one JSON object: {format, entries, bytes}");
 
   CLI::App* const imports = add_subcommand(

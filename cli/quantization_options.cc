@@ -6,6 +6,7 @@
 #include "calibrator/host/system/text_lines.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
+#include "runtime/op_search.h"
 
 namespace intaglio::cli {
 namespace {
@@ -59,6 +60,27 @@ Failure no_node(const LoadedModel& file, const std::string& name) {
           " --ops' lists their numbers and names"};
 }
 
+// Whether the node has such a slot.
+Outcome<Done> check_slot(const Model& model, const SlotSetting& setting) {
+  const NodeInfo node = model.node(setting.node);
+  const OpDef* const def = find_op(float_ops(), model, node);
+  const std::string name = "node " + std::to_string(setting.node);
+  const int32_t weights = def == nullptr ? -1 : def->quant.weight_input;
+  if (setting.role == SlotRole::kWeights && weights < 0)
+    return Failure{name + ", " + op_name(node.op) + ", has no weights"};
+  if (setting.role != SlotRole::kInput) return Done{};
+  const auto inputs = static_cast<int32_t>(node.inputs.size);
+  if (setting.input < 0 || setting.input >= inputs || node.inputs[static_cast<size_t>(setting.input)] < 0)
+    return Failure{name + ", " + op_name(node.op) + ", has no input " + std::to_string(setting.input) +
+                   "; the first is in0"};
+  if (weights >= 0 && (setting.input == weights || setting.input == def->quant.bias_input))
+    return Failure{"input " + std::to_string(setting.input) + " of " + name + " are its " +
+                   (setting.input == weights
+                        ? "weights, whose slot is '" + std::to_string(setting.node) + "/weights'"
+                        : "biases, which have no slot")};
+  return Done{};
+}
+
 // all, activations, weights, NODE, NODE/in0, NODE/out, NODE/weights
 Outcome<Done> read_slot(const std::string& text, const LoadedModel& file, SlotSetting& setting) {
   if (text == "all") return Done{};
@@ -86,7 +108,7 @@ Outcome<Done> read_slot(const std::string& text, const LoadedModel& file, SlotSe
   if (setting.role != SlotRole::kEvery) node = text.substr(0, slash);
   setting.node = find_node(file.model(), node);
   if (setting.node < 0) return no_node(file, node);
-  return Done{};
+  return check_slot(file.model(), setting);
 }
 
 struct SlotWords {
@@ -175,6 +197,10 @@ Outcome<SlotWords> read_setting(const std::string& text, const LoadedModel& file
   SlotRange& range = words.range;
   if (range.observer >= 0 && setting.role == SlotRole::kWeights)
     return Failure{"--set " + text + ": weights have no observer, since their scales come from the weights"};
+  constexpr int32_t kNarrowBits = 8;
+  if (setting.role == SlotRole::kInput && setting.bits > kNarrowBits)
+    print_note("--set " + text +
+               ": an input has never more bits than what writes it; set that one's out, or activations");
   range.node = setting.node;
   range.role = setting.role;
   range.input = setting.input;

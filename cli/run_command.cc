@@ -44,6 +44,23 @@ NpyType npy_type(DType dtype) {
   }
 }
 
+// What an .npy file begins with.
+const std::string kNpyStart = "\x93NUMPY";
+
+// y.npy, or y.0.npy, y.1.npy and so on where there are several outputs. None where nothing is to be written.
+std::vector<std::string> array_names(const std::string& path, size_t outputs) {
+  if (path.empty() || outputs == 1) return std::vector<std::string>(path.empty() ? 0 : 1, path);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < outputs; ++i)
+    names.push_back(path.substr(0, path.rfind(".npy")) + "." + std::to_string(i) + ".npy");
+  return names;
+}
+
+Outcome<Done> check_array_output(const std::string& output, const std::string& input) {
+  if (auto step = check_output_path(output, input, "--output"); !step) return step;
+  return check_replaceable(output, 0, kNpyStart, ".npy array");
+}
+
 // The outputs of all samples, one array an output.
 class OutputArrays {
  public:
@@ -67,8 +84,8 @@ class OutputArrays {
       }
     }
   }
-  // y.npy, or y.0.npy, y.1.npy and so on where there are several outputs.
-  Outcome<Done> write(const std::string& path) const {
+  // `names`: of array_names().
+  Outcome<Done> write(const std::vector<std::string>& names) const {
     for (size_t i = 0; i < bytes_.size(); ++i) {
       const TensorInfo info = model_.tensor(model_.outputs()[i]);
       std::vector<int64_t> shape(info.shape.dims, info.shape.dims + info.shape.rank);
@@ -78,7 +95,7 @@ class OutputArrays {
         shape.insert(shape.begin(), samples_);
       }
       const NpyType type = stays(info.dtype) ? npy_type(info.dtype) : NpyType::kF32;
-      if (auto step = write_npy(name(path, i), type, shape, {bytes_[i].data(), bytes_[i].size()}); !step)
+      if (auto step = write_npy(names[i], type, shape, {bytes_[i].data(), bytes_[i].size()}); !step)
         return step;
     }
     return Done{};
@@ -87,11 +104,6 @@ class OutputArrays {
  private:
   // Indices are written as they are.
   bool stays(DType dtype) const { return raw_ || dtype == DType::kS32; }
-  std::string name(const std::string& path, size_t i) const {
-    if (bytes_.size() == 1) return path;
-    const size_t dot = path.rfind(".npy");
-    return path.substr(0, dot) + "." + std::to_string(i) + ".npy";
-  }
 
   const Model& model_;
   bool raw_;
@@ -170,8 +182,9 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
   if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
-  if (!arguments.output.empty())
-    if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
+  const std::vector<std::string> written = array_names(arguments.output, file->model().outputs().size);
+  for (const std::string& name : written)
+    if (auto step = check_array_output(name, arguments.model); !step) return step.failure();
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto loaded = LoadedSession::create(*file, *options, ops_of(arguments.execution));
@@ -183,8 +196,8 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!samples) return samples.failure();
   const auto sequences = Sequences::of(arguments.steps, sample_arguments, *samples, *file);
   if (!sequences) return sequences.failure();
-  if (!arguments.output.empty())
-    if (auto step = samples->check_output(arguments.output); !step) return step.failure();
+  for (const std::string& name : written)
+    if (auto step = samples->check_output(name); !step) return step.failure();
 
   Shown shown{
       arguments.top, equal_places(file->model(), *samples), gives_classes(file->model(), *samples), {}};
@@ -218,13 +231,15 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   }
   progress.clear();
   if (!arguments.output.empty()) {
-    if (auto step = arrays.write(arguments.output); !step) return step.failure();
+    if (auto step = arrays.write(written); !step) return step.failure();
   }
   if (arguments.json) {
     print_json(json);
   } else if (!arguments.output.empty()) {
+    std::string names;
+    for (const std::string& name : written) names += (names.empty() ? "" : ", ") + name;
     print("%zu %s -> %s\n", samples->count(), samples->count() == 1 ? "sample" : "samples",
-          safe(arguments.output).c_str());
+          safe(names).c_str());
   }
   return Done{};
 }

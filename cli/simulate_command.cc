@@ -254,7 +254,7 @@ Command add_simulate_command(CLI::App& parent) {
   add_threads_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "print one JSON object: {count, simulated_nodes, sqnr_db, agreement, layers:[{name, op, simulated, "
+      "print one JSON object: {count, simulated_nodes, sqnr_db, agreement, layers: [{node, name, op, simulated, "
       "input, weights, output, sqnr_db, cosine}]}");
   return make_command(app, arguments, run_simulate);
 }

@@ -169,13 +169,15 @@ class ImageInputs {
 
   void add_wanted(const ImagePreprocessing& wanted, int32_t i) {
     if (!wanted.pixels.empty()) return add_named(wanted, i);
-    check_unit(wanted);
-    check_factor(wanted);
     ImageInput image = started(i, wanted, ColorOrder::kRgb);
     set_values("mean", wanted.mean, 0.0f, image.channels, image.mean);
     set_values("norm", wanted.norm, 1.0f, image.channels, image.norm);
+    check_unit(wanted);
+    check_factor(wanted);
     for (int32_t c = 0; c < image.channels; ++c)
-      if (image.norm[c] == 0.0f) fail("norm must not be 0: every pixel would be the same");
+      if ((0.0f - image.mean[c]) * image.norm[c] == (255.0f - image.mean[c]) * image.norm[c])
+        fail("mean ", shortest(image.mean[c]), " and norm ", shortest(image.norm[c]),
+             " make every pixel the same; give other ones");
     push(image);
   }
 

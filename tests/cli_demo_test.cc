@@ -1,5 +1,6 @@
 // From the demo's network to a checked int8 model, as README tells it.
 #include <algorithm>
+#include <filesystem>
 
 #include "calibrator/host/system/npy.h"
 #include "tests/support/run_cli.h"
@@ -131,10 +132,41 @@ TEST_CASE("a failed calibration leaves the old file as it was") {
        {"calibrate %/int8.itg --images @/calibration -o %/x.itg",
         "simulate %/int8.itg --images @/calibration", "params import %/int8.itg %/int8.itg -o %/x.itg"})
     folder.bad(words, "only FP32 models can be calibrated; give the model that 'intaglio import' made");
-  folder.bad("compare %/int8.itg %/net.itg --images @/test", "name the FP32 model first");
+  folder.bad("compare %/int8.itg %/net.itg --images @/test", "net.itg, which is FP32, first");
+  folder.bad("compare %/int8.itg %/int8.itg --images @/test", "int8.itg: is not FP32 throughout");
   std::vector<std::string> names = folder.names();
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"int8.itg", "net.itg", "pictures.txt"});
+}
+
+TEST_CASE("what a command writes is neither its input nor written twice, by whatever name") {
+  const CommandFolder folder;
+  folder.good("import @/meter.onnx -o %/net.itg --pixels -1..1 --outputs probabilities,logits");
+  const std::string calibrate = "calibrate %/net.itg --images @/calibration --limit 4 -o ";
+  folder.bad(calibrate + "%/new.itg --report %/./new.itg", "is the model to write");
+  folder.bad(calibrate + "%/new.itg --state %/./new.itg", "is the model to write");
+  std::filesystem::create_symlink("new.itg", folder / "link");
+  folder.bad(calibrate + "%/new.itg --report %/link", "is the model to write");
+  folder.bad(calibrate + "%/link --state %/new.itg", "is the model to write");
+  folder.bad(calibrate + "%/new.itg --state %/seen --report %/./seen", "is the report to write");
+  folder.good(calibrate + "%/int8.itg");
+  const std::string before = folder.get("int8.itg");
+  folder.bad("calibrate %/net.itg --params %/int8.itg -o %/int8.itg", "is the input, which would be lost");
+  CHECK(folder.get("int8.itg") == before);
+
+  const std::vector<uint8_t> pixels(28 * 28, 100);
+  const auto picture =
+      intaglio::npy_file(intaglio::NpyType::kU8, {1, 28, 28}, {pixels.data(), pixels.size()});
+  folder.put("y.0.npy", picture);
+  const std::string input = folder.get("y.0.npy");
+  folder.bad("run %/net.itg --input %/y.0.npy --output %/y.npy",
+             "y.0.npy: is the input, which would be lost");
+  folder.put("z.1.npy", std::string("somebody's"));
+  folder.bad("run %/net.itg --input %/y.0.npy --output %/z.npy",
+             "z.1.npy: is there already, is no .npy array");
+  CHECK(folder.get("y.0.npy") == input);
+  for (int i = 0; i < 2; ++i)
+    CHECK(holds(folder.good("run %/net.itg --input %/y.0.npy --output %/x.npy").out, "x.0.npy, "));
 }
 
 TEST_CASE("what is no model is not overwritten by one, and what is no page not by a report") {

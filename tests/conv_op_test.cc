@@ -10,6 +10,7 @@
 #include "kernels/arithmetic/requant.h"
 #include "kernels/compiled_isa.h"
 #include "runtime/add_params.h"
+#include "runtime/ops/conv_gemm.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
@@ -311,6 +312,25 @@ void run_s8_f32(const Problem& p, Random& random) {
 }
 
 }  // namespace
+
+TEST_CASE("a product is cut by columns only where a cut of pixels leaves clearly more to one thread") {
+  constexpr int32_t kPanel = 16;
+  const auto parts = [](int32_t pixels, int32_t columns, int32_t threads) {
+    ConvGeometry g;
+    g.images = 1;
+    g.ow = pixels;
+    g.oc = columns;
+    return gemm_split(g, kPanel, threads).parts;
+  };
+  CHECK(parts(6400, 64, 2) == 1);  // 458 tiles a panel, and 457.5
+  CHECK(parts(12800, 64, 2) == 1);
+  CHECK(parts(10, 64, 2) == 1);
+  CHECK(parts(8, 64, 2) == 1);
+  CHECK(parts(49, 64, 2) == 2);  // 4 tiles of each panel, or 7 of half of them
+  // One pixel cannot be cut, and 63 of 1000 panels are the least that the busiest of 16 can have.
+  CHECK(parts(1, 64, 2) == 2);
+  CHECK(parts(1, 16000, 16) == 16);
+}
 
 TEST_CASE("int8 against plain loops") {
   Random random(1);

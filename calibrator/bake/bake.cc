@@ -228,13 +228,13 @@ class Baker : private BakedTensors {
   Error quantize_all_weights() {
     const auto nodes = static_cast<size_t>(model_.node_count());
     const bool stand = !weights_.layers.empty();
-    if (!stand) weights_.layers = arena_.make<BakedLayer>(nodes);
+    const Span<BakedLayer> layers = stand ? weights_.layers : arena_.make<BakedLayer>(nodes);
     for (int32_t n = 0; n < model_.node_count() && !arena_.exhausted(); ++n) {
       if (!becomes_int8(model_, n, options_)) continue;
       const NodeInfo node = model_.node(n);
       const QuantRule& rule = find_op(float_ops(), model_, node)->quant;
       if (rule.weight_input < 0) continue;
-      BakedLayer& layer = weights_.layers[static_cast<size_t>(n)];
+      BakedLayer& layer = layers[static_cast<size_t>(n)];
       const RealWeights reals = real_weights(n, node, rule);
       if (stand) {
         const bool stay = quantize_weights_again(reals, layer.weights, options_.executor);
@@ -251,7 +251,7 @@ class Baker : private BakedTensors {
                 layer.weights.refused};
     }
     if (arena_.exhausted()) return {Status::kOutOfMemory};
-    if (!stand) weights_.behind = arena_;
+    if (!stand) weights_ = {layers, arena_};
     return kNoError;
   }
 

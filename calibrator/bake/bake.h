@@ -30,7 +30,8 @@ struct BakeInput {
   const Model* model = nullptr;  // FP32
   SlotMap* slots = nullptr;      // with parameters set; weights and biases get theirs, and are baked
   const CalibratorOptions* options = nullptr;
-  // Where it has layers, an earlier bake() of this model and these options has left them there, and nobody has changed them.
+  // Never nullptr. Where it has layers, an earlier bake() of this model and these options has left them there, and nobody has
+  // changed them; else they are put there.
   BakedWeights* weights = nullptr;
 };
 

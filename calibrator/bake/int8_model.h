@@ -49,7 +49,7 @@ class Int8Model {
   }
   Session& session() { return session_; }
   const Lanes& lanes() const { return lanes_; }  // of the session
-  // Another number after each call of build() and update_layer().
+  // Another number after each call that makes or changes the model.
   int64_t revision() const { return revision_; }
   // What has changed since then has been put back.
   void is_again(int64_t revision) { revision_ = revision; }

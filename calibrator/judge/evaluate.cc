@@ -204,6 +204,9 @@ Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Are
     const TensorInfo output = test.tensor(test.node(n).outputs[0]);
     LayerPair pair{n, -1, find_tensor(reference, output.name)};
     if (pair.reference_tensor < 0) continue;
+    // Errors are those against reals.
+    const DType exact = reference.tensor(pair.reference_tensor).dtype;
+    if (exact != DType::kF32 && exact != DType::kS32) continue;
     pair.reference_node = writer_of(reference, pair.reference_tensor);
     const int64_t elements = reference.tensor(pair.reference_tensor).shape.elements();
     if (pair.reference_node <= last || elements != output.shape.elements()) continue;

@@ -14,7 +14,7 @@ struct LayerPair {
 };
 
 // Pairs in the order of the test model's nodes: outputs that have the same name and number of elements as a
-// tensor that a node of the reference writes, as long as both models compute them in the same order.
+// tensor of FP32 or int32 that a node of the reference writes, as long as both models compute them in the same order.
 Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena);
 
 // Runs both sessions on the inputs that stand in them and adds what differs to layers[i] for pairs[i]. With

@@ -78,7 +78,7 @@ Result<bool> may_gain(RecoveryContext& context, RangeMethod method) {
   const Model& fp32 = context.fp32.model;
   Arena scratch = context.int8.arena();
   const Span<float> scales = scratch.make<float>(static_cast<size_t>(fp32.tensor_count()));
-  if (scratch.exhausted()) return true;
+  if (scratch.exhausted()) return Error{Status::kOutOfMemory};
   const auto scale_of = [&](int32_t tensor) { return context.slots.map.slots.params(tensor).scale; };
   const auto choose = [&](RangeMethod chosen) {
     return choose_params({context.fp32, context.options, context.observing, context.seen}, chosen,

@@ -1,7 +1,8 @@
 // Tiles of up to 7 x 48, eight of them one below the other in a call: rows are set up faster in long runs.
 // Weights are packed a vector of sixteen columns at a time, so that a tile takes three such panels side by
 // side, or what is left, without a padded column more. These stay in the second-level cache while the rows
-// pass, and the next ones are fetched there meanwhile, a line a step. Up to four columns are computed sixteen rows at a time.
+// pass, and the next ones are fetched there meanwhile, a line a step. Where a call has four columns at most, sixteen rows are a
+// vector.
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx512.h"

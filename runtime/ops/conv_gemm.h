@@ -67,7 +67,8 @@ inline GemmSplit gemm_split(const ConvGeometry& g, int32_t nr, int32_t width) {
     const int32_t part_columns = ((columns + nr - 1) / nr + parts - 1) / parts * nr;
     const int32_t range_pixels = (g.pixels() + ranges - 1) / ranges;
     const int32_t cost = part_columns / nr * ((range_pixels + kTileRows - 1) / kTileRows);
-    if (cost >= least - least / 16) continue;
+    const int32_t saves = parts > 1 && best.ranges > 1 ? least / 16 : 0;
+    if (cost >= least - saves) continue;
     least = cost;
     best = {ranges, range_pixels, (columns + part_columns - 1) / part_columns, part_columns};
   }

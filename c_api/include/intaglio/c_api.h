@@ -1,4 +1,4 @@
-/* The whole library for C (C99 and later), and for languages that call C.
+/* The library for C (C99 and later), and for languages that call C. DESIGN.md names the few things that it leaves out.
  *
  * Each function is the C++ one of the same name: itg_session_run() is Session::run(). The C++ headers say in full
  * what the operations do. These comments add what a caller in C must know.
