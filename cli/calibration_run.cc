@@ -230,7 +230,8 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   const std::string& sign = job_.facts.preprocessing_sign;
   figures_.verdict =
       judge({figures_.held_out.sqnr, figures_.held_out.agreement, figures_.judged,
-             static_cast<size_t>(report.samples), sign.empty() ? fp32_classes_.preprocessing_sign() : sign});
+             static_cast<size_t>(report.samples), sign.empty() ? fp32_classes_.preprocessing_sign() : sign,
+             job_.file.model().image_count() > 0});
   const std::vector<StageTime> stages = job_.progress.stages();
   figures_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job_.start).count();
   if (!arguments_.report.empty())

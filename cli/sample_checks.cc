@@ -8,6 +8,7 @@
 #include "calibrator/observe/input_values.h"
 #include "calibrator/observe/observer.h"
 #include "cli/class_scores.h"
+#include "cli/sample_units.h"
 #include "intaglio/platform.h"
 
 namespace intaglio::cli {
@@ -30,13 +31,16 @@ class OtherValues {
     samples_.add(sample);
     range_ = {std::min(range_.lo, seen.lo), std::max(range_.hi, seen.hi)};
   }
-  size_t count() const { return samples_.count(); }
-  void warn(const Model& model, int32_t input) const {
+  // Whether they speak for a wrong preprocessing. Values between those of pixels do not: a picture was resized in reals.
+  bool warn(const Model& model, int32_t input) const {
     Range pixels;
-    if (samples_.count() == 0 || !range_of_pixels(model, input, {}, pixels)) return;
-    samples_.warn("samples with values that no pixel gives by the model's preprocessing (they hold " +
-                  range_text(range_) + ", its pixels " + range_text(pixels) +
-                  "); the input's range is taken from them");
+    if (samples_.count() == 0 || !range_of_pixels(model, input, {}, pixels)) return false;
+    const bool is_unit = are_in_unit_of_pixels(range_, pixels);
+    samples_.warn(std::string("samples with values ") +
+                  (is_unit ? "between those that pixels give" : "that no pixel gives") +
+                  " by the model's preprocessing (they hold " + range_text(range_) + ", its pixels " +
+                  range_text(pixels) + "); the input's range is taken from them");
+    return !is_unit;
   }
 
  private:
@@ -135,8 +139,7 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
   constants.warn("samples with one value everywhere");
   bool has_others = false;
   for (size_t j = 0; j < others.size(); ++j) {
-    others[j].warn(samples.model(), static_cast<int32_t>(j));
-    has_others = has_others || others[j].count() > 0;
+    has_others = others[j].warn(samples.model(), static_cast<int32_t>(j)) || has_others;
   }
   if (has_others)
     facts.preprocessing_sign = "samples hold values that no pixel gives";

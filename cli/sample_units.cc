@@ -17,6 +17,11 @@ struct Tolerance {
 };
 constexpr Tolerance kOfPixels = {1.0 / 64, 0.5 + 1.0 / 64}, kOfCodes = {1.0, 1.0 / 16};
 
+bool is_other_unit(const Range& seen, const Range& own, const Tolerance& tolerance) {
+  const double room = tolerance.beyond * width(own);
+  return seen.lo < own.lo - room || seen.hi > own.hi + room || width(seen) <= tolerance.filled * width(own);
+}
+
 // Of the reals that an int8 input's codes stand for; of any other input nothing.
 Range range_of_input_codes(const TensorInfo& input) {
   const Quantization& q = input.quantization;
@@ -89,12 +94,12 @@ InputUnit::Kind InputUnit::add(Span<const float> values) {
   return Kind::kReals;
 }
 
+bool are_in_unit_of_pixels(const Range& seen, const Range& pixels) {
+  return !is_other_unit(seen, pixels, kOfPixels);
+}
+
 bool InputUnit::is_other() const {
-  const Tolerance& tolerance = recipe_ != nullptr ? kOfPixels : kOfCodes;
-  const double room = tolerance.beyond * width_;
-  return has_reals_ && width_ > 0 &&
-         (seen_.lo < own_.lo - room || seen_.hi > own_.hi + room ||
-          width(seen_) <= tolerance.filled * width_);
+  return has_reals_ && width_ > 0 && is_other_unit(seen_, own_, recipe_ != nullptr ? kOfPixels : kOfCodes);
 }
 
 std::string InputUnit::what_is_wrong() const {

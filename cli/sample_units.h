@@ -39,6 +39,9 @@ class InputUnit {
   Range seen_;  // of them
 };
 
+// Of values that are no pixels: they stay within the range that pixels have, and fill more than half of it.
+bool are_in_unit_of_pixels(const Range& seen, const Range& pixels);
+
 // Looks at every sample, and warns of each input whose arrays hold values that cannot be meant. What cannot be read is told
 // where it is run.
 void warn_of_units(const Samples& samples, const Model& model, ProgressLine& progress);

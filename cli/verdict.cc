@@ -50,7 +50,10 @@ Verdict judge(const Judgeable& figures) {
   if (!figures.preprocessing_sign.empty())
     verdict.remedy =
         "check the preprocessing first, since " + figures.preprocessing_sign +
-        ": import with the pixels' range, mean and norm that the network was trained with, or give arrays in that unit";
+        (figures.of_pictures
+             ? ": import with the pixels' range, mean and norm that the network was trained with, or give "
+               "arrays in that unit"
+             : ": give arrays of values as the network was trained with");
   else if (figures.samples < kEnoughSamples)
     verdict.remedy = "calibrate with more samples, 16 to 64, of all kinds that will occur";
   else if (verdict.by_agreement)

@@ -27,6 +27,7 @@ struct Judgeable {
   size_t judged = 0;                // samples; 0: none could be held out
   size_t samples = 0;               // that calibrated
   std::string preprocessing_sign;   // what speaks for a wrong one, as a clause; empty: nothing
+  bool of_pictures = true;          // the model knows their preprocessing
 };
 
 // Good: 20 dB with 97 % agreement, or 15 dB with 99 %. Poor: less than 8 dB, or agreement surely below 90 %, given

@@ -30,5 +30,7 @@ TEST_CASE("a low SQNR asks for more bits, a low agreement for labels") {
 TEST_CASE("the preprocessing and more samples come first") {
   CHECK(holds(judge({31.0, 0.7, 400, 32, "samples hold one value everywhere"}).remedy,
               "check the preprocessing first"));
+  CHECK(holds(judge({31.0, 0.7, 400, 32, "samples hold one value everywhere", false}).remedy,
+              "as the network was trained"));
   CHECK(holds(judge({31.0, 0.7, 12, 12, ""}).remedy, "more samples"));
 }
