@@ -208,8 +208,10 @@ TEST_CASE("every row count, column count and depth up to past two vectors") {
     const GemmS8Kernel& kernel = gemm_s8_kernel(index);
     if (!runs_here(kernel)) continue;
     Random random(7);
-    for (int32_t m = 1; m <= most_rows(kernel); m += m < 20 ? 1 : 3)
-      for (int32_t n = 1; n <= 2 * kernel.nr + 1; ++n)
+    constexpr int32_t kMany = 20, kRowStep = test::kIsSanitized ? 9 : 3,
+                      kColumnStep = test::kIsSanitized ? 5 : 1;
+    for (int32_t m = 1; m <= most_rows(kernel); m += m < kMany ? 1 : kRowStep)
+      for (int32_t n = 1; n <= 2 * kernel.nr + 1; n += n < kMany ? 1 : kColumnStep)
         for (const int32_t k : {1, 2, 7, 8, 9, 15, 16, 17, 33})
           run_case(kernel, {m, n, 2, k, false, 0, false}, random);
   }
