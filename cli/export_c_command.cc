@@ -84,10 +84,10 @@ Outcome<uint32_t> golden_crc(const LoadedModel& file, bool fed) {
   return crc;
 }
 
-enum class WhatStandsThere : uint8_t { kOurs, kSomebodys };
+enum class WhatStandsThere : uint8_t { kOurs, kOfAnotherModel, kSomebodys };
 
-// What a file of an export would replace. A file of another model was exported, too.
-Outcome<WhatStandsThere> look_at(const std::string& path) {
+// What a file of an export would replace. A file of another model, with another prefix, was exported, too.
+Outcome<WhatStandsThere> look_at(const std::string& path, const std::string& prefix) {
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind == std::filesystem::file_type::not_found) return WhatStandsThere::kOurs;
@@ -96,7 +96,9 @@ Outcome<WhatStandsThere> look_at(const std::string& path) {
   const auto file = read_file(path, UINT64_MAX);
   if (!file) return file.failure();
   const std::string text(reinterpret_cast<const char*>(file->data()), file->size());
-  return is_as_exported(text) ? WhatStandsThere::kOurs : WhatStandsThere::kSomebodys;
+  if (!is_as_exported(text)) return WhatStandsThere::kSomebodys;
+  return text.find(prefix + "_model") == std::string::npos ? WhatStandsThere::kOfAnotherModel
+                                                           : WhatStandsThere::kOurs;
 }
 
 struct WrittenFiles {
@@ -104,14 +106,18 @@ struct WrittenFiles {
 };
 
 // Looks at all files before the first is written. Only what nobody changed is replaced.
-Outcome<WrittenFiles> write_files(const std::string& folder, std::vector<TextFile> files) {
+Outcome<WrittenFiles> write_files(const std::string& folder, const std::string& prefix,
+                                  std::vector<TextFile> files) {
   WrittenFiles names;
   std::vector<TextFile> changed;
   for (TextFile& part : files) {
     const std::string path = (std::filesystem::path(folder) / part.name).string();
-    const auto there = look_at(path);
+    const auto there = look_at(path, prefix);
     if (!there) return there.failure();
-    if (*there == WhatStandsThere::kOurs) {
+    if (*there == WhatStandsThere::kOfAnotherModel && part.is_beginning)
+      print_note(path + ": was of another model, and is of " + prefix +
+                 " now; name a folder for each with -o to build both");
+    if (*there != WhatStandsThere::kSomebodys) {
       changed.push_back(std::move(part));
     } else if (part.is_beginning) {
       names.kept.push_back(safe(part.name));
@@ -170,7 +176,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   exported.source = fs::path(arguments.model).filename().string();
   exported.golden = *golden;
   exported.fed = fed;
-  const auto names = write_files(arguments.folder, exported_files(exported));
+  const auto names = write_files(arguments.folder, exported.prefix, exported_files(exported));
   if (!names) return names.failure();
   const size_t plan_bytes = plan.nodes.size() * sizeof(PlannedNode) + plan.prepared.size();
   if (arguments.json) {

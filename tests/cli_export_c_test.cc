@@ -122,6 +122,11 @@ TEST_CASE("export-c replaces its own files, of another model too, and no file th
   CHECK(first["files"].size() == 5);
   CHECK(first["kept"].empty());
   CHECK(folder.text("out/net_model.h") != header);
+  const Ran other = folder.good(again + " --prefix other");
+  CHECK(holds(other.err, "out/main.c: was of another model, and is of other now"));
+  CHECK(holds(other.err, "out/CMakeLists.txt: was of another model"));
+  CHECK(!holds(folder.good(again + " --prefix other").err, "another model"));
+  folder.good(again);
 
   // What the user goes on with is kept, and said so.
   for (const std::string name : {"main.c", "CMakeLists.txt"}) {
