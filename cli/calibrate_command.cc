@@ -58,6 +58,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (!steps) return steps.failure();
   const LoadedModel& file = steps->model();
   if (auto step = check_float(file); !step) return step.failure();
+  if (arguments.int8_states && !steps->has_states())
+    print_note("--int8-states: " + file.path() + " has no states");
   if (arguments.float_search.asked() && steps->has_states())
     return Failure{"--min-sqnr and --max-drop: " + file.path() +
                    " has states; layers are judged on samples that do not hang on each other"};

@@ -114,7 +114,10 @@ std::string unexpected_argument(const CLI::App& app, const std::string& problem)
 
 CommandOutcome wrong_use(const CLI::App& app, std::string problem, const std::string& first = "") {
   std::string name = "intaglio";
-  for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
+  for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
   if (const std::string missing = missing_argument(app, problem); !missing.empty()) problem = missing;
   if (const std::string argument = unexpected_argument(app, problem); !argument.empty()) problem = argument;
   if (const std::string unknown = unknown_option(app); !unknown.empty()) problem = unknown;

@@ -33,6 +33,14 @@ std::string range_text(const TensorInfo& info) {
   return text;
 }
 
+// "1x28x28x3", or several with commas between them.
+std::string input_shapes(const Model& model) {
+  std::string shapes;
+  for (const int32_t input : model.inputs())
+    shapes += (shapes.empty() ? "" : ", ") + shape_text(model.tensor(input).shape);
+  return shapes;
+}
+
 // The channels of an equalized model differ from the reference's by powers of two, those of one with biases
 // absorbed by constants. `groups`: ChannelGroups or ChannelShifts of the reference.
 template <typename Groups>
@@ -87,12 +95,10 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
                                    const Model& test_model, LoadedSession& test, const Samples& samples,
                                    bool alone, ProgressLine& progress) {
   const Model& reference_model = reference_file.model();
-  bool same = test_model.inputs().size == reference_model.inputs().size;
-  for (size_t j = 0; same && j < test_model.inputs().size; ++j)
-    same = test_model.tensor(test_model.inputs()[j]).shape ==
-           reference_model.tensor(reference_model.inputs()[j]).shape;
-  if (!same)
-    return Failure{reference_file.path() + ": takes other inputs than the model that it is compared with"};
+  const std::string wanted = input_shapes(reference_model), given = input_shapes(test_model);
+  if (wanted != given)
+    return Failure{reference_file.path() + ": takes " + wanted + ", and the model that it is compared with " +
+                   given + "; name the model that it was made from"};
   HostArena memory;
   const Span<const LayerPair> pairs = pair_layers(reference_model, test_model, memory.arena());
   Comparison result;

@@ -18,7 +18,7 @@ void Suspects::add(const std::string& name) {
 
 void Suspects::warn(const std::string& what) const {
   if (count_ == 0) return;
-  print_warning(what + " (" + std::to_string(count_) + (count_ == 1 ? ": " : " of them: ") + names_ +
+  print_warning(what + " (" + (count_ == 1 ? "sample " : std::to_string(count_) + " of them: ") + names_ +
                 (count_ > kNamesInWarning ? ", ...)" : ")"));
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("one sample, black, white or of a single colour: a model that runs, an
   for (const int level : {0, 255, 128}) {
     const Calibration folder;
     folder.add("a.png", picture(static_cast<uint8_t>(level), 0));
-    CHECK(holds(folder.notes(1), "samples with one value everywhere (1: a.png)"));
+    CHECK(holds(folder.notes(1), "samples with one value everywhere (sample a.png)"));
   }
   const Calibration folder;
   folder.add_good(1);
@@ -83,7 +83,7 @@ TEST_CASE("duplicates count twice, with a warning") {
   const Calibration folder;
   folder.add_good(2);
   folder.add("z.png", picture(1, 3));
-  CHECK(holds(folder.notes(3), "samples with the same content as another; each counts (1: z.png)"));
+  CHECK(holds(folder.notes(3), "samples with the same content as another; each counts (sample z.png)"));
 }
 
 TEST_CASE("a number that is none: the sample and the element") {
@@ -134,7 +134,7 @@ TEST_CASE("gray, 16 bits, alpha, one row, another ending: pictures like others")
   folder.add("named.JPG", png_file(kWidth, kHeight, 3, noise));
   folder.add("row.png", png_file(kWidth, 1, 3, noise));
   folder.add("pixel.png", png_file(1, 1, 3, noise));
-  CHECK(holds(folder.notes(6), "one value everywhere (1: pixel.png)"));
+  CHECK(holds(folder.notes(6), "one value everywhere (sample pixel.png)"));
 }
 
 TEST_CASE("broken pictures are named, or left out where that is asked for") {

@@ -204,7 +204,7 @@ TEST_CASE("calibration warns of suspicious samples") {
   folder.put("flat.npy",
              intaglio::npy_file(intaglio::NpyType::kU8, {3, 28, 28}, {pictures.data(), pictures.size()}));
   const Ran flat = folder.good("calibrate %/net.itg --images %/flat.npy -o %/x.itg");
-  CHECK(holds(flat.err, "the same content as another; each counts (1: 1)"));
+  CHECK(holds(flat.err, "the same content as another; each counts (sample 1)"));
   CHECK(holds(flat.err, "one value everywhere (3 of them: 0, 1, 2)"));
   std::vector<float> values(28 * 28 * 3, 200.0f);
   values[0] = 0.0f;
@@ -214,7 +214,7 @@ TEST_CASE("calibration warns of suspicious samples") {
   CHECK(holds(
       folder.good("calibrate %/net.itg --images %/raw.npy -o %/x.itg").err,
       "values that no pixel gives by the model's preprocessing (they hold 0 to 200, its pixels -1 to 1); the "
-      "input's range is taken from them (1: 0)"));
+      "input's range is taken from them (sample 0)"));
 }
 
 TEST_CASE("run writes what it shows") {

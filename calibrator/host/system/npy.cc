@@ -135,8 +135,11 @@ class HeaderParser {
       return Done{};
     }
     const std::string found = "'" + text.substr(0, kMaxTextShown) + "'";
-    if (text.find('O') != std::string::npos) return Failure{"Python objects (pickles) are not read; save an array of numbers"};
-    if (!text.empty() && text[0] == '>') return Failure{"big-endian elements (" + found + ") are not read"};
+    if (text.find('O') != std::string::npos)
+      return Failure{"Python objects (pickles) are not read; save an array of numbers"};
+    if (!text.empty() && text[0] == '>')
+      return Failure{"big-endian elements (" + found +
+                     ") are not read; save array.astype(array.dtype.newbyteorder('<'))"};
     return Failure{"elements of type " + found +
                    " are not read; convert them to float32, or to uint8 where they are pixels"};
   }
@@ -184,6 +187,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 }
 
 Outcome<NpyHeader> parse_npy_header(Span<const uint8_t> start, uint64_t file_bytes) {
+  if (start.empty()) return Failure{"is empty"};
   if (start.size < 10 || std::memcmp(start.data, kMagic, 6) != 0) return Failure{"is no .npy file"};
   const int major = start[6];
   if (major != 1 && major != 2) {
