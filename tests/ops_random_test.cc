@@ -138,10 +138,11 @@ std::vector<uint8_t> run(RunningModel& model, const std::vector<size_t>& input_b
 
 TEST_CASE("random nodes are refused or run") {
   Random random(1);
+  const int32_t trials = test::shape_count(1500);
   for (const Op op : kOps) {
     CAPTURE(static_cast<int>(op));
     int32_t accepted = 0, refused = 0;
-    for (int32_t trial = 0; trial < test::shape_count(1500); ++trial) {
+    for (int32_t trial = 0; trial < trials; ++trial) {
       const Made made = make(random, op);
       RunningModel model(AlignedBytes(made.file.view()));
       ++(model.error().ok() ? accepted : refused);
@@ -155,8 +156,8 @@ TEST_CASE("random nodes are refused or run") {
       REQUIRE(other.error().ok());
       REQUIRE(run(other, made.input_bytes, values) == found);
     }
-    CHECK(accepted > 20);
-    CHECK(refused > 20);
+    CHECK(accepted > trials / 100);
+    CHECK(refused > trials / 100);
   }
 }
 
