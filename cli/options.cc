@@ -47,12 +47,14 @@ Option& Option::range(int64_t low, int64_t high) {
 }
 
 Option& Option::range(double low, double high) {
-  option_->check(CLI::Range(low, high));
-  // Which lets NaN through.
-  return checked([](const std::string& text) -> Outcome<Done> {
-    if (!std::isnan(std::strtod(text.c_str(), nullptr))) return Done{};
+  // CLI11's range lets NaN through.
+  checked([](const std::string& text) -> Outcome<Done> {
+    char* end = nullptr;
+    if (!std::isnan(std::strtod(text.c_str(), &end)) && !text.empty() && *end == '\0') return Done{};
     return Failure{"'" + text + "' is no number"};
   });
+  option_->check(CLI::Range(low, high));
+  return *this;
 }
 
 Option& Option::one_of(const std::vector<std::string>& words) {

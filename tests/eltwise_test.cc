@@ -182,36 +182,44 @@ TEST_CASE("a lookup reads the entry of each code") {
   }
 }
 
-TEST_CASE("every FP32 kernel, random sizes and values: one rounding, then the clamp") {
+// Rows of one kernel against plain operations, one by one.
+template <typename Plain>
+void check_rows(RowsF32 combine, Plain plain) {
   const ClampF32 clamps[] = {{-kInf, kInf}, {0.0f, kInf}, {0.0f, 6.0f}, {-1.0f, 1.0f}};
+  Random random(4);
+  for (int32_t trial = 0; trial < test::shape_count(1000); ++trial) {
+    const int32_t rows = random.between(1, 4);
+    const auto n = static_cast<size_t>(random.one_in(8) ? random.between(1, 400) : random.between(1, 70));
+    const ClampF32& clamp = clamps[random.between(0, 3)];
+    std::vector<float> a = random.reals(static_cast<size_t>(rows) * n, -10.0f, 10.0f);
+    std::vector<float> b = random.reals(n, -10.0f, 10.0f);
+    if (random.one_in(4)) a[a.size() - 1] = random.any_float();
+    if (random.one_in(4)) b[0] = random.any_float();
+    std::vector<float> expected(a.size());
+    for (size_t i = 0; i < a.size(); ++i) expected[i] = finish_f32(plain(a[i], b[i % n]), clamp);
+    const Exact<float> x(a), row(b);
+    Exact<float> y(a.size()), in_place(a);
+    combine(x.data(), row.data(), y.data(), rows, static_cast<int32_t>(n), clamp);
+    combine(in_place.data(), row.data(), in_place.data(), rows, static_cast<int32_t>(n), clamp);
+    REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(float)) == 0);
+    REQUIRE(memcmp(in_place.data(), expected.data(), expected.size() * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("every FP32 kernel, random sizes and values: one rounding, then the clamp") {
+  const auto runs_here = [](IsaMask isa) { return (isa & ~(cpu_isa() & kCompiledIsa)) == 0; };
   for (int32_t k = 0; k < eltwise_f32_count(); ++k) {
     const EltwiseF32Kernel& kernel = eltwise_f32_kernel(k);
-    if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+    if (!runs_here(kernel.isa)) continue;
     CAPTURE(kernel.name);
-    Random random(4);
-    for (int32_t trial = 0; trial < test::shape_count(1000); ++trial) {
-      const int32_t rows = random.between(1, 4);
-      const auto n = static_cast<size_t>(random.one_in(8) ? random.between(1, 400) : random.between(1, 70));
-      const ClampF32& clamp = clamps[random.between(0, 3)];
-      std::vector<float> a = random.reals(static_cast<size_t>(rows) * n, -10.0f, 10.0f);
-      std::vector<float> b = random.reals(n, -10.0f, 10.0f);
-      if (random.one_in(4)) a[a.size() - 1] = random.any_float();
-      if (random.one_in(4)) b[0] = random.any_float();
-      for (const RowsF32 combine : {kernel.add_rows, kernel.mul_rows, prelu_f32_kernel(k).rows}) {
-        const auto plain = [&](float p, float q) {
-          if (combine == kernel.add_rows) return p + q;
-          return combine == kernel.mul_rows || !(p > 0.0f) ? p * q : p;
-        };
-        std::vector<float> expected(a.size());
-        for (size_t i = 0; i < a.size(); ++i) expected[i] = finish_f32(plain(a[i], b[i % n]), clamp);
-        const Exact<float> x(a), row(b);
-        Exact<float> y(a.size()), in_place(a);
-        combine(x.data(), row.data(), y.data(), rows, static_cast<int32_t>(n), clamp);
-        combine(in_place.data(), row.data(), in_place.data(), rows, static_cast<int32_t>(n), clamp);
-        REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(float)) == 0);
-        REQUIRE(memcmp(in_place.data(), expected.data(), expected.size() * sizeof(float)) == 0);
-      }
-    }
+    check_rows(kernel.add_rows, [](float p, float q) { return p + q; });
+    check_rows(kernel.mul_rows, [](float p, float q) { return p * q; });
+  }
+  for (int32_t k = 0; k < prelu_f32_count(); ++k) {
+    const PreluF32Kernel& kernel = prelu_f32_kernel(k);
+    if (!runs_here(kernel.isa)) continue;
+    CAPTURE(kernel.name);
+    check_rows(kernel.rows, [](float p, float q) { return p > 0.0f ? p : p * q; });
   }
 }
 

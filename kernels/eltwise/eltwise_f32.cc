@@ -7,15 +7,15 @@
 
 namespace intaglio {
 
-#define ITG_ELTWISE_F32(isa)                                                                   \
-  void add_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n,   \
-                          const ClampF32& clamp);                                              \
-  void mul_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n,   \
-                          const ClampF32& clamp);                                              \
-  void prelu_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
-                            const ClampF32& clamp);
+#define ITG_ELTWISE_F32(isa)                                                                 \
+  void add_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                          const ClampF32& clamp);                                            \
+  void mul_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                          const ClampF32& clamp);
 #include "kernels/eltwise/eltwise_f32_kernels.inc"
 #undef ITG_ELTWISE_F32
+
+RowsOfF32 prelu_rows_f32_avx2, prelu_rows_f32_neon, prelu_rows_f32_scalar;
 
 namespace {
 
@@ -27,14 +27,14 @@ constexpr EltwiseF32Kernel kKernels[] = {
 };
 #undef ITG_ELTWISE_F32
 
-#define ITG_ELTWISE_F32(isa) \
+// AVX-512 would not gain: a row is read and written.
+#define ITG_PRELU_F32(isa) \
   ITG_KERNEL(PreluF32Kernel, prelu_f32, isa, ITG_COMPILED(isa, k.rows = prelu_rows_f32_##isa;))
-constexpr PreluF32Kernel kPreluKernels[] = {
-#include "kernels/eltwise/eltwise_f32_kernels.inc"
-};
-#undef ITG_ELTWISE_F32
+constexpr PreluF32Kernel kPreluKernels[] = {ITG_PRELU_F32(avx2) ITG_PRELU_F32(neon) ITG_PRELU_F32(scalar)};
+#undef ITG_PRELU_F32
 
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+constexpr int32_t kPreluCount = sizeof kPreluKernels / sizeof kPreluKernels[0];
 
 // As in eltwise_s8.cc: a block that cannot be one of the operands.
 constexpr int32_t kBlock = 64;
@@ -68,7 +68,9 @@ inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows
 int32_t eltwise_f32_count() { return kCount; }
 const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index) { return kKernels[index]; }
 
+int32_t prelu_f32_count() { return kPreluCount; }
 const PreluF32Kernel& prelu_f32_kernel(int32_t index) { return kPreluKernels[index]; }
+int32_t prelu_f32_select(IsaMask isa) { return first_allowed(kPreluKernels, isa); }
 
 int32_t eltwise_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
 

@@ -16,8 +16,9 @@
 namespace intaglio {
 
 // a and y are [rows, n]; one row of b serves every row.
-using RowsF32 = void (*)(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                         const ClampF32& clamp);
+using RowsOfF32 = void(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp);
+using RowsF32 = RowsOfF32*;
 
 // The two that networks are full of.
 struct EltwiseF32Kernel {
@@ -32,13 +33,15 @@ const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
 int32_t eltwise_f32_select(IsaMask isa);
 
-// Of the same list. In a table of its own, for programs that only add.
+// In a table of its own, for programs that only add. Count, order and choice as above.
 struct PreluF32Kernel {
   const char* name;
   IsaMask isa;
   RowsF32 rows;  // b: a slope a column
 };
+int32_t prelu_f32_count();
 const PreluF32Kernel& prelu_f32_kernel(int32_t index);
+int32_t prelu_f32_select(IsaMask isa);
 
 // The others, alike.
 void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);

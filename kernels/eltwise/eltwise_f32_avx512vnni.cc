@@ -23,8 +23,6 @@ void add_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t r
                              const ClampF32& clamp);
 void mul_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                              const ClampF32& clamp);
-void prelu_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                               const ClampF32& clamp);
 
 void add_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                              const ClampF32& clamp) {
@@ -34,13 +32,6 @@ void add_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t r
 void mul_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                              const ClampF32& clamp) {
   combine_rows<Sixteen>(a, b, y, rows, n, clamp, [](__m512 p, __m512 q) { return _mm512_mul_ps(p, q); });
-}
-
-void prelu_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                               const ClampF32& clamp) {
-  combine_rows<Sixteen>(a, b, y, rows, n, clamp, [](__m512 p, __m512 q) {
-    return _mm512_mask_mul_ps(p, _mm512_cmp_ps_mask(p, _mm512_setzero_ps(), _CMP_NGT_UQ), p, q);
-  });
 }
 
 }  // namespace intaglio

@@ -16,17 +16,36 @@ void lookup_s8_avx2(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 
 namespace {
 
+// Short rows are rare: not a copy of this in each loop.
+__attribute__((noinline)) __m128i load_few(const int8_t* p, int32_t count) {
+  return avx2_load_some(p, count);
+}
+__attribute__((noinline)) void store_few(int8_t* p, __m128i codes, int32_t count) {
+  avx2_store_some(p, codes, count);
+}
+inline __m128i load(const int8_t* p, int32_t count) {
+  return count == 16 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)) : load_few(p, count);
+}
+
 // y = function(a, b) on sixteen codes at a time. What is left of a long row overlaps the vector before it, and is read
 // before that is written: y may be a.
 template <typename Function>
 inline void map_rows(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                      Function function) {
-  const int32_t last = n > 16 ? n - 16 : 0, whole = n / 16 * 16, count = n < 16 ? n : 16;
+  const int32_t count = n < 16 ? n : 16, last = n - count;
+  const bool overlaps = (last & 15) != 0;
   for (int32_t r = 0; r < rows; ++r, a += n, y += n) {
-    const __m128i left = whole < n ? avx2_load_some(a + last, count) : __m128i();
-    for (int32_t i = 0; i < whole; i += 16)
-      avx2_store_some(y + i, function(avx2_load_some(a + i, 16), avx2_load_some(b + i, 16)), 16);
-    if (whole < n) avx2_store_some(y + last, function(left, avx2_load_some(b + last, count)), count);
+    const __m128i left = overlaps ? load(a + last, 16) : __m128i();
+    for (int32_t i = 0; i < n; i += 16) {
+      const bool is_left = i > last;
+      const int32_t at = is_left ? last : i;
+      const __m128i x = is_left ? left : load(a + at, count);
+      const __m128i codes = function(x, load(b + at, count));
+      if (count == 16)
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(y + at), codes);
+      else
+        store_few(y + at, codes, count);
+    }
   }
 }
 
@@ -35,9 +54,9 @@ template <typename Rows, typename Params>
 inline void map_code(Rows* map, const int8_t* a, int8_t b, int8_t* y, int32_t n, const Params& params) {
   int8_t row[16];
   memset(row, b, sizeof row);
-  const int32_t whole = n / 16 * 16;
-  map(a, row, y, whole / 16, 16, params);
-  map(a + whole, row, y + whole, 1, n - whole, params);
+  const int32_t left = n & 15, whole = n - left;
+  map(a, row, y, whole >> 4, 16, params);
+  map(a + whole, row, y + whole, 1, left, params);
 }
 
 }  // namespace

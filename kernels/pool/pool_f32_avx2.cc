@@ -17,26 +17,27 @@ struct Largest {
   static __m256 next(__m256 best, __m256 tap) { return _mm256_max_ps(best, tap); }
 };
 
-// Eight channels a vector, of the last one the first `count`.
-template <typename Fold, int32_t Vectors, bool Full, typename End>
+// 32 channels in four vectors, or the first `count` of sixteen in two.
+template <typename Fold, int32_t Vectors, typename End>
 void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
-  const __m256i mask = first_lanes(count);
-  const auto load = [&](const float* from) {
-    return Full ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
+  constexpr bool kWhole = Vectors == 4;
+  const __m256i masks[2] = {first_lanes(count), first_lanes(count - kLanes)};
+  const auto load = [&](const float* from, int32_t v) {
+    return kWhole ? _mm256_loadu_ps(from + kLanes * v) : _mm256_maskload_ps(from + kLanes * v, masks[v & 1]);
   };
   __m256 folded[Vectors];
 #pragma GCC unroll 4
-  for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::start(load(x + kLanes * v));
+  for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::start(load(x, v));
   for_each_tap(taps, [&](ptrdiff_t offset) {
 #pragma GCC unroll 4
-    for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::next(folded[v], load(x + offset + kLanes * v));
+    for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::next(folded[v], load(x + offset, v));
   });
 #pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) {
-    if (Full) {
+    if (kWhole) {
       _mm256_storeu_ps(y + kLanes * v, end(folded[v]));
     } else {
-      _mm256_maskstore_ps(y, mask, end(folded[v]));
+      _mm256_maskstore_ps(y + kLanes * v, masks[v & 1], end(folded[v]));
     }
   }
 }
@@ -44,10 +45,8 @@ void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
 template <typename Fold, typename End>
 void all_channels(const float* x, const Taps& taps, float* y, int32_t channels, End end) {
   int32_t c = 0;
-  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) block<Fold, 4, true>(x + c, taps, y + c, 0, end);
-  for (; c + 2 * kLanes <= channels; c += 2 * kLanes) block<Fold, 2, true>(x + c, taps, y + c, 0, end);
-  for (; c + kLanes <= channels; c += kLanes) block<Fold, 1, true>(x + c, taps, y + c, 0, end);
-  if (c < channels) block<Fold, 1, false>(x + c, taps, y + c, channels - c, end);
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) block<Fold, 4>(x + c, taps, y + c, 0, end);
+  for (; c < channels; c += 2 * kLanes) block<Fold, 2>(x + c, taps, y + c, channels - c, end);
 }
 
 }  // namespace

@@ -67,9 +67,9 @@ inline GemmSplit gemm_split(const ConvGeometry& g, int32_t nr, int32_t width) {
     const int32_t part_columns = ((columns + nr - 1) / nr + parts - 1) / parts * nr;
     const int32_t range_pixels = (g.pixels() + ranges - 1) / ranges;
     const int32_t cost = part_columns / nr * ((range_pixels + kTileRows - 1) / kTileRows);
-    const int32_t saves = parts > 1 && best.ranges > 1 ? least / 16 : 0;
-    if (cost >= least - saves) continue;
-    least = cost;
+    if (cost >= least) continue;
+    // A board has one core.
+    least = kPacksWeights && parts == 1 && ranges > 1 ? cost - cost / 16 : cost;
     best = {ranges, range_pixels, (columns + part_columns - 1) / part_columns, part_columns};
   }
   return best;

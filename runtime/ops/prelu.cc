@@ -12,7 +12,7 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_constant(node, 1, DType::kF32, node.input_shape(0).back(0)));
-  plan->kernel = static_cast<uint16_t>(eltwise_f32_select(context.isa));
+  plan->kernel = static_cast<uint16_t>(prelu_f32_select(context.isa));
   return check_output_shape(node, node.input_shape(0));
 }
 
