@@ -28,7 +28,8 @@ struct CalibrateArguments {
 
   // Which a model, a report or a state must not replace.
   std::vector<std::string> model_files() const {
-    return params.file.empty() ? std::vector<std::string>{model} : std::vector<std::string>{model, params.file};
+    return params.file.empty() ? std::vector<std::string>{model}
+                               : std::vector<std::string>{model, params.file};
   }
   // Everything is to come from a file of parameters.
   bool without_samples() const {
