@@ -74,7 +74,7 @@ Outcome<Done> check_slot(const Model& model, const SlotSetting& setting) {
     return Failure{name + ", " + op_name(node.op) + ", has no input " + std::to_string(setting.input) +
                    "; the first is in0"};
   if (weights >= 0 && (setting.input == weights || setting.input == def->quant.bias_input))
-    return Failure{"input " + std::to_string(setting.input) + " of " + name + " are its " +
+    return Failure{"input " + std::to_string(setting.input) + " of " + name + " holds its " +
                    (setting.input == weights
                         ? "weights, whose slot is '" + std::to_string(setting.node) + "/weights'"
                         : "biases, which have no slot")};

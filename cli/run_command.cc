@@ -44,9 +44,6 @@ NpyType npy_type(DType dtype) {
   }
 }
 
-// What an .npy file begins with.
-const std::string kNpyStart = "\x93NUMPY";
-
 // y.npy, or y.0.npy, y.1.npy and so on where there are several outputs. None where nothing is to be written.
 std::vector<std::string> array_names(const std::string& path, size_t outputs) {
   if (path.empty() || outputs == 1) return std::vector<std::string>(path.empty() ? 0 : 1, path);
@@ -58,7 +55,7 @@ std::vector<std::string> array_names(const std::string& path, size_t outputs) {
 
 Outcome<Done> check_array_output(const std::string& output, const std::string& input) {
   if (auto step = check_output_path(output, input, "--output"); !step) return step;
-  return check_replaceable(output, 0, kNpyStart, ".npy array");
+  return check_replaceable(output, 0, kNpyMagic, ".npy array");
 }
 
 // The outputs of all samples, one array an output.

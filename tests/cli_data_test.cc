@@ -129,7 +129,7 @@ TEST_CASE("tables number the nodes of the FP32 model, and options take the numbe
   folder.good(calibrate + "set_number.itg --set 0/weights:bits=6");
   folder.bad(calibrate + "x.itg --set 0/in7:bits=6", "node 0, Conv2D, has no input 7");
   folder.bad(calibrate + "x.itg --set 0/in-1:bits=6", "has no input -1");
-  folder.bad(calibrate + "x.itg --set 0/in1:bits=6", "are its weights, whose slot is '0/weights'");
+  folder.bad(calibrate + "x.itg --set 0/in1:bits=6", "holds its weights, whose slot is '0/weights'");
   folder.bad(calibrate + "x.itg --set 1/weights:bits=6", "node 1, MaxPool2D, has no weights");
   CHECK(folder.get("set_name.itg") == folder.get("set_number.itg"));
   folder.bad(calibrate + "no.itg --keep-float 9999", "has no node 9999; 'intaglio inspect");

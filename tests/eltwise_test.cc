@@ -184,7 +184,7 @@ TEST_CASE("a lookup reads the entry of each code") {
 
 // Rows of one kernel against plain operations, one by one.
 template <typename Plain>
-void check_rows(RowsF32 combine, Plain plain) {
+void check_rows(RowsF32* combine, Plain plain) {
   const ClampF32 clamps[] = {{-kInf, kInf}, {0.0f, kInf}, {0.0f, 6.0f}, {-1.0f, 1.0f}};
   Random random(4);
   for (int32_t trial = 0; trial < test::shape_count(1000); ++trial) {

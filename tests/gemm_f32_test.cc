@@ -135,11 +135,7 @@ TEST_CASE("every row and column count up to past two panels") {
     Random random(7);
     for (int32_t m = 1; m <= kernel.mr; ++m)
       for (int32_t n = 1; n <= 2 * kernel.nr + 1; ++n)
-        for (const bool residual : {false, true}) {
-          run_case(kernel, {m, n, 2, 5, residual, 0}, random);
-          // Few columns have code of their own, and so has what is left of four depths.
-          for (int32_t k = 8; n <= 5 && k <= 11; ++k) run_case(kernel, {m, n, 2, k, residual, 0}, random);
-        }
+        for (const bool residual : {false, true}) run_case(kernel, {m, n, 2, 5, residual, 0}, random);
   }
 }
 

@@ -138,7 +138,8 @@ std::vector<uint8_t> run(RunningModel& model, const std::vector<size_t>& input_b
 
 TEST_CASE("random nodes are refused or run") {
   Random random(1);
-  const int32_t trials = test::shape_count(1500);
+  constexpr int32_t kTrials = 1500;  // also under a sanitizer: of some operators few are accepted
+  const int32_t trials = std::max(kTrials, test::shape_count(kTrials));
   for (const Op op : kOps) {
     CAPTURE(static_cast<int>(op));
     int32_t accepted = 0, refused = 0;
@@ -156,8 +157,8 @@ TEST_CASE("random nodes are refused or run") {
       REQUIRE(other.error().ok());
       REQUIRE(run(other, made.input_bytes, values) == found);
     }
-    CHECK(accepted > trials / 100);
-    CHECK(refused > trials / 100);
+    CHECK(accepted > 20);
+    CHECK(refused > 20);
   }
 }
 

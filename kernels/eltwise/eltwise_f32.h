@@ -16,15 +16,14 @@
 namespace intaglio {
 
 // a and y are [rows, n]; one row of b serves every row.
-using RowsOfF32 = void(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                       const ClampF32& clamp);
-using RowsF32 = RowsOfF32*;
+using RowsF32 = void(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                     const ClampF32& clamp);
 
 // The two that networks are full of.
 struct EltwiseF32Kernel {
   const char* name;
   IsaMask isa;
-  RowsF32 add_rows, mul_rows;  // nullptr where this build has not compiled them
+  RowsF32 *add_rows, *mul_rows;  // nullptr where this build has not compiled them
 };
 
 // Best first. The scalar kernel is the last one.
@@ -37,7 +36,7 @@ int32_t eltwise_f32_select(IsaMask isa);
 struct PreluF32Kernel {
   const char* name;
   IsaMask isa;
-  RowsF32 rows;  // b: a slope a column
+  RowsF32* rows;  // b: a slope a column
 };
 int32_t prelu_f32_count();
 const PreluF32Kernel& prelu_f32_kernel(int32_t index);

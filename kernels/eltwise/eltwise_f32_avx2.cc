@@ -19,12 +19,7 @@ struct Eight {
 
 }  // namespace
 
-void add_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                       const ClampF32& clamp);
-void mul_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                       const ClampF32& clamp);
-void prelu_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                         const ClampF32& clamp);
+RowsF32 add_rows_f32_avx2, mul_rows_f32_avx2, prelu_rows_f32_avx2;
 
 void add_rows_f32_avx2(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {

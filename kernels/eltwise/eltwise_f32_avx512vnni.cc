@@ -19,10 +19,7 @@ struct Sixteen {
 
 }  // namespace
 
-void add_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                             const ClampF32& clamp);
-void mul_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                             const ClampF32& clamp);
+RowsF32 add_rows_f32_avx512vnni, mul_rows_f32_avx512vnni;
 
 void add_rows_f32_avx512vnni(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                              const ClampF32& clamp) {

@@ -5,12 +5,7 @@
 
 namespace intaglio {
 
-void add_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                       const ClampF32& clamp);
-void mul_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                       const ClampF32& clamp);
-void prelu_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                         const ClampF32& clamp);
+RowsF32 add_rows_f32_neon, mul_rows_f32_neon, prelu_rows_f32_neon;
 
 #if defined(__aarch64__)
 
@@ -59,12 +54,7 @@ void prelu_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows,
 
 #else
 
-void add_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                         const ClampF32& clamp);
-void mul_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                         const ClampF32& clamp);
-void prelu_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                           const ClampF32& clamp);
+RowsF32 add_rows_f32_scalar, mul_rows_f32_scalar, prelu_rows_f32_scalar;
 
 void add_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {

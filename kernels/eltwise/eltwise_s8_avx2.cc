@@ -26,6 +26,10 @@ __attribute__((noinline)) void store_few(int8_t* p, __m128i codes, int32_t count
 inline __m128i load(const int8_t* p, int32_t count) {
   return count == 16 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)) : load_few(p, count);
 }
+inline void store(int8_t* p, __m128i codes, int32_t count) {
+  if (count == 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), codes);
+  store_few(p, codes, count);
+}
 
 // y = function(a, b) on sixteen codes at a time. What is left of a long row overlaps the vector before it, and is read
 // before that is written: y may be a.
@@ -40,11 +44,7 @@ inline void map_rows(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, 
       const bool is_left = i > last;
       const int32_t at = is_left ? last : i;
       const __m128i x = is_left ? left : load(a + at, count);
-      const __m128i codes = function(x, load(b + at, count));
-      if (count == 16)
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(y + at), codes);
-      else
-        store_few(y + at, codes, count);
+      store(y + at, function(x, load(b + at, count)), count);
     }
   }
 }

@@ -21,9 +21,9 @@ struct Largest {
 template <typename Fold, int32_t Vectors, typename End>
 void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
   constexpr bool kWhole = Vectors == 4;
-  const __m256i masks[2] = {first_lanes(count), first_lanes(count - kLanes)};
+  const __m256i masks[4] = {first_lanes(count), first_lanes(count - kLanes)};
   const auto load = [&](const float* from, int32_t v) {
-    return kWhole ? _mm256_loadu_ps(from + kLanes * v) : _mm256_maskload_ps(from + kLanes * v, masks[v & 1]);
+    return kWhole ? _mm256_loadu_ps(from + kLanes * v) : _mm256_maskload_ps(from + kLanes * v, masks[v]);
   };
   __m256 folded[Vectors];
 #pragma GCC unroll 4
@@ -37,7 +37,7 @@ void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
     if (kWhole) {
       _mm256_storeu_ps(y + kLanes * v, end(folded[v]));
     } else {
-      _mm256_maskstore_ps(y + kLanes * v, masks[v & 1], end(folded[v]));
+      _mm256_maskstore_ps(y + kLanes * v, masks[v], end(folded[v]));
     }
   }
 }

@@ -63,7 +63,7 @@ void run_f32(const NodeView& node, const NodeRun& run) {
         add_value_f32(large, subtract ? -small : small, y, n, clamp);
       },
       [&](const float* large, const float* small, float* y, int32_t rows, int32_t n, bool swap) {
-        const RowsF32 combine = !subtract ? eltwise_f32_kernel(run.kernel).add_rows
+        RowsF32* const combine = !subtract ? eltwise_f32_kernel(run.kernel).add_rows
                                 : swap    ? sub_from_rows_f32
                                           : sub_rows_f32;
         combine(large, small, y, rows, n, clamp);

@@ -7,11 +7,11 @@ its VEX form. A CPU with AVX-VNNI is not at hand: what is not run is at least re
 
 OBJDUMP in the environment names the tool.
 """
-import os
 import pathlib
 import re
-import subprocess
 import sys
+
+import law_run
 
 EVEX = re.compile(r"%zmm|%[xy]mm(1[6-9]|2\d|3[01])\b|%k[0-7]\b|\{1to\d+\}")
 VEX_DOT = "{vex} vpdpbusd"
@@ -48,17 +48,5 @@ def self_test():
     return 1 if wrong else 0
 
 
-def main(arguments):
-    if arguments[0] == "--self-test":
-        return self_test()
-    dump = subprocess.run([os.environ.get("OBJDUMP", "objdump"), "-d", "-w", "--no-show-raw-insn", arguments[0]],
-                          check=True, capture_output=True, text=True).stdout
-    found, dots = check(dump.splitlines())
-    for text in found:
-        print(text)
-    print(f"VEX dot products, compiled and not run on most machines: {dots}")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(law_run.run_disassembled(sys.argv[1:], check, self_test, "VEX dot products, compiled and not run on most machines"))

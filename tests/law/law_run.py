@@ -1,5 +1,7 @@
-"""What the laws that read a tree of files have in common: planted files that must be found out, and the command line."""
+"""What laws have in common: planted files that must be found out, and the command line."""
+import os
 import pathlib
+import subprocess
 import tempfile
 
 
@@ -26,3 +28,17 @@ def run(arguments, violations, self_test, what):
         print(text)
     print(f"{count} {what}, {len(found)} against the law")
     return 1 if found or count == 0 else 0
+
+
+def run_disassembled(arguments, check, self_test, what):
+    """Exit code of `law --self-test` or `law PROGRAM`; `check` gives a list of texts and how much of `what` it saw. OBJDUMP in the
+    environment names the tool."""
+    if arguments == ["--self-test"]:
+        return self_test()
+    dump = subprocess.run([os.environ.get("OBJDUMP", "objdump"), "-d", "-w", "--no-show-raw-insn", arguments[0]],
+                          check=True, capture_output=True, text=True).stdout
+    found, seen = check(dump.splitlines())
+    for text in found:
+        print(text)
+    print(f"{what}: {seen}; {len(found)} against the law")
+    return 1 if found else 0

@@ -8,10 +8,10 @@ parameter and is not inlined.
 
 OBJDUMP in the environment names the tool.
 """
-import os
 import re
-import subprocess
 import sys
+
+import law_run
 
 WRITES = re.compile(r"(?:,|\s)%[yz]mm(?:\d|1[0-5])(?:\{.*)?$")  # the last operand; 16 and above have no SSE half
 TARGET = re.compile(r"\b([0-9a-f]+) <")
@@ -72,7 +72,8 @@ def check(lines):
     while before != len(leaks):
         before = len(leaks)
         leaks |= {start for start, (_, body) in wide.items() if start not in leaks and leaves_in_use(body, leaks)}
-    return sorted(f"{wide[start][0]}: returns with the upper halves of vectors in use" for start in leaks), len(wide)
+    found = sorted(f"{wide[start][0]}: returns with the upper halves of vectors in use" for start in leaks)
+    return found if wide else ["no function has vectors of more than 128 bits"], len(wide)
 
 
 def self_test():
@@ -90,17 +91,5 @@ def self_test():
     return 1 if wrong else 0
 
 
-def main(arguments):
-    if arguments[0] == "--self-test":
-        return self_test()
-    dump = subprocess.run([os.environ.get("OBJDUMP", "objdump"), "-d", "-w", "--no-show-raw-insn", arguments[0]],
-                          check=True, capture_output=True, text=True).stdout
-    found, count = check(dump.splitlines())
-    for text in found:
-        print(text)
-    print(f"{count} functions with vectors of more than 128 bits, {len(found)} against the law")
-    return 1 if found or count == 0 else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(law_run.run_disassembled(sys.argv[1:], check, self_test, "functions with vectors of more than 128 bits"))

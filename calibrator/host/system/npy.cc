@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t kMaxNpyRank = 8;
 constexpr size_t kMaxTextShown = 24;
-const char kMagic[] = "\x93NUMPY";
 
 struct TypeText {
   const char *text, *name;  // in a header, in a message
@@ -188,7 +187,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 
 Outcome<NpyHeader> parse_npy_header(Span<const uint8_t> start, uint64_t file_bytes) {
   if (start.empty()) return Failure{"is empty"};
-  if (start.size < 10 || std::memcmp(start.data, kMagic, 6) != 0) return Failure{"is no .npy file"};
+  if (start.size < 10 || std::memcmp(start.data, kNpyMagic, 6) != 0) return Failure{"is no .npy file"};
   const int major = start[6];
   if (major != 1 && major != 2) {
     return Failure{".npy version " + std::to_string(major) + " is not read (1 and 2 are)"};
@@ -295,7 +294,7 @@ std::vector<uint8_t> npy_file(NpyType type, const std::vector<int64_t>& shape, S
   const size_t start = 10;
   while ((start + text.size() + 1) % 64 != 0) text += ' ';
   text += '\n';
-  std::vector<uint8_t> file(kMagic, kMagic + 6);
+  std::vector<uint8_t> file(kNpyMagic, kNpyMagic + 6);
   file.push_back(1);
   file.push_back(0);
   file.push_back(static_cast<uint8_t>(text.size()));
