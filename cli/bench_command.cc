@@ -20,7 +20,7 @@ struct BenchArguments {
   bool per_layer = false, json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     "Times are in milliseconds, for one run of the whole model, after a warm-up. Input values are a fixed pattern.\n"
     "The time of a layer is its fastest. 'macs' counts the multiply-adds of convolutions and matrix products.\n"
     "'isa' is the best instruction set among the kernels that ran.\n\n"
@@ -33,7 +33,7 @@ double now_ms() {
 }
 
 // The same values on every machine, over the whole range of an input.
-void fill_inputs(const Session& session) {
+void fill_with_noise(const Session& session) {
   uint32_t state = 1;
   const auto next = [&state] { return (state = state * 1664525u + 1013904223u) >> 24; };
   for (size_t i = 0; i < session.model().inputs().size; ++i) {
@@ -50,7 +50,7 @@ void fill_inputs(const Session& session) {
 std::vector<double> time_runs(Session& session, int32_t repeats) {
   std::vector<double> times;
   for (int32_t r = -kWarmUpRuns; r < repeats; ++r) {
-    fill_inputs(session);
+    fill_with_noise(session);
     const double start = now_ms();
     session.run();
     if (r >= 0) times.push_back(now_ms() - start);
@@ -63,7 +63,7 @@ std::vector<double> time_runs(Session& session, int32_t repeats) {
 std::vector<double> time_layers(Session& session, int32_t repeats) {
   std::vector<double> fastest(static_cast<size_t>(session.model().node_count()));
   for (int32_t r = 0; r < repeats; ++r) {
-    fill_inputs(session);
+    fill_with_noise(session);
     for (int32_t n = 0; n < session.model().node_count(); ++n) {
       const double start = now_ms();
       session.run_nodes(n, n + 1);
@@ -94,7 +94,7 @@ Json json_of_layers(const Session& session, const std::vector<double>& times) {
   return layers;
 }
 
-void print_layers(const Session& session, const std::vector<double>& times) {
+void print_layer_times(const Session& session, const std::vector<double>& times) {
   Table table({"node", "layer", "operator", "kernel", "output", "ms", "macs", "GMAC/s"}, 5);
   for (int32_t n = 0; n < session.model().node_count(); ++n) {
     const NodeInfo node = session.model().node(n);
@@ -138,7 +138,7 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
   for (int32_t n = 0; n < session.model().node_count(); ++n)
     macs += macs_of(session.model(), session.model().node(n));
   if (arguments.per_layer) {
-    print_layers(session, layers);
+    print_layer_times(session, layers);
     print("\n");
   }
   print("  fastest %s ms, median %s ms of %d runs; %s, %d %s, %s macs\n", decimal(times.front(), 4).c_str(),
@@ -155,7 +155,7 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
 
 Command add_bench_command(CLI::App& parent) {
   const auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* app = add_subcommand(parent, "bench", "measure how long a model takes on this machine", kFooter);
+  CLI::App* app = add_subcommand(parent, "bench", "measure how long a model takes on this machine", kBenchFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);

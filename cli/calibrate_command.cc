@@ -7,7 +7,7 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kCalibrateFooter =
     "The int8 model depends on the FP32 model, the set of samples and the options. It does not depend on the order\n"
     "of the samples, the machine or the number of threads. It is opened and run before it is written.\n\n"
     "A setting that int8 cannot hold is refused; 'intaglio simulate' shows its effect.\n"
@@ -85,7 +85,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
 Command add_calibrate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* app =
-      add_subcommand(parent, "calibrate", "make an int8 model from an FP32 model and a few samples", kFooter);
+      add_subcommand(parent, "calibrate", "make an int8 model from an FP32 model and a few samples", kCalibrateFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_steps_option(*app, arguments->steps);

@@ -19,7 +19,7 @@ struct CompareArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kCompareFooter =
     "SQNR is 10 log10(signal / noise) in dB over all samples, and larger is better. That of the model is taken before\n"
     "a final softmax or sigmoid. In JSON it is null for equal tensors. 'alone' is a layer's error with exact inputs.\n"
     "Agreement is the share of samples, 0 to 1, to which both models give the same class.\n"
@@ -80,7 +80,7 @@ double percent(size_t part, size_t whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-Json json_of(const Comparison& comparison, const Model& reference, const Model& test, size_t count) {
+Json comparison_json(const Comparison& comparison, const Model& reference, const Model& test, size_t count) {
   const NodeNumbers numbers(reference);
   const OutputFigures figures = comparison.figures();
   const auto agreement = comparison.agreement();
@@ -207,7 +207,7 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
     if (paired) print_paired(*paired, samples->count());
     return Done{};
   }
-  Json json = json_of(*comparison, reference_file->model(), test_model, samples->count());
+  Json json = comparison_json(*comparison, reference_file->model(), test_model, samples->count());
   if (paired) {
     json["top1_a"] = percent(paired->reference_right, samples->count());
     json["top1_b"] = percent(paired->test_right, samples->count());
@@ -224,7 +224,7 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
 Command add_compare_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CompareArguments>();
   CLI::App* app = add_subcommand(
-      parent, "compare", "compare a model with the one that it was made from, layer by layer", kFooter);
+      parent, "compare", "compare a model with the one that it was made from, layer by layer", kCompareFooter);
   add_option(*app, "reference", arguments->reference, "the FP32 model file").required().type_name("A.itg");
   add_option(*app, "test", arguments->test, "the file of the model that was made from it")
       .required()

@@ -8,7 +8,7 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr int32_t kTop = 5;
+constexpr int32_t kTopClasses = 5;
 
 struct EvalArguments {
   std::string model, labels, names;
@@ -18,7 +18,7 @@ struct EvalArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kEvalFooter =
     "A label file has a line 'name class' or 'name,class' for each picture, or a line 'class' for each sample of an\n"
     "array. Of a folder, the folders in it are the classes 0, 1 and so on, in the order of their names, as many as\n"
     "the model has. With --names a class's name may stand for its number, and folders are the classes of their names.\n"
@@ -71,7 +71,7 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
       return Failure{arguments.model + ": gives a score that is no number for " + samples->name(i)};
     const int32_t rank = rank_of(scores, wanted[sequences->number(i)]);
     right += rank == 0 ? 1 : 0;
-    within += rank < kTop ? 1 : 0;
+    within += rank < kTopClasses ? 1 : 0;
   }
   progress.clear();
   const size_t judged = sequences->count();
@@ -92,7 +92,7 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
 Command add_eval_command(CLI::App& parent) {
   const auto arguments = std::make_shared<EvalArguments>();
   CLI::App* app =
-      add_subcommand(parent, "eval", "count how often a model's best class is the right one", kFooter);
+      add_subcommand(parent, "eval", "count how often a model's best class is the right one", kEvalFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_steps_option(*app, arguments->steps);

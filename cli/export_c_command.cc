@@ -19,7 +19,7 @@ struct ExportArguments {
   bool planned = false, json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kExportCFooter =
     "The folder gets:\n"
     "  - the model as an aligned constant array, and its list of operators: no other operator is linked\n"
     "  - the exact memory of a session on the target\n"
@@ -87,7 +87,7 @@ Outcome<uint32_t> golden_crc(const LoadedModel& file, bool fed) {
 enum class WhatStandsThere : uint8_t { kOurs, kOfAnotherModel, kSomebodys };
 
 // What a file of an export would replace. A file of another model, with another prefix, was exported, too.
-Outcome<WhatStandsThere> look_at(const std::string& path, const std::string& prefix) {
+Outcome<WhatStandsThere> look_at_target(const std::string& path, const std::string& prefix) {
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind == std::filesystem::file_type::not_found) return WhatStandsThere::kOurs;
@@ -112,7 +112,7 @@ Outcome<WrittenFiles> write_files(const std::string& folder, const std::string& 
   std::vector<TextFile> changed;
   for (TextFile& part : files) {
     const std::string path = (std::filesystem::path(folder) / part.name).string();
-    const auto there = look_at(path, prefix);
+    const auto there = look_at_target(path, prefix);
     if (!there) return there.failure();
     if (*there == WhatStandsThere::kOfAnotherModel && part.is_beginning)
       print_note(path + ": was of another model, and is of " + prefix +
@@ -207,7 +207,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
 Command add_export_c_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportArguments>();
   CLI::App* app =
-      add_subcommand(parent, "export-c", "write a model as C and C++ sources for firmware", kFooter);
+      add_subcommand(parent, "export-c", "write a model as C and C++ sources for firmware", kExportCFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->folder, "the folder to write").required().type_name("DIR");
   add_option(*app, "--target", arguments->target, "the machine that will run it: " + target_names())

@@ -15,7 +15,7 @@ struct ExportOnnxArguments {
   bool external_data = false, json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kExportOnnxFooter =
     "The file is the network itself, with the model's scales, int8 weights and int32 biases, as they were baked. Batch\n"
     "normalization is in the weights. The file is read back before it is written, and each layer compared.\n\n"
     "  qdq           QuantizeLinear and DequantizeLinear, opset 13: onnxruntime, TensorRT and most compilers\n"
@@ -69,7 +69,7 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
 Command add_export_onnx_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportOnnxArguments>();
   CLI::App* app =
-      add_subcommand(parent, "export-onnx", "write an int8 model as a quantized ONNX network", kFooter);
+      add_subcommand(parent, "export-onnx", "write an int8 model as a quantized ONNX network", kExportOnnxFooter);
   add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from")
       .required()

@@ -13,7 +13,7 @@ struct ExportTfliteArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kExportTfliteFooter =
     "For LiteRT, TFLite Micro and the compilers of accelerators that read TFLite. The file has the model's int8\n"
     "weights with a scale a channel, int32 biases, scales and zero points, as they were baked. It is read back\n"
     "before it is written, and each layer compared. Other runtimes round sums in their own way: codes may differ\n"
@@ -46,7 +46,7 @@ Outcome<Done> run_export_tflite(const ExportTfliteArguments& arguments) {
 
 Command add_export_tflite_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportTfliteArguments>();
-  CLI::App* app = add_subcommand(parent, "export-tflite", "write an int8 model as a TFLite file", kFooter);
+  CLI::App* app = add_subcommand(parent, "export-tflite", "write an int8 model as a TFLite file", kExportTfliteFooter);
   add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*app, "-o,--output", arguments->output, "the TFLite file to write")
       .required()

@@ -8,9 +8,9 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr int kWidth = 320, kHeight = 72;  // of a histogram, its own units
+constexpr int kBarWidth = 320, kBarHeight = 72;  // of a histogram, its own units
 
-std::string number(double value) {
+std::string svg_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", value);
   return text;
@@ -74,27 +74,27 @@ std::string histogram_svg(const HistogramPicture& picture) {
   if (!(most > 0) || !(picture.first < picture.last)) return "";
   const auto x_of = [&](double value) {
     const double share = (value - picture.first) / (picture.last - picture.first);
-    return std::clamp(share, 0.0, 1.0) * kWidth;
+    return std::clamp(share, 0.0, 1.0) * kBarWidth;
   };
   const double low = x_of(picture.low), high = x_of(picture.high);
   std::string path;
-  const double step = static_cast<double>(kWidth) / static_cast<double>(picture.bars.size());
+  const double step = static_cast<double>(kBarWidth) / static_cast<double>(picture.bars.size());
   for (size_t i = 0; i < picture.bars.size(); ++i) {
     if (!(picture.bars[i] > 0)) continue;
     // The smallest count is still seen.
-    const double height = 2 + (kHeight - 4) * std::log1p(picture.bars[i]) / std::log1p(most);
-    path += "M" + number(static_cast<double>(i) * step) + " " + std::to_string(kHeight) + "v-" +
-            number(height) + "h" + number(step) + "v" + number(height) + "z";
+    const double height = 2 + (kBarHeight - 4) * std::log1p(picture.bars[i]) / std::log1p(most);
+    path += "M" + svg_number(static_cast<double>(i) * step) + " " + std::to_string(kBarHeight) + "v-" +
+            svg_number(height) + "h" + svg_number(step) + "v" + svg_number(height) + "z";
   }
-  const std::string height = std::to_string(kHeight), width = std::to_string(kWidth);
+  const std::string height = std::to_string(kBarHeight), width = std::to_string(kBarWidth);
   std::string svg =
       "<svg class=\"histogram\" viewBox=\"0 0 " + width + " " + height +
       "\" preserveAspectRatio=\"none\" role=\"img\"><title>values seen, chosen range marked</title>";
-  svg += "<rect class=\"range\" x=\"" + number(low) + "\" y=\"0\" width=\"" +
-         number(std::max(high - low, 0.5)) + "\" height=\"" + height + "\"/>";
+  svg += "<rect class=\"range\" x=\"" + svg_number(low) + "\" y=\"0\" width=\"" +
+         svg_number(std::max(high - low, 0.5)) + "\" height=\"" + height + "\"/>";
   svg += "<path class=\"bars\" d=\"" + path + "\"/>";
   for (const double x : {low, high})
-    svg += "<path class=\"edge\" d=\"M" + number(x) + " 0v" + height + "\"/>";
+    svg += "<path class=\"edge\" d=\"M" + svg_number(x) + " 0v" + height + "\"/>";
   return svg + "</svg>";
 }
 

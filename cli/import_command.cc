@@ -27,7 +27,7 @@ struct ImportArguments {
   bool external_data = false, focus = false, json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kImportFooter =
     "A network expects pictures in the range of values that it was trained with. Say here what that is: the model\n"
     "file stores it as value = (pixel - mean) * norm, with pixels 0 to 255 and channels in the model's order.\n\n"
     "  --pixels 0..255    the pixels as they are\n"
@@ -49,7 +49,7 @@ constexpr const char* kFooter =
     "--dump-after takes these passes, which run in this order, in rounds, until none changes anything:\n";
 
 std::string footer() {
-  std::string text = kFooter;
+  std::string text = kImportFooter;
   for (const ImportPass& pass : import_passes()) {
     text += "\n  " + pass.name;
     text.append(pass.name.size() < 25 ? 25 - pass.name.size() : 1, ' ');
@@ -209,7 +209,7 @@ std::vector<int32_t> states_of(const Model& model) {
   return states;
 }
 
-Json json_of(const Model& model, const std::vector<std::string>& notes) {
+Json import_json(const Model& model, const std::vector<std::string>& notes) {
   const std::vector<int32_t> states = states_of(model);
   return {{"inputs", json_of_tensors(model, model.inputs())},
           {"outputs", json_of_tensors(model, model.outputs())},
@@ -287,7 +287,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   add_notes(arguments, *model, file->span(), notes);
   for (const std::string& note : notes) print_note(note);
   if (arguments.json)
-    print_json(json_of(*model, notes));
+    print_json(import_json(*model, notes));
   else
     print_import(arguments, *model);
   return Done{};

@@ -8,7 +8,7 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kInspectFooter =
     "Sizes are in bytes.\n"
     "  arena        the memory of activations, as planned in the file. Its lower bound is the largest set of tensors\n"
     "               alive at once\n"
@@ -80,7 +80,7 @@ Outcome<Done> run_inspect(const InspectArguments& arguments) {
 Command add_inspect_command(CLI::App& parent) {
   const auto arguments = std::make_shared<InspectArguments>();
   CLI::App* app =
-      add_subcommand(parent, "inspect", "show what a model file holds and what it needs", kFooter);
+      add_subcommand(parent, "inspect", "show what a model file holds and what it needs", kInspectFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_flag(*app, "--ops", arguments->ops, "list the nodes");
   add_flag(*app, "--plan", arguments->plan, "show where each activation lies in the arena, and when");

@@ -27,7 +27,7 @@ struct Bytes {
   }
 };
 
-Outcome<Done> finish(const LoadedModel& file, const CalibratorOptions& options, const ModelSink& sink) {
+Outcome<Done> finish_params(const LoadedModel& file, const CalibratorOptions& options, const ModelSink& sink) {
   const auto needs = Calibrator::measure(file.model(), options);
   if (!needs) return file.failure(needs.error());
   FileBytes memory(needs->total());
@@ -155,7 +155,7 @@ Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions o
   set(options);
   if (auto step = check_complete(file, options); !step) return step;
   Bytes made;
-  if (auto step = finish(file, options, {Bytes::write, &made}); !step) return step;
+  if (auto step = finish_params(file, options, {Bytes::write, &made}); !step) return step;
   const CalibrationInfo info = table_.provenance ? table_.provenance->info() : CalibrationInfo();
   if (table_.provenance) {
     const std::string own = options_of(made.bytes);
@@ -169,7 +169,7 @@ Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions o
   }
   ModelFileSink sink{output};
   sink.goal = goal;
-  if (auto step = finish(file, options, sink.sink()); !step)
+  if (auto step = finish_params(file, options, sink.sink()); !step)
     return sink.problem.empty() ? step.failure() : Failure{sink.problem};
   const auto written = LoadedModel::open(output);
   if (!written) return written.failure();

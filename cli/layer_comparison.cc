@@ -24,7 +24,7 @@ Outcome<Done> add_class(Session& session, const std::string& sample, std::vector
 }
 
 // The scale and the zero point follow from it; 'intaglio inspect --quant' shows them.
-std::string range_text(const TensorInfo& info) {
+std::string tensor_range_text(const TensorInfo& info) {
   if (info.dtype != DType::kS8 || info.quantization.scales.size != 1) return dtype_name(info.dtype);
   const auto scale = static_cast<double>(info.quantization.scales[0]);
   char text[64];
@@ -162,7 +162,7 @@ void print_layers(const Model& fp32, const Model& test, Span<const LayerReport> 
   for (const LayerReport& layer : layers) {
     const TensorInfo output = test.tensor(layer.tensor);
     std::vector<std::string> row{numbers.text(output.name), output.name, op_name(test.node(layer.node).op),
-                                 range_text(output), decimal(sqnr_db(layer), 2)};
+                                 tensor_range_text(output), decimal(sqnr_db(layer), 2)};
     if (alone) row.push_back(decimal(sqnr_alone_db(layer), 2));
     row.insert(row.end(), {decimal(cosine(layer), 6), decimal(100 * layer.clipped, 3)});
     table.add(row);

@@ -19,7 +19,7 @@ const CLI::Option* find(const CLI::App& command, const OptionUse& use) {
 }
 
 // The words of its value, given or default.
-std::vector<std::string> words_of(const CLI::Option& option) {
+std::vector<std::string> rule_words(const CLI::Option& option) {
   if (option.count() == 0) return split(option.get_default_str(), ',');
   std::vector<std::string> words;
   for (const std::string& value : option.results())
@@ -33,7 +33,7 @@ bool is_used(const CLI::App& command, const OptionUse& use) {
   if (use.values == nullptr) return option->count() > 0;
   const bool others = use.values[0] == '!';
   const auto values = split(use.values + (others ? 1 : 0), '|');
-  const auto words = words_of(*option);
+  const auto words = rule_words(*option);
   return std::any_of(words.begin(), words.end(),
                      [&](const std::string& word) { return holds(values, word) != others; });
 }

@@ -13,7 +13,7 @@ struct PackArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kPackFooter =
     "Most kernels read weights in a layout of their own, and a session packs them when it starts. A packed file also\n"
     "holds the packed weights. A machine with this instruction set compares them with the plain ones, then uses them\n"
     "in place: map the file, and its pages are shared and never copied. Other machines ignore them. Results do not\n"
@@ -57,7 +57,7 @@ Outcome<Done> run_pack(const PackArguments& arguments) {
 Command add_pack_command(CLI::App& parent) {
   const auto arguments = std::make_shared<PackArguments>();
   CLI::App* app =
-      add_subcommand(parent, "pack", "store weights in the layout of one instruction set", kFooter);
+      add_subcommand(parent, "pack", "store weights in the layout of one instruction set", kPackFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
   add_option(*app, "--isa", arguments->isa, "the instruction set: " + isa_names())

@@ -15,7 +15,7 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kParamsFooter =
     "Formats:\n"
     "  tengine        a line 'name scale zero_point' for each int8 activation. No zero points other than 0, no weights\n"
     "  tengine-uint8  the same, with zero points of 0 to 255\n"
@@ -49,7 +49,7 @@ Outcome<ParamsTable> open_table(const ParamsArguments& arguments) {
   return table;
 }
 
-Outcome<Done> run_export(const ParamsCommandArguments& arguments) {
+Outcome<Done> run_params_export(const ParamsCommandArguments& arguments) {
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   const auto format = params_format(arguments.params.format, arguments.output);
   if (!format) return format.failure();
@@ -92,7 +92,7 @@ Outcome<LoadedModel> open_float_model(const ParamsCommandArguments& arguments) {
   return file;
 }
 
-Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
+Outcome<Done> run_params_import(const ParamsCommandArguments& arguments) {
   const auto file = open_float_model(arguments);
   if (!file) return file.failure();
   KnownParamsFile known;
@@ -143,14 +143,14 @@ const char* role_of(ParamsOf of) {
   return kRoles[static_cast<size_t>(of)];
 }
 
-std::string number(double value) {
+std::string params_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
 }
 
 std::string shown(const ParamsEntry& entry, size_t i) {
-  return number(static_cast<double>(entry.scales[entry.scales.size() == 1 ? 0 : i])) +
+  return params_number(static_cast<double>(entry.scales[entry.scales.size() == 1 ? 0 : i])) +
          (entry.of == ParamsOf::kLayerWeights ? "" : " / " + std::to_string(entry.zero_point));
 }
 
@@ -273,7 +273,7 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
       table.add({any.name, role_of(any.of),
                  difference.a == nullptr ? "-" : shown(*difference.a, difference.channel),
                  difference.b == nullptr ? "-" : shown(*difference.b, difference.channel),
-                 both ? number(difference.ratio) : "-",
+                 both ? params_number(difference.ratio) : "-",
                  both && any.scales.size() > 1 ? std::to_string(difference.channels) : "",
                  difference.codes ? std::to_string(difference.codes->changed) + " of " +
                                         std::to_string(difference.codes->of)
@@ -293,18 +293,18 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
 Command add_params_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ParamsCommandArguments>();
   CLI::App* const app = add_subcommand(
-      parent, "params", "write, read and compare scales and zero points as files of other tools", kFooter);
+      parent, "params", "write, read and compare scales and zero points as files of other tools", kParamsFooter);
   require_subcommand(*app);
 
   CLI::App* const exports =
-      add_subcommand(*app, "export", "write the parameters of an int8 model to a file", kFooter);
+      add_subcommand(*app, "export", "write the parameters of an int8 model to a file", kParamsFooter);
   add_option(*exports, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*exports, "-o,--output", arguments->output, "the file to write").required().type_name("FILE");
   add_params_format_option(*exports, "--format", "FILE", arguments->params.format, true);
   add_flag(*exports, "--json", arguments->json, "print one JSON object: {format, entries, bytes}");
 
   CLI::App* const imports = add_subcommand(
-      *app, "import", "make an int8 model from an FP32 model and a file of parameters", kFooter);
+      *app, "import", "make an int8 model from an FP32 model and a file of parameters", kParamsFooter);
   add_option(*imports, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_option(*imports, "params", arguments->params.file, "the file of parameters")
       .required()
@@ -319,7 +319,7 @@ Command add_params_command(CLI::App& parent) {
            "print one JSON object: {activations, weight_layers, unknown, sha256}");
 
   CLI::App* const prune = add_subcommand(
-      *app, "prune", "take the channels out of an FP32 model that AMCT's prune_record names", kFooter);
+      *app, "prune", "take the channels out of an FP32 model that AMCT's prune_record names", kParamsFooter);
   add_option(*prune, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_option(*prune, "params", arguments->params.file, "the record").required().type_name("FILE");
   add_option(*prune, "-o,--output", arguments->output, "the smaller FP32 model file to write")
@@ -330,7 +330,7 @@ Command add_params_command(CLI::App& parent) {
   add_flag(*prune, "--json", arguments->json, "print one JSON object: {layers, channels, bytes, sha256}");
 
   CLI::App* const diff = add_subcommand(
-      *app, "diff", "show what differs between two files or models. Exit code 1 if anything does", kFooter);
+      *app, "diff", "show what differs between two files or models. Exit code 1 if anything does", kParamsFooter);
   add_option(*diff, "a", arguments->params.file, "a file of parameters, or an int8 model")
       .required()
       .type_name("A");
@@ -344,9 +344,9 @@ Command add_params_command(CLI::App& parent) {
            "print one JSON object: {differences:[{name, of, a, b, codes: {changed, of}}]}");
 
   return {app, [arguments, exports, imports, prune] {
-            if (was_given(*exports)) return run_export(*arguments);
+            if (was_given(*exports)) return run_params_export(*arguments);
             if (was_given(*prune)) return run_prune(*arguments);
-            return was_given(*imports) ? run_import(*arguments) : run_diff(*arguments);
+            return was_given(*imports) ? run_params_import(*arguments) : run_diff(*arguments);
           }};
 }
 

@@ -14,7 +14,7 @@ struct PlanArguments {
   bool feeds_rows = false, json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kPlanFooter =
     "A streamed plan runs segments of layers a few rows at a time. The tensors between them stand in line buffers, so\n"
     "that activations need less memory than the largest layers. Nothing is computed twice, and outputs are the same\n"
     "bytes. The file keeps the flat plan too: 'run --streamed', 'bench --streamed' and 'export-c' use the streamed one.\n\n"
@@ -64,7 +64,7 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
 
 Command add_plan_command(CLI::App& parent) {
   const auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* app = add_subcommand(parent, "plan", "run layers by rows, to take less memory", kFooter);
+  CLI::App* app = add_subcommand(parent, "plan", "run layers by rows, to take less memory", kPlanFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
   add_memory_option(*app, arguments->memory);

@@ -23,7 +23,7 @@ struct RunArguments {
   ExecutionOptions execution;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kRunFooter =
     "A picture goes through the preprocessing that the model file stores. The first dimension of an array counts\n"
     "samples, and each is run. A state of the model goes from one sample to the next; --steps says where it begins\n"
     "anew. Int8 outputs are shown and written as the real numbers that they stand for.\n\n"
@@ -122,7 +122,7 @@ struct Shown {
   }
 };
 
-Json json_of(const Session& session, const std::string& sample, const Shown& shown) {
+Json outputs_json(const Session& session, const std::string& sample, const Shown& shown) {
   Json outputs = Json::array();
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
@@ -221,7 +221,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
     session.run();
     if (!arguments.output.empty()) arrays.add(session);
     if (arguments.json) {
-      json["samples"].push_back(json_of(session, samples->name(i), shown));
+      json["samples"].push_back(outputs_json(session, samples->name(i), shown));
     } else if (arguments.output.empty() || samples->count() == 1) {
       print_sample(session, samples->name(i), shown);
     }
@@ -245,7 +245,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
 
 Command add_run_command(CLI::App& parent) {
   const auto arguments = std::make_shared<RunArguments>();
-  CLI::App* app = add_subcommand(parent, "run", "run pictures or arrays through a model", kFooter);
+  CLI::App* app = add_subcommand(parent, "run", "run pictures or arrays through a model", kRunFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(
       *app, "--input", arguments->inputs,

@@ -23,7 +23,7 @@ struct SimulateArguments {
   bool exact = false, json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kSimulateFooter =
     "Nodes that int8 can hold run through the int8 kernels, and give the device's codes. The other nodes are computed\n"
     "on codes, too: exact products, then the rounding of the slot. No recovery runs: compare with\n"
     "'intaglio calibrate --recover none'.\n\n"
@@ -244,7 +244,7 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
 Command add_simulate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* app =
-      add_subcommand(parent, "simulate", "show what other bits, roundings and codes would cost", kFooter);
+      add_subcommand(parent, "simulate", "show what other bits, roundings and codes would cost", kSimulateFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_range_options(*app, arguments->quantization);

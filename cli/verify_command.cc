@@ -20,7 +20,7 @@ struct VerifyArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kVerifyFooter =
     "Makes every check of the file and of its nodes. Then runs the model twice on zeros, the second time in memory that\n"
     "is full of other bytes. Both runs must give the same outputs, and so must a streamed plan.\n\n"
     "Example:\n"
@@ -153,7 +153,7 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
 Command add_verify_command(CLI::App& parent) {
   const auto arguments = std::make_shared<VerifyArguments>();
   CLI::App* app =
-      add_subcommand(parent, "verify", "check whether a model file is whole and can be run", kFooter);
+      add_subcommand(parent, "verify", "check whether a model file is whole and can be run", kVerifyFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_flag(
       *app, "--json", arguments->json,

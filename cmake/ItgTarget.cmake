@@ -80,3 +80,21 @@ function(itg_precompile name)
     target_precompile_headers(${name} PRIVATE ${ARGN})
   endif()
 endfunction()
+
+# itg_unity(NAME FILES): compiles up to so many files of a folder as one, since headers are most of what a host target's compiler
+# reads. Names of a file's own are therefore its folder's own. A file with options of its own stays alone. Device libraries stay
+# file by file: a linker leaves out the objects that a firmware does not call.
+function(itg_unity name files)
+  if(NOT ITG_UNITY)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${name} SOURCES)
+  foreach(source IN LISTS sources)
+    get_filename_component(folder ${source} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    math(EXPR part "0${in_${folder}} / ${files}")
+    math(EXPR in_${folder} "0${in_${folder}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${folder}_${part}")
+  endforeach()
+endfunction()

@@ -57,6 +57,7 @@ template <typename... Parts>
 // A name as it may be shown: short, on one line, UTF-8; and the same in quotes.
 std::string shown(const std::string& name);
 std::string quoted(const std::string& name);
+inline std::string quoted(std::string& name) { return quoted(std::as_const(name)); }  // not std::quoted
 // "[1, 32, 32, 3]", or of a long list its first numbers and how many it has: "[1, 1, ..., of 1000]".
 std::string shape_text(const std::vector<int32_t>& shape);
 

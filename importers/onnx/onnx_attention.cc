@@ -150,7 +150,7 @@ void import_attention(OnnxOp& op) {
   op.set_output(y);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxAttentionOperators[] = {
     {"Attention",
      import_attention,
      {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere, Op::kMul},
@@ -159,6 +159,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_attention_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_attention_operators() { return kOnnxAttentionOperators; }
 
 }  // namespace intaglio::importers

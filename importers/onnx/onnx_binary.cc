@@ -8,7 +8,7 @@
 namespace intaglio::importers {
 namespace {
 
-Shape with_rank(Shape shape, size_t rank) {
+Shape padded_shape(Shape shape, size_t rank) {
   shape.insert(shape.begin(), rank - shape.size(), 1);
   return shape;
 }
@@ -37,7 +37,7 @@ Operand read_operand(OnnxOp& op, int input) {
 
 // The operand with as many axes as the result.
 int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
-  const Shape shape = with_rank(operand.shape, rank);
+  const Shape shape = padded_shape(operand.shape, rank);
   if (operand.tensor < 0) {
     const int32_t made = add_constant(op.draft(), operand.name, DType::kF32, shape, operand.constant.values);
     constexpr int32_t kNoAxis = -1;  // a grid of several scales is of no use here
@@ -49,7 +49,7 @@ int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
 
 void check_fit(const Shape& a, const Shape& b) {
   const size_t rank = std::max(a.size(), b.size());
-  const Shape first = with_rank(a, rank), second = with_rank(b, rank);
+  const Shape first = padded_shape(a, rank), second = padded_shape(b, rank);
   for (size_t i = 0; i < rank; ++i)
     if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
       fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
@@ -150,13 +150,13 @@ int32_t add_power_of(OnnxOp& op, int32_t x, float exponent) {
 }
 
 // y, repeated where `shape`, which fits it, is larger.
-int32_t add_repeats(OnnxOp& op, int32_t y, const Shape& shape) {
+int32_t add_factor(OnnxOp& op, int32_t y, const Shape& shape) {
   const Shape own = op.draft().tensor(y).shape;
   const size_t rank = std::max(own.size(), shape.size());
   check_fit(own, shape);
   bool repeats = false;
-  for (size_t d = 0; d < rank; ++d) repeats |= with_rank(own, rank)[d] < with_rank(shape, rank)[d];
-  if (!repeats) return add_reshape(op.draft(), op.output_name(), op.source(), y, with_rank(own, rank));
+  for (size_t d = 0; d < rank; ++d) repeats |= padded_shape(own, rank)[d] < padded_shape(shape, rank)[d];
+  if (!repeats) return add_reshape(op.draft(), op.output_name(), op.source(), y, padded_shape(own, rank));
   const std::vector<float> ones(static_cast<size_t>(elements(shape)), 1.0f);
   return add_binary(op, Op::kMul, tensor_operand(op, y), {{shape, ones}, -1, shape, op.name() + "/ones", -1});
 }
@@ -185,7 +185,7 @@ void import_constant_powers(OnnxOp& op, const OnnxConstant<float>& exponents) {
     y = op.new_tensor(shape);
     add_where(op.draft(), op.name(), op.source(), inputs, y);
   }
-  op.set_output(add_repeats(op, y, exponents.shape));
+  op.set_output(add_factor(op, y, exponents.shape));
 }
 
 // One base of many exponents.
@@ -214,7 +214,7 @@ void import_mod(OnnxOp& op) {
   op.set_output(add_binary(op, Op::kSub, pair.first, add_binary(op, Op::kMul, whole, pair.second)));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxBinaryOperators[] = {
     {"Add", import_add, {Op::kAdd}, ""},
     {"Div", import_div, {Op::kDiv, Op::kMul, Op::kCast}, "A constant divisor does not hold 0."},
     {"Max", import_max, {Op::kMaximum, Op::kClamp}, "At most 64 inputs."},
@@ -278,6 +278,6 @@ OnnxPair read_pair(OnnxOp& op) {
   return {aligned(op, a, rank), aligned(op, b, rank)};
 }
 
-Span<const OnnxOperator> onnx_binary_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_binary_operators() { return kOnnxBinaryOperators; }
 
 }  // namespace intaglio::importers

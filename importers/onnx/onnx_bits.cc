@@ -102,7 +102,7 @@ void decompose_shift(OnnxDecomposer& s) {
 
 constexpr char kOneConstant[] = "One input is a constant number of at most 24 bits. Integers have a sign.";
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxBitsDecompositions[] = {
     {"BitShift", decompose_shift, {Op::kMul, Op::kFloor}, "By a constant, at most 24 bits.", true},
     {"BitwiseAnd", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, true},
     {"BitwiseNot", decompose_bitwise_not, {Op::kSub}, "Integers have a sign.", true},
@@ -112,6 +112,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_bits_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_bits_decompositions() { return kOnnxBitsDecompositions; }
 
 }  // namespace intaglio::importers

@@ -114,7 +114,7 @@ void decompose_one_hot(OnnxDecomposer& s) {
 
 constexpr char kNumbered[] = "Classes that are strings are numbered.";
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxClassDecompositions[] = {
     {"ArrayFeatureExtractor", decompose_extractor, {Op::kGather}, kNumbered, false, false, true},
     {"LinearClassifier",
      decompose_linear,
@@ -198,6 +198,6 @@ std::vector<float> finite_reals(const OnnxDecomposer& s, const char* name) {
   return values;
 }
 
-Span<const OnnxDecomposition> onnx_class_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_class_decompositions() { return kOnnxClassDecompositions; }
 
 }  // namespace intaglio::importers

@@ -66,13 +66,13 @@ void import_scaler(OnnxOp& op) {
   op.set_output(x, 0, false);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxClassicalOperators[] = {
     {"LinearRegressor", import_linear_regressor, {Op::kFullyConnected}, "Without a post_transform.", kDomain},
     {"Scaler", import_scaler, {Op::kSub, Op::kMul}, "Of rank 2.", kDomain},
 };
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_classical_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_classical_operators() { return kOnnxClassicalOperators; }
 
 }  // namespace intaglio::importers

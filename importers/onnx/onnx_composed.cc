@@ -5,7 +5,7 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int64_t kMostPlaces = int64_t{1} << 24;  // places are computed in FP32
+constexpr int64_t kMostPlacesInReals = int64_t{1} << 24;  // places are computed in FP32
 
 // The sum of patches [batch, channels * taps, places] where they lie in a picture or a line: a transposed convolution, each tap
 // of which takes one channel.
@@ -133,7 +133,7 @@ Blocks read_blocks(OnnxDecomposer& s, bool is_pooled) {
   for (size_t i = 0; i < 4; ++i)
     if (x[i] < 1) fail("its input has the shape ", shape_text(x));
   for (size_t i = 0; is_pooled && i < 2; ++i)
-    if (kernel[i] > kMostPlaces / x[2 + i])
+    if (kernel[i] > kMostPlacesInReals / x[2 + i])
       fail("its windows of ", kernel[i], " along axis ", 2 + i, " give more than 2^24 elements");
   if (is_pooled) return {x[0], x[1], x[2], x[3], kernel[0], kernel[1]};
   if (x[2] % kernel[0] != 0 || x[3] % kernel[1] != 0)
@@ -145,7 +145,7 @@ Blocks read_blocks(OnnxDecomposer& s, bool is_pooled) {
 // The number, among all elements of the picture, of each window's first one: a sum along its axes.
 std::string first_places(OnnxDecomposer& s, const Blocks& b) {
   const int64_t area = b.area();
-  if (area > kMostPlaces || b.n * b.c > kMostPlaces / area) fail("it has more than 2^24 elements");
+  if (area > kMostPlacesInReals || b.n * b.c > kMostPlacesInReals / area) fail("it has more than 2^24 elements");
   const auto along = [&](int64_t count, int64_t step, const std::vector<int64_t>& dims) {
     return s.reshaped(s.as_real(s.counted(count, step)), dims);
   };
@@ -209,7 +209,7 @@ void decompose_max_unpool(OnnxDecomposer& s) {
   s.reshaped(s.transposed(apart, {0, 1, 3, 2, 4}), {b.n, b.c, b.h * b.kh, width}, s.output(0));
 }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxComposedDecompositions[] = {
     {"Col2Im",
      decompose_col2im,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kTranspose, Op::kStridedSlice},
@@ -234,6 +234,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_composed_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_composed_decompositions() { return kOnnxComposedDecompositions; }
 
 }  // namespace intaglio::importers

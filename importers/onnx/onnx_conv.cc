@@ -333,7 +333,7 @@ void import_batch_normalization(OnnxOp& op) {
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), planes, whole));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxConvOperators[] = {
     {"BatchNormalization",
      import_batch_normalization,
      {Op::kDepthwiseConv2d, Op::kNormalize},
@@ -357,6 +357,6 @@ void import_onnx_convolution(OnnxOp& op, int32_t input, OnnxConstant<float> weig
   op.set_nhwc_output(add_convolution(op, x, w, read_groups(op), window, has_bias));
 }
 
-Span<const OnnxOperator> onnx_conv_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_conv_operators() { return kOnnxConvOperators; }
 
 }  // namespace intaglio::importers

@@ -15,7 +15,7 @@ void import_dynamic_quantize_linear(OnnxOp& op) {
 }
 
 // Constant codes, or zero points, of 8 bits with a sign or without.
-OnnxConstant<int64_t> read_codes(OnnxOp& op, int i) {
+OnnxConstant<int64_t> read_dynamic_codes(OnnxOp& op, int i) {
   const OnnxConstant<int64_t> codes = op.integers(i);
   for (const int64_t code : codes.values)
     if (code < -128 || code > 255)
@@ -25,12 +25,12 @@ OnnxConstant<int64_t> read_codes(OnnxOp& op, int i) {
 
 // Codes of input i without their zero point, which input `zero_point` has: one, or one for each index of `axis`.
 OnnxConstant<float> centred(OnnxOp& op, int i, int zero_point, size_t axis) {
-  const OnnxConstant<int64_t> codes = read_codes(op, i);
+  const OnnxConstant<int64_t> codes = read_dynamic_codes(op, i);
   if (axis >= codes.shape.size())
     fail("its weights have no axis ", axis, ": their shape is ", shape_text(codes.shape));
   OnnxConstant<float> reals{codes.shape, {}};
   std::vector<int64_t> zeros{0};
-  if (op.has_input(zero_point)) zeros = read_codes(op, zero_point).values;
+  if (op.has_input(zero_point)) zeros = read_dynamic_codes(op, zero_point).values;
   const auto of_axis = static_cast<size_t>(codes.shape[axis]);
   if (zeros.empty() || (zeros.size() != 1 && zeros.size() != of_axis))
     fail("it has ", zeros.size(), " zero points for ", of_axis, " channels");
@@ -44,7 +44,7 @@ OnnxConstant<float> centred(OnnxOp& op, int i, int zero_point, size_t axis) {
 int32_t centred_activation(OnnxOp& op, int zero_point) {
   const int32_t x = op.activation(0);
   if (!op.has_input(zero_point)) return x;
-  const std::vector<int64_t> zeros = read_codes(op, zero_point).values;
+  const std::vector<int64_t> zeros = read_dynamic_codes(op, zero_point).values;
   if (zeros.size() != 1) fail("its first input has ", zeros.size(), " zero points; one is supported");
   if (zeros[0] == 0) return x;
   const Shape one(op.draft().tensor(x).shape.size(), 1);
@@ -69,7 +69,7 @@ void import_conv_integer(OnnxOp& op) {
   import_onnx_convolution(op, centred_activation(op, 2), centred(op, 1, 3, 0), false);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxDynamicOperators[] = {
     {"ConvInteger",
      import_conv_integer,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kSub},
@@ -86,6 +86,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_dynamic_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_dynamic_operators() { return kOnnxDynamicOperators; }
 
 }  // namespace intaglio::importers

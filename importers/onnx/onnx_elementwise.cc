@@ -187,7 +187,7 @@ void import_softmax(OnnxOp& op) {
   op.set_output(op.along_last_axis(x, axis, softmax));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Abs", import_unary<Op::kAbs>, {Op::kAbs}, ""},
     {"Ceil", import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {"Celu", import_celu, {Op::kCelu}, ""},
@@ -236,6 +236,6 @@ int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
   return y;
 }
 
-Span<const OnnxOperator> onnx_elementwise_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_elementwise_operators() { return kOnnxElementwiseOperators; }
 
 }  // namespace intaglio::importers

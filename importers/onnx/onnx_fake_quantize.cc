@@ -256,7 +256,7 @@ void import_fake_quantize(OnnxOp& op) {
   op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxFakeQuantizeOperators[] = {
     {"FakeQuantize",
      import_fake_quantize,
      {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kRound},
@@ -278,6 +278,6 @@ void note_onnx_ranges(const OnnxRangeCounts& counts, Draft& draft) {
                                "in the middle of two codes becomes the other one"));
 }
 
-Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOnnxFakeQuantizeOperators; }
 
 }  // namespace intaglio::importers

@@ -32,7 +32,7 @@ void end_with_activation(OnnxDecomposer& s, const std::string& y, Parameter para
   s.add(kind.c_str(), {y}, attributes, s.output(0));
 }
 
-void decompose_conv(OnnxDecomposer& s) {
+void decompose_fused_conv(OnnxDecomposer& s) {
   s.check_inputs(2, 4);
   s.check_one_output();
   std::vector<std::string> inputs{s.input(0), s.input(1)};
@@ -45,7 +45,7 @@ void decompose_conv(OnnxDecomposer& s) {
   });
 }
 
-void decompose_gemm(OnnxDecomposer& s) {
+void decompose_fused_gemm(OnnxDecomposer& s) {
   s.check_inputs(2, 3);
   s.check_one_output();
   std::vector<std::string> inputs{s.input(0), s.input(1)};
@@ -59,7 +59,7 @@ void decompose_gemm(OnnxDecomposer& s) {
 }
 
 // alpha * a * b, each with its axes in another order where it says so.
-void decompose_mat_mul(OnnxDecomposer& s) {
+void decompose_fused_mat_mul(OnnxDecomposer& s) {
   s.check_inputs(2, 2);
   s.check_one_output();
   const auto operand = [&](int i, const char* transposes, const char* moves_first) {
@@ -149,7 +149,7 @@ void decompose_embedding(OnnxDecomposer& s) {
         {{}, {}, {{"epsilon", s.real("epsilon", 1e-12f)}}, {}}, s.output(0));
 }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxFusedDecompositions[] = {
     {"BiasGelu", decompose_gelu, {Op::kAdd, Op::kGelu}, ""},
     {"EmbedLayerNormalization",
      decompose_embedding,
@@ -157,11 +157,11 @@ constexpr OnnxDecomposition kRows[] = {
      "Scales and shifts are constants."},
     {"FastGelu", decompose_gelu, {Op::kAdd, Op::kGeluTanh}, ""},
     {"FusedConv",
-     decompose_conv,
+     decompose_fused_conv,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd},
      "As Conv. Activations: " ITG_ACTIVATIONS "."},
-    {"FusedGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm. Activations: " ITG_ACTIVATIONS "."},
-    {"FusedMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
+    {"FusedGemm", decompose_fused_gemm, {Op::kFullyConnected}, "As Gemm. Activations: " ITG_ACTIVATIONS "."},
+    {"FusedMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
     {"SimplifiedLayerNormalization", decompose_simplified, {Op::kNormalize}, "As RMSNormalization.", true},
     {"SkipLayerNormalization",
      decompose_skip_layer,
@@ -171,11 +171,11 @@ constexpr OnnxDecomposition kRows[] = {
      decompose_skip_simplified,
      {Op::kAdd, Op::kNormalize},
      "The scale is a constant. Without outputs of statistics."},
-    {"TransposeMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
+    {"TransposeMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_fused_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_fused_decompositions() { return kOnnxFusedDecompositions; }
 
 }  // namespace intaglio::importers

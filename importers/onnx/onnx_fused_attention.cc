@@ -159,7 +159,7 @@ void decompose_multi_head_attention(OnnxDecomposer& s) {
   add_attention(s, x, joined_mask(s, read_mask(s, 4, q[0], q[1], keys), 5), states);
 }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxFusedAttentionDecompositions[] = {
     {"Attention",
      decompose_attention,
      {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
@@ -176,6 +176,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_fused_attention_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_fused_attention_decompositions() { return kOnnxFusedAttentionDecompositions; }
 
 }  // namespace intaglio::importers

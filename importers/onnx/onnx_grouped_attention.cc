@@ -6,7 +6,7 @@
 namespace intaglio::importers {
 namespace {
 
-std::string joined(OnnxDecomposer& s, const std::vector<std::string>& parts, int64_t axis) {
+std::string joined_steps(OnnxDecomposer& s, const std::vector<std::string>& parts, int64_t axis) {
   return s.add("Concat", parts, {{{"axis", axis}}, {}, {}, {}});
 }
 
@@ -48,11 +48,11 @@ struct Rotation {
       std::vector<int64_t> apart = each, whole = each;
       apart.push_back(1);
       whole.back() = 2 * half;
-      turned = s.reshaped(joined(s, {s.reshaped(first, apart), s.reshaped(second, apart)}, axis + 1), whole);
+      turned = s.reshaped(joined_steps(s, {s.reshaped(first, apart), s.reshaped(second, apart)}, axis + 1), whole);
     } else {
-      turned = joined(s, {first, second}, axis);
+      turned = joined_steps(s, {first, second}, axis);
     }
-    return rest.empty() ? turned : joined(s, {turned, rest}, axis);
+    return rest.empty() ? turned : joined_steps(s, {turned, rest}, axis);
   }
 };
 
@@ -256,7 +256,7 @@ class GroupAttention {
     if (kept_ > past_) {
       const std::string zeros =
           s_.add("Expand", {s_.number(0.0f), s_.integers({batch_, key_heads_, kept_ - past_, size_})});
-      before = past_ > 0 ? joined(s_, {before, zeros}, 2) : zeros;
+      before = past_ > 0 ? joined_steps(s_, {before, zeros}, 2) : zeros;
     }
     const auto along = [&](const std::string& steps) { return s_.reshaped(steps, {1, 1, kept_, 1}); };
     const std::string numbers = s_.add("Sub", {s_.as_real(s_.counted(kept_)), place()});
@@ -291,7 +291,7 @@ class GroupAttention {
 
 void decompose_grouped(OnnxDecomposer& s) { GroupAttention(s).decompose(); }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxGroupedAttentionDecompositions[] = {
     {"GroupQueryAttention",
      decompose_grouped,
      {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere, Op::kGather},
@@ -301,6 +301,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_grouped_attention_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_grouped_attention_decompositions() { return kOnnxGroupedAttentionDecompositions; }
 
 }  // namespace intaglio::importers

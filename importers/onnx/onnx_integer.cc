@@ -150,7 +150,7 @@ void import_one_hot(OnnxOp& op) {
   if (op.is_truth(2)) op.note_truth();
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxIntegerOperators[] = {
     {"ArgMax", import_arg_max, {Op::kTopK, Op::kReshape}, "Gives int32."},
     {"ArgMin", import_arg_max, {Op::kTopK, Op::kReshape}, "Gives int32."},
     {"Cast",
@@ -171,6 +171,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_integer_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_integer_operators() { return kOnnxIntegerOperators; }
 
 }  // namespace intaglio::importers

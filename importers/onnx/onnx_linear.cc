@@ -158,7 +158,7 @@ void import_einsum(OnnxOp& op) {
                            op.activation_or_numbers(1)));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxLinearOperators[] = {
     {"Einsum",
      import_einsum,
      {Op::kBatchMatMul, Op::kFullyConnected, Op::kTranspose},
@@ -169,6 +169,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_linear_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_linear_operators() { return kOnnxLinearOperators; }
 
 }  // namespace intaglio::importers

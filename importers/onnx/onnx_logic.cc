@@ -64,7 +64,7 @@ void import_where(OnnxOp& op) {
   op.set_output(y);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxLogicOperators[] = {
     {"And", import_comparison<Op::kMinimum, false>, {Op::kMinimum}, ""},
     {"Equal", import_comparison<Op::kEqual, false>, {Op::kEqual}, ""},
     {"Greater", import_comparison<Op::kLess, true>, {Op::kLess}, ""},
@@ -88,6 +88,6 @@ int32_t add_truth(OnnxOp& op, int32_t x) {
   return add_not(op, add_binary(op, Op::kEqual, x, zero));
 }
 
-Span<const OnnxOperator> onnx_logic_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_logic_operators() { return kOnnxLogicOperators; }
 
 }  // namespace intaglio::importers

@@ -10,12 +10,12 @@ namespace {
 
 using Names = std::unordered_map<std::string, std::string>;
 
-constexpr int kMostDepth = 16;  // of graphs in attributes
+constexpr int kMostLoopDepth = 16;  // of graphs in attributes
 
 // What a graph writes itself gets another name; others are those of the graph around it.
 void name_own(const onnx_file::GraphProto& graph, const std::string& constants, const std::string& prefix,
               Names& names, int depth) {
-  if (depth > kMostDepth) fail("its graphs are nested more than ", kMostDepth, " deep");
+  if (depth > kMostLoopDepth) fail("its graphs are nested more than ", kMostLoopDepth, " deep");
   const auto add = [&](const std::string& name) {
     if (!name.empty()) names.emplace(name, prefix + name);
   };
@@ -142,11 +142,11 @@ void decompose_batched_scan(OnnxDecomposer& s) {
   }
 }
 
-constexpr OnnxDecomposition kDecompositions[] = {{"Scan", decompose_batched_scan, {}, nullptr, true}};
+constexpr OnnxDecomposition kLoopDecompositions[] = {{"Scan", decompose_batched_scan, {}, nullptr, true}};
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_scan_decompositions() { return kDecompositions; }
+Span<const OnnxDecomposition> onnx_scan_decompositions() { return kLoopDecompositions; }
 
 OnnxScan read_onnx_scan(const OnnxOp& op, const OnnxDecomposer& node, const onnx_file::GraphProto& body) {
   const auto sliced = static_cast<int>(std::clamp<int64_t>(op.integer("num_scan_inputs", 0), 0, INT32_MAX));

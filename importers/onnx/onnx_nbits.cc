@@ -8,13 +8,13 @@
 namespace intaglio::importers {
 namespace {
 
-struct Blocks {
+struct BitBlocks {
   int64_t k = 0, n = 0, bits = 0, size = 0, count = 0;  // of a row, `count` blocks
   int64_t bytes() const { return size * bits / 8; }     // of one block
 };
 
-Blocks read_blocks(const OnnxOp& op) {
-  Blocks b;
+BitBlocks read_bit_blocks(const OnnxOp& op) {
+  BitBlocks b;
   b.k = op.integer("K", 0);
   b.n = op.integer("N", 0);
   b.bits = op.integer("bits", 4);
@@ -47,7 +47,7 @@ std::vector<int64_t> read_bytes(OnnxOp& op, int i) {
 }
 
 // A zero point for each block of each row: packed codes, or reals.
-std::vector<float> read_zero_points(OnnxOp& op, const Blocks& b) {
+std::vector<float> read_zero_points(OnnxOp& op, const BitBlocks& b) {
   const auto all = static_cast<size_t>(b.n * b.count);
   if (!op.has_input(3)) return std::vector<float>(all, b.bits == 4 ? 8.0f : 128.0f);
   if (op.is_constant_of_reals(3)) {
@@ -67,7 +67,7 @@ std::vector<float> read_zero_points(OnnxOp& op, const Blocks& b) {
 
 void import_mat_mul_nbits(OnnxOp& op) {
   op.check_inputs(3, 6);
-  const Blocks b = read_blocks(op);
+  const BitBlocks b = read_bit_blocks(op);
   if (op.has_input(4)) fail("indices of groups are not supported");
   check_constant_room(op.draft(), b.k * b.n);
   // The sizes of what the file holds bound what is made of it.
@@ -99,7 +99,7 @@ void import_mat_mul_nbits(OnnxOp& op) {
   op.set_output(y);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxNbitsOperators[] = {
     {"MatMulNBits",
      import_mat_mul_nbits,
      {Op::kFullyConnected, Op::kAdd},
@@ -109,6 +109,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_nbits_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_nbits_operators() { return kOnnxNbitsOperators; }
 
 }  // namespace intaglio::importers

@@ -102,7 +102,7 @@ void import_log_softmax(OnnxOp& op) {
   }));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxNormOperators[] = {
     {"GroupNormalization", import_group_normalization, {Op::kNormalize}, "Scale and bias are constants."},
     {"InstanceNormalization",
      import_instance_normalization,
@@ -127,6 +127,6 @@ void import_channel_normalization(OnnxOp& op) {
   import_groups(op, x, shape.size() > 1 ? shape[1] : 0, false);
 }
 
-Span<const OnnxOperator> onnx_norm_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_norm_operators() { return kOnnxNormOperators; }
 
 }  // namespace intaglio::importers

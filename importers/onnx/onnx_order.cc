@@ -8,10 +8,10 @@
 namespace intaglio::importers {
 namespace {
 
-using Names = std::unordered_set<std::string>;
+using NameSet = std::unordered_set<std::string>;
 
 // Branches read the names of the graph around them.
-void want_inputs(const onnx_file::NodeProto& node, Names& wanted) {
+void want_inputs(const onnx_file::NodeProto& node, NameSet& wanted) {
   wanted.insert(node.input().begin(), node.input().end());
   for (const auto& attribute : node.attribute()) {
     for (const auto& inner : attribute.g().node()) want_inputs(inner, wanted);
@@ -29,7 +29,7 @@ std::vector<int> run_order(const onnx_file::GraphProto& graph) {
   std::vector<std::vector<int>> readers(count);
   std::vector<size_t> missing(count, 0);
   for (int i = 0; i < graph.node_size(); ++i) {
-    Names names;
+    NameSet names;
     want_inputs(graph.node(i), names);
     for (const std::string& name : names) {
       const auto writer = writers.find(name);
@@ -58,7 +58,7 @@ std::vector<int> run_order(const onnx_file::GraphProto& graph) {
 
 std::vector<int> needed_in_order(const onnx_file::GraphProto& graph,
                                  const std::vector<std::string>& outputs) {
-  Names wanted(outputs.begin(), outputs.end());
+  NameSet wanted(outputs.begin(), outputs.end());
   const std::vector<int> order = run_order(graph);
   std::vector<bool> needed(order.size(), false);
   for (size_t place = order.size(); place-- > 0;) {

@@ -143,7 +143,7 @@ void import_gather(OnnxOp& op) {
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxPiecesOperators[] = {
     {"Concat", import_concat, {Op::kConcat}, "At most 64 inputs, of one type."},
     {"Gather",
      import_gather,
@@ -200,6 +200,6 @@ OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from) {
   return parts;
 }
 
-Span<const OnnxOperator> onnx_pieces_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_pieces_operators() { return kOnnxPiecesOperators; }
 
 }  // namespace intaglio::importers

@@ -141,7 +141,7 @@ void import_lrn(OnnxOp& op) {
   op.set_nhwc_output(add_binary(op, Op::kMul, x, factor));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxPoolOperators[] = {
     {"AveragePool",
      import_average_pool,
      {Op::kAvgPool2d, Op::kPad},
@@ -186,6 +186,6 @@ OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int
   return {axes[0], axes[1]};
 }
 
-Span<const OnnxOperator> onnx_pool_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_pool_operators() { return kOnnxPoolOperators; }
 
 }  // namespace intaglio::importers

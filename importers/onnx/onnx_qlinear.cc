@@ -29,7 +29,7 @@ class Pictures {
   bool is_last_;
 };
 
-void decompose_conv(OnnxDecomposer& s) {
+void decompose_qlinear_conv(OnnxDecomposer& s) {
   s.check_inputs(8, 9);
   const Pictures pictures(s);
   std::vector<std::string> inputs{pictures.in(s.real_input(0)), s.real_input(3, 0)};
@@ -37,14 +37,14 @@ void decompose_conv(OnnxDecomposer& s) {
   s.codes(pictures.out(s.add_own("Conv", inputs, {"channels_last"})), 6);
 }
 
-void decompose_mat_mul(OnnxDecomposer& s) {
+void decompose_qlinear_mat_mul(OnnxDecomposer& s) {
   s.check_inputs(8, 8);
   // Scales are along the rows of the first matrix and of the result, and along the columns of the second.
   s.codes(s.add("MatMul", {s.real_input(0, -2), s.real_input(3, -1)}), 6, -2);
 }
 
 // Without a scale for it the result is FP32.
-void decompose_gemm(OnnxDecomposer& s) {
+void decompose_qlinear_gemm(OnnxDecomposer& s) {
   s.check_inputs(6, 9);
   if (const float alpha = s.real("alpha", 1.0f); alpha != 1.0f && s.has(6))
     fail("alpha ", alpha, " with a bias is not supported");
@@ -104,7 +104,7 @@ void decompose_softmax(OnnxDecomposer& s) {
 }
 
 // On codes as they are.
-void decompose_max_pool(OnnxDecomposer& s) {
+void decompose_qlinear_max_pool(OnnxDecomposer& s) {
   s.check_inputs(1, 1);
   s.check_one_output();
   const auto rank = static_cast<int64_t>(s.shape(0).size());
@@ -151,7 +151,7 @@ constexpr char kAdd[] = "Add", kMul[] = "Mul", kAveragePool[] = "AveragePool",
                kGlobal[] = "GlobalAveragePool", kLeaky[] = "LeakyRelu", kMean[] = "ReduceMean",
                kSigmoid[] = "Sigmoid";
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxQlinearDecompositions[] = {
     {"DynamicQuantizeMatMul",
      decompose_dynamic_mat_mul,
      {Op::kFullyConnected},
@@ -164,15 +164,15 @@ constexpr OnnxDecomposition kRows[] = {
      decompose_mat_mul_to_float,
      {Op::kFullyConnected},
      "It is computed in FP32, or calibrated."},
-    {"NhwcMaxPool", decompose_max_pool, {Op::kMaxPool2d}, "Rank 4.", false, true},
-    {"QGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias.", false, true},
+    {"NhwcMaxPool", decompose_qlinear_max_pool, {Op::kMaxPool2d}, "Rank 4.", false, true},
+    {"QGemm", decompose_qlinear_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias.", false, true},
     {"QLinearAdd", decompose_binary<kAdd>, {Op::kAdd}, "", false, true},
     {"QLinearAveragePool", decompose_unary<kAveragePool>, {Op::kAvgPool2d}, "As AveragePool.", false, true},
     {"QLinearConcat", decompose_concat, {Op::kConcat}, "At most 64 inputs.", false, true},
-    {"QLinearConv", decompose_conv, {Op::kConv2d, Op::kDepthwiseConv2d}, "As Conv.", true, true},
+    {"QLinearConv", decompose_qlinear_conv, {Op::kConv2d, Op::kDepthwiseConv2d}, "As Conv.", true, true},
     {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 3 or more.", false, true},
     {"QLinearLeakyRelu", decompose_unary<kLeaky>, {Op::kLeakyRelu}, "", false, true},
-    {"QLinearMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As MatMul.", true, true},
+    {"QLinearMatMul", decompose_qlinear_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As MatMul.", true, true},
     {"QLinearMul", decompose_binary<kMul>, {Op::kMul}, "", false, true},
     {"QLinearReduceMean", decompose_unary<kMean>, {Op::kMean}, "As ReduceMean.", false, true},
     {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, "", false, true},
@@ -182,6 +182,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_qlinear_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_qlinear_decompositions() { return kOnnxQlinearDecompositions; }
 
 }  // namespace intaglio::importers

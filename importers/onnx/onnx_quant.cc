@@ -106,13 +106,13 @@ void import_quant(OnnxOp& op) {
 constexpr char kLimits[] =
     "2 to 16 bits; FP32 where more than 8 do not fit int16 without their zero point. Weights may have a scale a channel.";
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxQuantOperators[] = {
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "onnx.brevitas"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "qonnx.custom_op.general"},
 };
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_quant_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_quant_operators() { return kOnnxQuantOperators; }
 
 }  // namespace intaglio::importers

@@ -223,7 +223,7 @@ void import_dequantize_linear(OnnxOp& op) {
   if (!p.is_huge && p.block == 0) op.set_grid({p.scales, p.axis});
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxQuantizedOperators[] = {
     {"DequantizeLinear",
      import_dequantize_linear,
      {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
@@ -246,6 +246,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_quantized_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_quantized_operators() { return kOnnxQuantizedOperators; }
 
 }  // namespace intaglio::importers

@@ -321,7 +321,7 @@ void import_rnn(OnnxOp& op) {
   });
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxRecurrentOperators[] = {
     {"GRU",
      import_gru,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
@@ -338,6 +338,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_recurrent_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_recurrent_operators() { return kOnnxRecurrentOperators; }
 
 }  // namespace intaglio::importers

@@ -191,7 +191,7 @@ void import_lp_normalization(OnnxOp& op) {
       op.along_last_axis(x, axis, [&](int32_t rows) { return add_unary(op, Op::kL2Normalize, rows); }));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxReduceOperators[] = {
     {"GlobalAveragePool", import_global_average_pool, {Op::kMean}, "Rank 3 and more."},
     {"GlobalLpPool", import_global_lp_pool, {Op::kPow, Op::kMean, Op::kMul}, "Rank 3 and more."},
     {"GlobalMaxPool",
@@ -225,6 +225,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_reduce_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_reduce_operators() { return kOnnxReduceOperators; }
 
 }  // namespace intaglio::importers

@@ -9,8 +9,8 @@ namespace {
 constexpr int64_t kMostTaps = 4096, kMostSide = int64_t{1} << 16;
 constexpr int64_t kMostParts = 64;  // of one Concat
 
-// Constants along one axis of a tensor of `rank` axes.
-std::string along(OnnxDecomposer& s, const std::vector<float>& values, size_t axis, size_t rank) {
+// Constants along_axis one axis of a tensor of `rank` axes.
+std::string along_axis(OnnxDecomposer& s, const std::vector<float>& values, size_t axis, size_t rank) {
   std::vector<int64_t> shape(rank, 1);
   shape[axis] = static_cast<int64_t>(values.size());
   return s.reshaped(s.numbers(values), shape);
@@ -62,7 +62,7 @@ void decompose_deformed(OnnxDecomposer& s) {
     for (int64_t t = 0; t < taps; ++t)
       of_taps.push_back(static_cast<float>((is_row ? t / kw : t % kw) * dilations[d] - pads[d]));
     for (int64_t i = 0; i < count; ++i) of_outputs.push_back(static_cast<float>(i * strides[d]));
-    return s.add("Add", {along(s, of_taps, 1, 4), along(s, of_outputs, is_row ? 2 : 3, 4)});
+    return s.add("Add", {along_axis(s, of_taps, 1, 4), along_axis(s, of_outputs, is_row ? 2 : 3, 4)});
   };
   const std::string rows = places(true), columns = places(false);
   const std::string offsets = s.reshaped(s.input(2), {n * parts, taps, 2, oh * ow});
@@ -124,7 +124,7 @@ void decompose_regions(OnnxDecomposer& s) {
              "their weighted neighbours, which is less"));
   const float scale = s.real("spatial_scale", 1.0f);
   const auto end = [&](int64_t i) { return scaled(s, s.slice(s.input(1), 1, i, i + 1), scale); };
-  // Places [regions, samples] along one side, and whether they count.
+  // Places [regions, samples] along_axis one side, and whether they count.
   const auto line = [&](bool is_row, std::string* counts) {
     const int64_t outputs = is_row ? oh : ow, samples = outputs * count;
     const auto side = static_cast<float>(is_row ? x[2] : x[3]);
@@ -134,7 +134,7 @@ void decompose_regions(OnnxDecomposer& s) {
     std::vector<float> parts;
     for (int64_t i = 0; i < samples; ++i)
       parts.push_back((static_cast<float>(i) + 0.5f) / static_cast<float>(samples));
-    std::string at = s.add("Add", {s.add("Mul", {length, along(s, parts, 1, 2)}), first});
+    std::string at = s.add("Add", {s.add("Mul", {length, along_axis(s, parts, 1, 2)}), first});
     if (to_half) at = s.add("Sub", {at, s.number(0.5f)});
     const std::string before = s.add("Less", {at, s.number(-1.0f)}),
                       behind = s.add("Greater", {at, s.number(side)});
@@ -146,8 +146,8 @@ void decompose_regions(OnnxDecomposer& s) {
                     columns = s.reshaped(line(false, &column_counts), {number, 1, ow * count});
   const std::vector<float> no_rows(static_cast<size_t>(oh * count)),
       no_columns(static_cast<size_t>(ow * count));
-  const std::string at_rows = s.add("Add", {rows, along(s, no_columns, 2, 3)}),
-                    at_columns = s.add("Add", {columns, along(s, no_rows, 1, 3)});
+  const std::string at_rows = s.add("Add", {rows, along_axis(s, no_columns, 2, 3)}),
+                    at_columns = s.add("Add", {columns, along_axis(s, no_rows, 1, 3)});
   const std::string taken =
       sampled(s, s.input(0), at_columns, at_rows, {1, number * oh * count, ow * count}, "border");
   const std::string mask = s.add("Mul", {s.reshaped(row_counts, {number, oh * count, 1}),
@@ -159,7 +159,7 @@ void decompose_regions(OnnxDecomposer& s) {
         {{}, {{"kernel_shape", {count, count}}, {"strides", {count, count}}}, {}, {}}, s.output(0));
 }
 
-constexpr OnnxDecomposition kDecompositions[] = {
+constexpr OnnxDecomposition kRegionDecompositions[] = {
     {"DeformConv",
      decompose_deformed,
      {Op::kConv2d, Op::kGather, Op::kFloor, Op::kMul},
@@ -174,6 +174,6 @@ constexpr OnnxDecomposition kDecompositions[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_regions_decompositions() { return kDecompositions; }
+Span<const OnnxDecomposition> onnx_regions_decompositions() { return kRegionDecompositions; }
 
 }  // namespace intaglio::importers

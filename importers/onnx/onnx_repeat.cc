@@ -115,7 +115,7 @@ void import_trilu(OnnxOp& op) {
   op.set_output(y);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxRepeatOperators[] = {
     {"CumSum",
      import_cum_sum,
      {Op::kFullyConnected, Op::kTranspose},
@@ -129,6 +129,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_repeat_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_repeat_operators() { return kOnnxRepeatOperators; }
 
 }  // namespace intaglio::importers

@@ -29,7 +29,7 @@ float place_of(int32_t i, const ResampledAxis& axis, const std::string& coordina
   return from / 2 * (1 - to / (axis.scale * from)) + place;
 }
 
-int32_t rounded(float place, const std::string& mode) {
+int32_t rounded_coordinate(float place, const std::string& mode) {
   const float value = mode == "floor"               ? std::floor(place)
                       : mode == "ceil"              ? std::ceil(place)
                       : mode == "round_prefer_ceil" ? std::floor(place + 0.5f)
@@ -77,7 +77,7 @@ std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& ax
   std::vector<int32_t> indices;
   indices.reserve(static_cast<size_t>(axis.to));
   for (int32_t i = 0; i < axis.to; ++i)
-    indices.push_back(std::clamp(rounded(place_of(i, axis, how.coordinates), how.nearest), 0, axis.from - 1));
+    indices.push_back(std::clamp(rounded_coordinate(place_of(i, axis, how.coordinates), how.nearest), 0, axis.from - 1));
   return indices;
 }
 
@@ -98,7 +98,7 @@ ResampledWeights resampled_weights(const Draft& draft, const ResampledAxis& axis
       continue;
     }
     if (how.mode == "nearest") {
-      row[std::clamp(rounded(place, how.nearest), 0, axis.from - 1)] = 1.0f;
+      row[std::clamp(rounded_coordinate(place, how.nearest), 0, axis.from - 1)] = 1.0f;
     } else if (how.antialias) {  // a filter as wide as the inputs that one output stands for
       const float wide = std::max(1.0f, 1.0f / axis.scale);
       const auto first = static_cast<int32_t>(std::floor(place + 1.0f - reach * wide)),

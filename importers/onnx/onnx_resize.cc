@@ -249,7 +249,7 @@ void import_resize(OnnxOp& op) {
   finish(op, request);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxResizeOperators[] = {
     {"Resize",
      import_resize,
      {Op::kResize, Op::kGather, Op::kFullyConnected},
@@ -262,6 +262,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_resize_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_resize_operators() { return kOnnxResizeOperators; }
 
 }  // namespace intaglio::importers

@@ -150,7 +150,7 @@ void import_grid_sample(OnnxOp& op) {
       add_reshape(op.draft(), op.output_name(), op.source(), sum, {g.n, of_grid[1], of_grid[2], g.c}));
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxSampleOperators[] = {
     {"GridSample",
      import_grid_sample,
      {Op::kGather, Op::kFloor, Op::kMul, Op::kAdd},
@@ -164,6 +164,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_sample_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_sample_operators() { return kOnnxSampleOperators; }
 
 }  // namespace intaglio::importers

@@ -173,7 +173,7 @@ constexpr char kReplaces[] =
     "With a reduction a place is named at most 64 times. Indices that a run computes are not below 0, at most 64, and become "
     "choices (Where) in FP32.";
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxScatterOperators[] = {
     {"GatherND",
      import_gather_nd,
      {Op::kReshape, Op::kGather, Op::kFullyConnected},
@@ -185,6 +185,6 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_scatter_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_scatter_operators() { return kOnnxScatterOperators; }
 
 }  // namespace intaglio::importers

@@ -179,7 +179,7 @@ void import_constant(OnnxOp& op) {
   }
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxShapeOperators[] = {
     {"Constant", import_constant, {}, "A tensor or numbers."},
     {"Flatten", import_shape<flattened_shape>, {Op::kReshape}, ""},
     {"Pad", import_pad, {Op::kPad, Op::kGather, Op::kStridedSlice}, "Pads are constants."},
@@ -190,7 +190,7 @@ constexpr OnnxOperator kOperators[] = {
 };
 
 // From the attribute, or from input 1 since opset 13.
-std::vector<int64_t> read_axes(OnnxOp& op) {
+std::vector<int64_t> read_new_axes(OnnxOp& op) {
   op.check_inputs(1, 2);
   if (op.opset() < 13) return op.integers("axes");
   return op.has_input(1) ? op.integers(1).values : std::vector<int64_t>();
@@ -199,7 +199,7 @@ std::vector<int64_t> read_axes(OnnxOp& op) {
 }  // namespace
 
 Shape squeezed_shape(OnnxOp& op, const Shape& from) {
-  const std::vector<int64_t> given = read_axes(op);
+  const std::vector<int64_t> given = read_new_axes(op);
   const std::vector<int32_t> axes = normal_axes(given, from.size());
   Shape shape;
   for (size_t i = 0; i < from.size(); ++i) {
@@ -212,7 +212,7 @@ Shape squeezed_shape(OnnxOp& op, const Shape& from) {
 
 Shape unsqueezed_shape(OnnxOp& op, const Shape& from) {
   constexpr size_t kMostAxes = 16;  // of constants
-  const std::vector<int64_t> given = read_axes(op);
+  const std::vector<int64_t> given = read_new_axes(op);
   if (from.size() + given.size() > kMostAxes) fail("it has ", given.size(), " axes");
   const std::vector<int32_t> axes = normal_axes(given, from.size() + given.size());
   if (axes.size() != given.size()) fail("it names an axis twice");
@@ -242,6 +242,6 @@ int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& befo
   return y;
 }
 
-Span<const OnnxOperator> onnx_shape_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_shape_operators() { return kOnnxShapeOperators; }
 
 }  // namespace intaglio::importers

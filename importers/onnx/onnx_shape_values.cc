@@ -11,7 +11,7 @@ Shape shape_of(OnnxOp& op) {
   return op.is_constant(0) ? folded_input(op, 0).shape : op.draft().tensor(op.any_activation(0)).shape;
 }
 
-void import_shape(OnnxOp& op) {
+void import_shape_values(OnnxOp& op) {
   const Shape shape = shape_of(op);
   const auto rank = static_cast<int64_t>(shape.size());
   const auto place = [&](const char* name, int64_t otherwise) {
@@ -44,14 +44,14 @@ void import_eye_like(OnnxOp& op) {
   set_folded(op, y);
 }
 
-constexpr OnnxOperator kOperators[] = {
+constexpr OnnxOperator kOnnxShapeValueOperators[] = {
     {"EyeLike", import_eye_like, {}, "It becomes a constant."},
-    {"Shape", import_shape, {}, "It becomes a constant."},
+    {"Shape", import_shape_values, {}, "It becomes a constant."},
     {"Size", import_size, {}, "It becomes a constant."},
 };
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_shape_value_operators() { return kOperators; }
+Span<const OnnxOperator> onnx_shape_value_operators() { return kOnnxShapeValueOperators; }
 
 }  // namespace intaglio::importers

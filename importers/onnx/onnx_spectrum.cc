@@ -24,7 +24,7 @@ void check_factors(int64_t rows, int64_t columns) {
     fail("it is a product with ", rows, " x ", columns, " factors; ", kMostFactors, " are supported");
 }
 
-int64_t single(OnnxDecomposer& s, int i, const char* what) {
+int64_t single_number(OnnxDecomposer& s, int i, const char* what) {
   const std::vector<int64_t> values = s.constant(i);
   if (values.size() != 1) fail("its ", what, " must be a constant of one number");
   return values[0];
@@ -39,13 +39,13 @@ void decompose_dft(OnnxDecomposer& s) {
   if (rank < 2 || shape.back() < 1 || shape.back() > 2)
     fail("its input has the shape ", shape_text(shape), "; real, or real and imaginary parts are last");
   int64_t axis = s.opset() >= 20 ? -2 : s.integer("axis", 1);
-  if (s.has(2)) axis = single(s, 2, "axis");
+  if (s.has(2)) axis = single_number(s, 2, "axis");
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank - 1) fail("axis ", axis, " is none of those in front of the last");
   const bool inverse = s.integer("inverse", 0) != 0, one_sided = s.integer("onesided", 0) != 0;
   if (inverse && one_sided) fail("an inverse of one side is not supported");
   const int64_t own = shape[static_cast<size_t>(axis)], parts = shape.back();
-  const int64_t length = s.has(1) ? single(s, 1, "length") : own;
+  const int64_t length = s.has(1) ? single_number(s, 1, "length") : own;
   if (length < 1 || length > kMostFactors)
     fail("its length is ", length, "; 1 to ", kMostFactors, " are supported");
   const int64_t used = std::min(own, length), bins = one_sided ? length / 2 + 1 : length;
@@ -84,8 +84,8 @@ void decompose_stft(OnnxDecomposer& s) {
     fail("its signal has the shape ", shape_text(shape), "; [batch, samples, 1] is expected");
   const std::vector<float> window = s.real_constant(2);
   if (s.has(2) && window.empty()) fail("its window must be a constant");
-  const int64_t step = single(s, 1, "step"),
-                length = s.has(3) ? single(s, 3, "length") : static_cast<int64_t>(window.size());
+  const int64_t step = single_number(s, 1, "step"),
+                length = s.has(3) ? single_number(s, 3, "length") : static_cast<int64_t>(window.size());
   if (length < 1 || length > shape[1] || step < 1)
     fail("it has frames of ", length, " samples each ", step, " of ", shape[1]);
   if (!window.empty() && static_cast<int64_t>(window.size()) != length)
@@ -107,7 +107,7 @@ void decompose_stft(OnnxDecomposer& s) {
   s.reshaped(s.transposed(y, {0, 2, 1}), {shape[0], frames, bins, 2}, s.output(0));
 }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxSpectrumDecompositions[] = {
     {"DFT",
      decompose_dft,
      {Op::kFullyConnected, Op::kTranspose},
@@ -122,6 +122,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_spectrum_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_spectrum_decompositions() { return kOnnxSpectrumDecompositions; }
 
 }  // namespace intaglio::importers

@@ -8,14 +8,14 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int64_t kMostNumbers = int64_t{1} << 22;  // of a matrix that is made of a file's lists
+constexpr int64_t kMostSvmNumbers = int64_t{1} << 22;  // of a matrix that is made of a file's lists
 
 struct Rows {
   std::string name;  // [n, features]
   int64_t features;
 };
 
-Rows read_rows(OnnxDecomposer& s) {
+Rows read_svm_rows(OnnxDecomposer& s) {
   s.check_inputs(1, 1);
   const Shape x = s.shape(0);
   if (x.empty() || x.size() > 2 || x.back() < 1)
@@ -78,7 +78,7 @@ std::string kernels(OnnxDecomposer& s, const Rows& x, std::vector<float> vectors
 // As many support vectors of `features` numbers; the coefficients and further numbers that a file must have of each.
 std::vector<float> read_vectors(OnnxDecomposer& s, int64_t count, int64_t features) {
   const std::vector<float> vectors = finite_reals(s, "support_vectors");
-  if (count < 1 || count > kMostNumbers / features ||
+  if (count < 1 || count > kMostSvmNumbers / features ||
       static_cast<int64_t>(vectors.size()) != count * features)
     fail("it has ", vectors.size(), " numbers in support_vectors for ", count, " of ", features, " features");
   return vectors;
@@ -91,11 +91,11 @@ std::vector<float> read_numbers(OnnxDecomposer& s, const char* name, int64_t cou
   return numbers;
 }
 
-void decompose_regressor(OnnxDecomposer& s) {
+void decompose_svm_regressor(OnnxDecomposer& s) {
   s.check_one_output();
   if (const std::string transform = s.string("post_transform", "NONE"); transform != "NONE")
     fail("post_transform ", quoted(transform), " is not supported; NONE is");
-  const Rows x = read_rows(s);
+  const Rows x = read_svm_rows(s);
   const int64_t count = s.integer("n_supports", 0);
   const std::vector<float> rho = read_numbers(s, "rho", 1);
   // Without support vectors it is linear, whatever its kernel is.
@@ -116,22 +116,22 @@ struct Pairs {
 };
 
 Pairs read_pairs(OnnxDecomposer& s, int64_t classes) {
-  const Rows x = read_rows(s);
+  const Rows x = read_svm_rows(s);
   const std::vector<int64_t> sizes = s.list("vectors_per_class");
   const int64_t pairs = classes * (classes - 1) / 2;
   std::vector<size_t> ends;  // of each class's vectors
   int64_t count = 0;
   for (const int64_t size : sizes) {
-    if (size < 0 || size > kMostNumbers - count) fail("its vectors_per_class hold ", size);
+    if (size < 0 || size > kMostSvmNumbers - count) fail("its vectors_per_class hold ", size);
     count += size;
     ends.push_back(static_cast<size_t>(count));
   }
   if (static_cast<int64_t>(sizes.size()) != classes)
     fail("it has ", sizes.size(), " vectors_per_class for ", classes, " classes");
   const std::vector<float> vectors = read_vectors(s, count, x.features);
-  if (pairs > kMostNumbers / std::max(count, classes))
+  if (pairs > kMostSvmNumbers / std::max(count, classes))
     fail("it has ", pairs, " pairs of ", classes, " classes and ", count,
-         " support vectors; pairs times either may be ", kMostNumbers);
+         " support vectors; pairs times either may be ", kMostSvmNumbers);
   const std::vector<float> given = read_numbers(s, "coefficients", (classes - 1) * count),
                            rho = read_numbers(s, "rho", pairs);
   // Of a class's vectors row c - 1 holds the coefficients against a later class c, row c those against an earlier one.
@@ -165,7 +165,7 @@ std::string votes(OnnxDecomposer& s, const Pairs& pairs, size_t classes) {
   return product(s, s.as_real(s.add("Greater", {pairs.scores, s.number(0.0f)})), weights, bias);
 }
 
-void decompose_classifier(OnnxDecomposer& s) {
+void decompose_svm_classifier(OnnxDecomposer& s) {
   const OnnxClasses classes = read_onnx_classes(s, "classlabels_ints", "classlabels_strings");
   if (s.list("vectors_per_class").empty())
     fail("it has no support vectors; a linear classifier is supported as LinearClassifier");
@@ -193,16 +193,16 @@ void decompose_classifier(OnnxDecomposer& s) {
   s.end(transformed_onnx_scores(s, both_onnx_scores(s, one_less(s, second), second), false), 1);
 }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxSvmDecompositions[] = {
     {"SVMClassifier",
-     decompose_classifier,
+     decompose_svm_classifier,
      {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kTopK},
      "With support vectors; probabilities of two classes. Classes that are strings are numbered.",
      false,
      false,
      true},
     {"SVMRegressor",
-     decompose_regressor,
+     decompose_svm_regressor,
      {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kPow},
      "Without a post_transform.",
      false,
@@ -212,6 +212,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_svm_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_svm_decompositions() { return kOnnxSvmDecompositions; }
 
 }  // namespace intaglio::importers

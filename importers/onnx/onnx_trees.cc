@@ -10,9 +10,9 @@ namespace intaglio::importers {
 namespace {
 
 constexpr size_t kMostTreeNodes = size_t{1} << 16;
-constexpr size_t kMostNumbers = size_t{1} << 22;  // of a constant that is made of the trees
+constexpr size_t kMostTreeNumbers = size_t{1} << 22;  // of a constant that is made of the trees
 
-using Place = std::pair<int64_t, int64_t>;  // a tree and a node's number in it
+using TreePlace = std::pair<int64_t, int64_t>;  // a tree and a node's number in it
 
 // All trees with as many comparisons and leaves as the largest has; those that a tree lacks are never reached.
 struct Trees {
@@ -23,7 +23,7 @@ struct Trees {
   std::vector<float>
       paths;  // [count, comparisons, leaves]; 1: it is to hold, -1: it is not, 0: it is not on the path
   std::vector<float> least;               // [count, leaves]: the whole path holds where the count is beyond
-  std::map<Place, size_t> place_of_leaf;  // in [count, leaves]
+  std::map<TreePlace, size_t> place_of_leaf;  // in [count, leaves]
 };
 
 struct Nodes {
@@ -51,7 +51,7 @@ class Forest {
  public:
   Forest(const Nodes& nodes, int64_t columns) : nodes_(nodes), number_(nodes.trees.size()) {
     for (size_t i = 0; i < nodes.trees.size(); ++i)
-      if (!places_.emplace(Place{nodes.trees[i], nodes.numbers[i]}, i).second)
+      if (!places_.emplace(TreePlace{nodes.trees[i], nodes.numbers[i]}, i).second)
         fail("its tree ", nodes.trees[i], " has two nodes ", nodes.numbers[i]);
     std::vector<bool> has_parent(nodes.trees.size(), false);
     for (size_t i = 0; i < nodes.trees.size(); ++i) {
@@ -88,9 +88,9 @@ class Forest {
     if (made_.comparisons < 1 || made_.leaves < 1)
       fail("its trees have ", made_.comparisons, " comparisons and ", made_.leaves,
            " leaves at most; 1 are needed");
-    if (made_.leaves > kMostNumbers / made_.comparisons / made_.count)
+    if (made_.leaves > kMostTreeNumbers / made_.comparisons / made_.count)
       fail("it has ", made_.count, " trees of up to ", made_.comparisons, " comparisons and ", made_.leaves,
-           " leaves; their product may be ", kMostNumbers);
+           " leaves; their product may be ", kMostTreeNumbers);
     s.check_room(made_.count * made_.comparisons * made_.leaves);
     made_.features.assign(made_.count * made_.comparisons, 0);
     made_.values.assign(made_.count * made_.comparisons, 0.0f);
@@ -145,7 +145,7 @@ class Forest {
 
   void put_leaf(size_t tree, size_t i, const std::vector<std::pair<size_t, bool>>& path) {
     const size_t place = tree * made_.leaves + number_[i];
-    made_.place_of_leaf.emplace(Place{nodes_.trees[i], nodes_.numbers[i]}, place);
+    made_.place_of_leaf.emplace(TreePlace{nodes_.trees[i], nodes_.numbers[i]}, place);
     float held = 0.0f;
     for (const auto& [comparison, holds] : path) {
       made_.paths[(tree * made_.comparisons + comparison) * made_.leaves + number_[i]] = holds ? 1.0f : -1.0f;
@@ -156,7 +156,7 @@ class Forest {
 
   const Nodes& nodes_;
   std::vector<size_t> number_;  // of each node: which comparison, or which leaf, of its tree
-  std::map<Place, size_t> places_;
+  std::map<TreePlace, size_t> places_;
   std::map<int64_t, Tree> trees_;
   std::vector<size_t> roots_;
   Trees made_;
@@ -182,8 +182,8 @@ std::vector<float> weights_of(OnnxDecomposer& s, const std::string& prefix, cons
     fail("its lists of leaves' weights have ", in_trees.size(), ", ", numbers.size(), ", ", ids.size(),
          " and ", given.size(), " entries");
   const size_t leaves = trees.count * trees.leaves;
-  if (static_cast<size_t>(outputs) > kMostNumbers / leaves)
-    fail("it has ", outputs, " outputs of ", leaves, " leaves; their product may be ", kMostNumbers);
+  if (static_cast<size_t>(outputs) > kMostTreeNumbers / leaves)
+    fail("it has ", outputs, " outputs of ", leaves, " leaves; their product may be ", kMostTreeNumbers);
   s.check_room(leaves * static_cast<size_t>(outputs));
   std::vector<float> weights(leaves * static_cast<size_t>(outputs), 0.0f);
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -230,14 +230,14 @@ std::string sums(OnnxDecomposer& s, const char* prefix, int64_t outputs) {
   return s.add("Gemm", inputs);
 }
 
-void decompose_regressor(OnnxDecomposer& s) {
+void decompose_tree_regressor(OnnxDecomposer& s) {
   s.check_one_output();
   if (const std::string transform = s.string("post_transform", "NONE"); transform != "NONE")
     fail("post_transform ", quoted(transform), " is not supported; NONE is");
   s.end(sums(s, "target", s.integer("n_targets", 1)));
 }
 
-void decompose_classifier(OnnxDecomposer& s) {
+void decompose_tree_classifier(OnnxDecomposer& s) {
   const OnnxClasses classes = read_onnx_classes(s, "classlabels_int64s", "classlabels_strings");
   const std::vector<int64_t> ids = s.list("class_ids");
   const bool is_single =
@@ -251,16 +251,16 @@ void decompose_classifier(OnnxDecomposer& s) {
                                  : OnnxSecond::kNone);
 }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxTreeDecompositions[] = {
     {"TreeEnsembleClassifier",
-     decompose_classifier,
+     decompose_tree_classifier,
      {Op::kGather, Op::kFullyConnected, Op::kLess, Op::kTopK},
      "Comparisons of one kind; trees times comparisons times leaves at most 2^22. Classes that are strings are numbered.",
      false,
      false,
      true},
     {"TreeEnsembleRegressor",
-     decompose_regressor,
+     decompose_tree_regressor,
      {Op::kGather, Op::kFullyConnected, Op::kLess},
      "Comparisons of one kind; trees times comparisons times leaves at most 2^22; sums and averages, without a post_transform.",
      false,
@@ -270,6 +270,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_tree_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_tree_decompositions() { return kOnnxTreeDecompositions; }
 
 }  // namespace intaglio::importers

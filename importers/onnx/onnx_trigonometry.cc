@@ -112,7 +112,7 @@ void decompose_atanh(OnnxDecomposer& s) {
   f.end(f.with_sign_of_x(f.with("Mul", f.log_of_rest(u), 0.5f)));
 }
 
-constexpr OnnxDecomposition kRows[] = {
+constexpr OnnxDecomposition kOnnxTrigonometricDecompositions[] = {
     {"Acos", decompose_acos, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
     {"Acosh", decompose_acosh, {Op::kSqrt, Op::kLog, Op::kMul, Op::kAdd}, "", true},
     {"Asin", decompose_asin, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
@@ -126,6 +126,6 @@ constexpr OnnxDecomposition kRows[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_trigonometric_decompositions() { return kRows; }
+Span<const OnnxDecomposition> onnx_trigonometric_decompositions() { return kOnnxTrigonometricDecompositions; }
 
 }  // namespace intaglio::importers

@@ -152,7 +152,7 @@ void import_logical_reduce(IrOp& op) {
          {{{"keepdims", op.flag("keep_dims", false)}}, {}, {}, {}});
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrComposedOperators[] = {
     {"AdaptiveAvgPool", import_adaptive_pool},
     {"AdaptiveMaxPool", import_adaptive_pool},
     {"Col2Im", import_col2im},
@@ -169,6 +169,6 @@ constexpr IrOperator kOperators[] = {
 
 }  // namespace
 
-Span<const IrOperator> ir_composed_operators() { return kOperators; }
+Span<const IrOperator> ir_composed_operators() { return kIrComposedOperators; }
 
 }  // namespace intaglio::importers

@@ -170,7 +170,7 @@ void import_shift(IrOp& op) {
   op.add("BitShift", {op.input(0), op.input(1)}, {{}, {}, {}, {{"direction", is_left ? "LEFT" : "RIGHT"}}});
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrElementwiseOperators[] = {
     {"Abs", import_unary},
     {"Acos", import_unary},
     {"Acosh", import_unary},
@@ -240,6 +240,6 @@ constexpr IrOperator kOperators[] = {
 
 }  // namespace
 
-Span<const IrOperator> ir_elementwise_operators() { return kOperators; }
+Span<const IrOperator> ir_elementwise_operators() { return kIrElementwiseOperators; }
 
 }  // namespace intaglio::importers

@@ -244,7 +244,7 @@ void import_batch_to_space(IrOp& op) {
                    op.integers_constant(axes)});
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrIndexedOperators[] = {
     {"BatchToSpace", import_batch_to_space},
     {"CumSum", import_cum_sum},
     {"Einsum", import_einsum},
@@ -264,6 +264,6 @@ constexpr IrOperator kOperators[] = {
 
 }  // namespace
 
-Span<const IrOperator> ir_indexed_operators() { return kOperators; }
+Span<const IrOperator> ir_indexed_operators() { return kIrIndexedOperators; }
 
 }  // namespace intaglio::importers

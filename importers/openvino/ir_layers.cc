@@ -221,7 +221,7 @@ void import_normalize_l2(IrOp& op) {
   op.add("Div", {op.input(0), op.add_inner("Sqrt", {bounded})});
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrLayerOperators[] = {
     {"AvgPool", import_pool},
     {"BatchNormInference", import_batch_norm},
     {"Convolution", import_convolution},
@@ -246,6 +246,6 @@ constexpr IrOperator kOperators[] = {
 
 }  // namespace
 
-Span<const IrOperator> ir_layer_operators() { return kOperators; }
+Span<const IrOperator> ir_layer_operators() { return kIrLayerOperators; }
 
 }  // namespace intaglio::importers

@@ -15,7 +15,7 @@ const IrLayer& inner_layer(const IrBody& body, int32_t index, const char* type) 
   return layer;
 }
 
-size_t axis_of(const IrMapping& mapping, const IrShape& shape) {
+size_t port_axis(const IrMapping& mapping, const IrShape& shape) {
   const auto rank = static_cast<int64_t>(shape.size());
   if (mapping.axis < -rank || mapping.axis >= rank) fail("it has no axis ", mapping.axis, " for slices");
   return static_cast<size_t>(mapping.axis < 0 ? mapping.axis + rank : mapping.axis);
@@ -27,7 +27,7 @@ struct Slices {
 
 // What a layer takes in slices: what is between start and end, both included.
 Slices slices_of(const IrMapping& mapping, const IrShape& shape) {
-  const int64_t dim = shape[axis_of(mapping, shape)], part = mapping.part_size;
+  const int64_t dim = shape[port_axis(mapping, shape)], part = mapping.part_size;
   if (dim < 1) fail("the axis that it takes slices of is open, or empty");
   const auto is_inside = [&](int64_t at) { return at >= -dim && at <= dim; };
   if (!is_inside(mapping.start) || !is_inside(mapping.end) || part < 1 || part > dim ||
@@ -215,7 +215,7 @@ class LoopLayer {
     }
     // [runs, ...] with the runs beside the axis, of which they become a part.
     const IrShape shape = shape_of(mapping.inner);
-    const auto axis = static_cast<int64_t>(axis_of(mapping, shape));
+    const auto axis = static_cast<int64_t>(port_axis(mapping, shape));
     if (mapping.stride < 0)
       list = op_.add_inner("Slice", {list, op_.integers_constant({-1}), op_.integers_constant({INT64_MIN}),
                                      op_.integers_constant({0}), op_.integers_constant({-1})});
@@ -251,13 +251,13 @@ void import_loop(IrOp& op) {
   loop.write(is_endless ? "" : op.input(0), op.input(1));
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrLoopOperators[] = {
     {"Loop", import_loop},
     {"TensorIterator", import_loop},
 };
 
 }  // namespace
 
-Span<const IrOperator> ir_loop_operators() { return kOperators; }
+Span<const IrOperator> ir_loop_operators() { return kIrLoopOperators; }
 
 }  // namespace intaglio::importers

@@ -231,7 +231,7 @@ void import_multiply(IrOp& op) {
   op.add("Mul", {op.input(0), op.input(1)});
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrQuantizedOperators[] = {
     {"Convert", import_convert},
     {"FakeQuantize", import_fake_quantize},
     {"Multiply", import_multiply},
@@ -268,6 +268,6 @@ std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape, i
   return op.add("Reshape", {op.name_of(source), op.integers_constant(shape)}, {}, name);
 }
 
-Span<const IrOperator> ir_quantized_operators() { return kOperators; }
+Span<const IrOperator> ir_quantized_operators() { return kIrQuantizedOperators; }
 
 }  // namespace intaglio::importers

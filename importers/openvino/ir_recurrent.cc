@@ -138,13 +138,13 @@ void import_recurrent(IrOp& op) {
   }
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrRecurrentOperators[] = {
     {"GRUCell", import_recurrent},      {"GRUSequence", import_recurrent}, {"LSTMCell", import_recurrent},
     {"LSTMSequence", import_recurrent}, {"RNNCell", import_recurrent},     {"RNNSequence", import_recurrent},
 };
 
 }  // namespace
 
-Span<const IrOperator> ir_recurrent_operators() { return kOperators; }
+Span<const IrOperator> ir_recurrent_operators() { return kIrRecurrentOperators; }
 
 }  // namespace intaglio::importers

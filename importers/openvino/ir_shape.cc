@@ -315,7 +315,7 @@ void import_const(IrOp& op) {  // goes into the graph where it is read
   for (const char* const name : {"element_type", "shape", "offset", "size"}) op.ignore(name);
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrShapeOperators[] = {
     {"Broadcast", import_broadcast},
     {"Concat", import_concat},
     {"Const", import_const},
@@ -342,6 +342,6 @@ constexpr IrOperator kOperators[] = {
 
 }  // namespace
 
-Span<const IrOperator> ir_shape_operators() { return kOperators; }
+Span<const IrOperator> ir_shape_operators() { return kIrShapeOperators; }
 
 }  // namespace intaglio::importers

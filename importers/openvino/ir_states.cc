@@ -51,13 +51,13 @@ void import_assign(IrOp& op) {
   if (!op.layer().outputs.empty()) op.alias(state.output);
 }
 
-constexpr IrOperator kOperators[] = {
+constexpr IrOperator kIrStateOperators[] = {
     {"Assign", import_assign},
     {"ReadValue", import_read_value},
 };
 
 }  // namespace
 
-Span<const IrOperator> ir_state_operators() { return kOperators; }
+Span<const IrOperator> ir_state_operators() { return kIrStateOperators; }
 
 }  // namespace intaglio::importers

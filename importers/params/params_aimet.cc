@@ -9,12 +9,12 @@
 namespace intaglio {
 namespace {
 
-constexpr int64_t kMostBits = 16;
-constexpr int64_t kBiasBits = 32;  // a bias has its scale from its layer
+constexpr int64_t kMostAimetBits = 16;
+constexpr int64_t kAimetBiasBits = 32;  // a bias has its scale from its layer
 
-class Reader {
+class AimetReader {
  public:
-  Reader(const std::string& path, const ParamsJson& file) : path_(path), file_(file) {}
+  AimetReader(const std::string& path, const ParamsJson& file) : path_(path), file_(file) {}
 
   Outcome<ParamsTable> read() {
     bool any = false;
@@ -79,8 +79,8 @@ class Reader {
       const std::optional<int64_t> bits = long_bits ? long_bits : short_bits;
       if (!bits || *bits < 2 || scales == nullptr || offsets == nullptr)
         return Failure{where + ": bitwidth, scale or offset is missing, or of another type"};
-      if (*bits > (is_weights ? 8 : kMostBits)) {
-        const bool is_bias = is_weights && *bits >= kBiasBits;
+      if (*bits > (is_weights ? 8 : kMostAimetBits)) {
+        const bool is_bias = is_weights && *bits >= kAimetBiasBits;
         if (!is_bias) (is_weights ? weights_ : wide_).add(place + ", " + std::to_string(*bits) + " bits");
         return Done{};
       }
@@ -119,8 +119,8 @@ class Reader {
       return Failure{where + ": output_dtype " + type->dump() +
                      " is none of int2 to int32 and uint2 to uint32"};
     const bool is_weights = scales->is_array();
-    if (*bits > (is_weights ? 8 : kMostBits)) {
-      if (*bits < kBiasBits)
+    if (*bits > (is_weights ? 8 : kMostAimetBits)) {
+      if (*bits < kAimetBiasBits)
         (is_weights ? weights_ : wide_).add(place + ", " + std::to_string(*bits) + " bits");
       return Done{};
     }
@@ -160,7 +160,7 @@ class Reader {
     int64_t bits = 0;
     const char* const end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data() + digits, end, bits);
-    if (error != std::errc() || stop != end || bits < 2 || bits > kBiasBits) return std::nullopt;
+    if (error != std::errc() || stop != end || bits < 2 || bits > kAimetBiasBits) return std::nullopt;
     return bits;
   }
 
@@ -215,7 +215,7 @@ ParamsJson encoding_of(const ParamsEntry& entry, float scale) {
 Outcome<ParamsTable> read_aimet(const std::string& path, std::string_view text) {
   const auto file = parse_params_json(path, text, "AIMET");
   if (!file) return file.failure();
-  return Reader(path, *file).read();
+  return AimetReader(path, *file).read();
 }
 
 Outcome<std::string> write_aimet(const ParamsTable& table) {

@@ -14,7 +14,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxRecordDepth = 16;
 
 // Keeps the first error.
 class FirstError : public google::protobuf::io::ErrorCollector {
@@ -152,7 +152,7 @@ Outcome<ParamsTable> read_amct(const std::string& path, std::string_view text) {
   FirstError problem;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&problem);
-  parser.SetRecursionLimit(kMaxDepth);
+  parser.SetRecursionLimit(kMaxRecordDepth);
   google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
   if (!parser.Merge(&stream, &file))
     return Failure{path + " " + problem.text + "; is it a record of AMCT's, in its text form?"};

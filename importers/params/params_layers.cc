@@ -2,10 +2,6 @@
 
 namespace intaglio {
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 const QuantRule* layer_rule(const Model& model, OpList ops, const NodeInfo& node) {
   const int32_t index =
       find_op_index(ops, {node.op, model.tensor(node.inputs[0]).dtype, model.tensor(node.outputs[0]).dtype});

@@ -12,8 +12,6 @@
 
 namespace intaglio {
 
-bool ends_with(std::string_view text, std::string_view end);
-
 // nullptr: the node has no weights, or none of these operators runs it.
 const QuantRule* layer_rule(const Model& model, OpList ops, const NodeInfo& node);
 const char* weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule);

@@ -6,11 +6,12 @@
 #include "importers/params/params_table.h"
 
 namespace intaglio {
-namespace {
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
+
+namespace {
 
 size_t edits(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);

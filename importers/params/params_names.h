@@ -3,9 +3,12 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace intaglio {
+
+bool ends_with(std::string_view text, std::string_view end);
 
 // The PyTorch module of a node that torch.onnx.export named: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1. Empty for
 // other names.

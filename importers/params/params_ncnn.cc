@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::string_view kWeights = "_param_0";
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 std::string multiplier_text(float scale) {
   char text[32];
   std::snprintf(text, sizeof text, " %.12g", 1.0 / static_cast<double>(scale));

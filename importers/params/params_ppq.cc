@@ -35,9 +35,9 @@ std::string digest_of(const Json& file) {
 
 // ---- reading
 
-class Reader {
+class PpqReader {
  public:
-  Reader(const std::string& path, const Json& file) : path_(path), file_(file) {}
+  PpqReader(const std::string& path, const Json& file) : path_(path), file_(file) {}
 
   Outcome<ParamsTable> read() {
     const Json *const configs = json_member(file_, "configs"), *const values = json_member(file_, "values");
@@ -248,7 +248,7 @@ Json value_of(const ParamsEntry& entry) {
 Outcome<ParamsTable> read_ppq(const std::string& path, std::string_view text) {
   const auto file = parse_params_json(path, text, "PPQ");
   if (!file) return file.failure();
-  return Reader(path, *file).read();
+  return PpqReader(path, *file).read();
 }
 
 Outcome<std::string> write_ppq(const ParamsTable& table) {

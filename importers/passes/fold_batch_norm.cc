@@ -8,7 +8,7 @@
 namespace intaglio::importers {
 namespace {
 
-void fold(Draft& draft, DraftNode& node, const DraftNode& norm) {
+void fold_into(Draft& draft, DraftNode& node, const DraftNode& norm) {
   const auto gamma = values_of<float>(draft.tensor(norm.inputs[1]));
   const auto beta = values_of<float>(draft.tensor(norm.inputs[2]));
   const auto mean = values_of<float>(draft.tensor(norm.inputs[3]));
@@ -42,7 +42,7 @@ bool fold_batch_norm(Draft& draft) {
     if (index < 0) continue;
     DraftNode& node = draft.nodes[static_cast<size_t>(index)];
     if (!has_float_weights(draft, node) || has_clamp(node)) continue;
-    fold(draft, node, norm);
+    fold_into(draft, node, norm);
     links.producer[static_cast<size_t>(norm.output())] = index;  // a second norm may follow
     draft.nodes[n].outputs.clear();                              // dead
     changed = true;

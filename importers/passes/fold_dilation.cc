@@ -16,7 +16,7 @@ bool dilate(int32_t kernel, int32_t block, int32_t padded, int32_t cropped, int3
   return true;
 }
 
-bool fold(Draft& draft, const DraftNode& apart, DraftNode& conv, const DraftNode& together) {
+bool fold_blocks(Draft& draft, const DraftNode& apart, DraftNode& conv, const DraftNode& together) {
   Window2d w = conv.options.as<Window2d>();
   if (w.stride_h != 1 || w.stride_w != 1 || w.dilation_h != 1 || w.dilation_w != 1 ||
       to_vector(apart.options.as<StridedSliceOptions>().strides) !=
@@ -58,7 +58,7 @@ bool fold_dilation(Draft& draft) {
     if (conv.op != Op::kConv2d && conv.op != Op::kDepthwiseConv2d) continue;
     const int32_t a = links.producer_of(conv.input());
     if (a < 0 || draft.nodes[static_cast<size_t>(a)].op != kSpaceToBatch ||
-        !fold(draft, draft.nodes[static_cast<size_t>(a)], conv, together))
+        !fold_blocks(draft, draft.nodes[static_cast<size_t>(a)], conv, together))
       continue;
     together.outputs.clear();  // dead
     changed = true;

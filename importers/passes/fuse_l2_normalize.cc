@@ -22,9 +22,9 @@ Bounded unbounded(const Matcher& matcher, int32_t tensor) {
   return {clamp->input(), clamp->options.as<Clamp>().min};
 }
 
-class Fusion {
+class L2Fusion {
  public:
-  Fusion(const Draft& draft, const Matcher& matcher) : draft_(draft), matcher_(matcher) {}
+  L2Fusion(const Draft& draft, const Matcher& matcher) : draft_(draft), matcher_(matcher) {}
 
   // The least norm of a node that divides x by its rows' norms; below 0: it does not.
   float min_norm(const DraftNode& node, int32_t* x) const {
@@ -91,7 +91,7 @@ class Fusion {
 bool fuse_l2_normalize(Draft& draft) {
   bool changed = false;
   const Matcher matcher(draft);
-  const Fusion fusion(draft, matcher);
+  const L2Fusion fusion(draft, matcher);
   for (DraftNode& node : draft.nodes) {
     int32_t x = -1;
     if (draft.tensor(node.output()).dtype != DType::kF32) continue;

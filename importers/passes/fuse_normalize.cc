@@ -10,9 +10,9 @@
 namespace intaglio::importers {
 namespace {
 
-class Fusion {
+class NormFusion {
  public:
-  Fusion(const Draft& draft, const Matcher& matcher) : draft_(draft), matcher_(matcher) {}
+  NormFusion(const Draft& draft, const Matcher& matcher) : draft_(draft), matcher_(matcher) {}
 
   // Of a node that divides d by its rows' deviations; false: it does not.
   bool find(const DraftNode& node, int32_t* x, NormalizeOptions* options) const {
@@ -120,7 +120,7 @@ bool take_in(Draft& draft, Links& links, DraftNode& node) {
 bool fuse_normalize(Draft& draft) {
   bool changed = false;
   const Matcher matcher(draft);
-  const Fusion fusion(draft, matcher);
+  const NormFusion fusion(draft, matcher);
   for (DraftNode& node : draft.nodes) {
     int32_t x = -1;
     NormalizeOptions options;

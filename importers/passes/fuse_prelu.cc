@@ -51,7 +51,7 @@ std::vector<float> slopes_of(const Draft& draft, const Matcher& matcher, const M
   return slopes;
 }
 
-bool fuse(Draft& draft, const Matcher& matcher, DraftNode& node) {
+bool fuse_slopes(Draft& draft, const Matcher& matcher, DraftNode& node) {
   if (node.op != Op::kAdd && node.op != Op::kSub) return false;
   const DraftTensor& output = draft.tensor(node.output());
   if (output.dtype != DType::kF32 || output.shape.empty() || has_clamp(node)) return false;
@@ -83,7 +83,7 @@ bool fuse(Draft& draft, const Matcher& matcher, DraftNode& node) {
 bool fuse_prelu(Draft& draft) {
   bool changed = false;
   const Matcher matcher(draft);
-  for (DraftNode& node : draft.nodes) changed |= fuse(draft, matcher, node);
+  for (DraftNode& node : draft.nodes) changed |= fuse_slopes(draft, matcher, node);
   return changed;
 }
 

@@ -37,7 +37,7 @@ void become(DraftNode& node, Op op, int32_t x) {
   node.inputs = {x};
 }
 
-bool fuse(const Draft& draft, const Matcher& matcher, DraftNode& mul) {
+bool fuse_gate(const Draft& draft, const Matcher& matcher, DraftNode& mul) {
   const bool is_float = draft.tensor(mul.output()).dtype == DType::kF32;
   if (mul.op != Op::kMul || has_clamp(mul) || !is_float) return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
@@ -70,7 +70,7 @@ bool fuse(const Draft& draft, const Matcher& matcher, DraftNode& mul) {
 bool fuse_swish(Draft& draft) {
   bool changed = false;
   const Matcher matcher(draft);
-  for (DraftNode& node : draft.nodes) changed |= fuse(draft, matcher, node);
+  for (DraftNode& node : draft.nodes) changed |= fuse_gate(draft, matcher, node);
   return changed;
 }
 

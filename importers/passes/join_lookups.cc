@@ -115,7 +115,7 @@ class Sources {
 };
 
 // What the nodes give for each code of the source; none where the runtime refuses them, which it says by name later.
-std::optional<std::vector<int8_t>> table_of(Draft& draft, const std::vector<int32_t>& cone, int32_t source) {
+std::optional<std::vector<int8_t>> table_values(Draft& draft, const std::vector<int32_t>& cone, int32_t source) {
   Evaluation evaluation(draft);
   DraftTensor codes = draft.tensor(source);
   std::fill(codes.shape.begin(), codes.shape.end(), 1);
@@ -156,7 +156,7 @@ bool join_lookups(Draft& draft) {
     const std::vector<int32_t> cone = sources.cone(top);
     if (cone.empty()) continue;
     const int32_t output = draft.nodes[static_cast<size_t>(top)].output(), source = sources.source(output);
-    const auto table = table_of(draft, cone, source);
+    const auto table = table_values(draft, cone, source);
     if (!table) continue;
     for (const int32_t inner : cone) is_joined[static_cast<size_t>(inner)] = true;
     const int32_t entries =

@@ -14,9 +14,9 @@ struct View {
   Permutation permutation;
 };
 
-class Sweep {
+class TransposeSweep {
  public:
-  explicit Sweep(Draft& draft)
+  explicit TransposeSweep(Draft& draft)
       : draft_(draft), views_(draft.tensors.size()), whole_(draft.tensors.size(), -1) {}
 
   bool run() {
@@ -233,6 +233,6 @@ class Sweep {
 
 }  // namespace
 
-bool push_transposes(Draft& draft) { return Sweep(draft).run(); }
+bool push_transposes(Draft& draft) { return TransposeSweep(draft).run(); }
 
 }  // namespace intaglio::importers

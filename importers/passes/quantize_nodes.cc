@@ -15,9 +15,9 @@
 namespace intaglio::importers {
 namespace {
 
-class Sweep {
+class QuantizeSweep {
  public:
-  explicit Sweep(Draft& draft) : draft_(draft), links_(draft), taken_(draft.nodes.size(), false) {}
+  explicit QuantizeSweep(Draft& draft) : draft_(draft), links_(draft), taken_(draft.nodes.size(), false) {}
 
   bool run() {
     old_ = draft_.nodes;
@@ -391,6 +391,6 @@ class Sweep {
 
 }  // namespace
 
-bool quantize_nodes(Draft& draft) { return Sweep(draft).run(); }
+bool quantize_nodes(Draft& draft) { return QuantizeSweep(draft).run(); }
 
 }  // namespace intaglio::importers

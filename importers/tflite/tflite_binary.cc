@@ -124,7 +124,7 @@ void import_pow(TfliteOp& op) {
   op.add(Op::kPow, {x}, y).options.as<UnaryOptions>().alpha = exponent[0];
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteBinaryOperators[] = {
     {Builtin::ADD, import_add, {Op::kAdd}, ""},
     {Builtin::DIV, import_div, {Op::kDiv, Op::kCast}, ""},
     {Builtin::MAXIMUM, import_maximum, {Op::kMaximum}, ""},
@@ -149,6 +149,6 @@ int32_t add_number(TfliteOp& op, int32_t like, float value) {
   return made;
 }
 
-Span<const TfliteOperator> tflite_binary_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_binary_operators() { return kTfliteBinaryOperators; }
 
 }  // namespace intaglio::importers

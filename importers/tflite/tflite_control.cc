@@ -227,7 +227,7 @@ void read_composite(TfliteOp& op, const ReadTfliteGraph& read) {
 }
 
 // Without a handler: the reader comes here first.
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteControlOperators[] = {
     {Builtin::CALL, nullptr, {}, "The graph's operators stand in its place."},
     {Builtin::IF,
      nullptr,
@@ -266,6 +266,6 @@ bool read_tflite_control(TfliteOp& op, Builtin builtin, const ReadTfliteGraph& r
   return false;
 }
 
-Span<const TfliteOperator> tflite_control_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_control_operators() { return kTfliteControlOperators; }
 
 }  // namespace intaglio::importers

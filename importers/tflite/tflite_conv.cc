@@ -336,7 +336,7 @@ void import_fully_connected(TfliteOp& op) {
 
 constexpr char kOfConv[] = "Weights that a run computes become a product of two activations, in FP32.";
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteConvOperators[] = {
     {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d, Op::kGather, Op::kBatchMatMul}, kOfConv},
     {Builtin::DEPTHWISE_CONV_2D,
      import_depthwise_conv_2d,
@@ -364,6 +364,6 @@ WindowAxis tflite_transposed_axis(tflite::Padding padding, int32_t kernel, int32
   return window;
 }
 
-Span<const TfliteOperator> tflite_conv_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_conv_operators() { return kTfliteConvOperators; }
 
 }  // namespace intaglio::importers

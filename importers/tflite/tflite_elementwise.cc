@@ -154,7 +154,7 @@ void import_densify(TfliteOp& op) {
   op.set_constant(std::move(dense));
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteElementwiseOperators[] = {
     {Builtin::ABS, import_abs, {Op::kAbs}, ""},
     {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
@@ -221,6 +221,6 @@ void set_activation(DraftNode& node, tflite::Activation activation, const DraftT
   clamp.hi = quantize(high, output);
 }
 
-Span<const TfliteOperator> tflite_elementwise_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_elementwise_operators() { return kTfliteElementwiseOperators; }
 
 }  // namespace intaglio::importers

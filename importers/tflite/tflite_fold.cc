@@ -182,7 +182,7 @@ void import_zeros_like(TfliteOp& op) {
   op.set_constant(std::move(zeros));
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteFoldOperators[] = {
     {Builtin::RANK, import_rank, {}, "It becomes a constant."},
     {Builtin::SHAPE, import_shape, {}, "It becomes a constant."},
     {Builtin::ZEROS_LIKE, import_zeros_like, {}, "It becomes a constant."},
@@ -213,6 +213,6 @@ bool fold_tflite_constants(TfliteOp& op, Builtin builtin) {
   return true;
 }
 
-Span<const TfliteOperator> tflite_fold_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_fold_operators() { return kTfliteFoldOperators; }
 
 }  // namespace intaglio::importers

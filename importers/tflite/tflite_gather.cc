@@ -155,7 +155,7 @@ void import_gather(TfliteOp& op) {
   op.finish_same();
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteGatherOperators[] = {
     {Builtin::GATHER,
      import_gather,
      {Op::kGather},
@@ -164,6 +164,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_gather_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_gather_operators() { return kTfliteGatherOperators; }
 
 }  // namespace intaglio::importers

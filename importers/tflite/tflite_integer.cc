@@ -182,7 +182,7 @@ void import_scatter_nd(TfliteOp& op) {
   op.finish_same();
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteIntegerOperators[] = {
     {Builtin::ARG_MAX, import_arg_max, {Op::kTopK, Op::kReshape}, "The axis is a constant. Gives int32."},
     {Builtin::ARG_MIN, import_arg_max, {Op::kTopK, Op::kReshape}, "The axis is a constant. Gives int32."},
     {Builtin::CAST,
@@ -207,6 +207,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_integer_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_integer_operators() { return kTfliteIntegerOperators; }
 
 }  // namespace intaglio::importers

@@ -85,27 +85,27 @@ void import_cumsum(TfliteOp& op) {
                                      options != nullptr && options->reverse()));
 }
 
-constexpr char kInReals[] = "Codes become FP32 for it.";
+constexpr char kLogicInReals[] = "Codes become FP32 for it.";
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteLogicOperators[] = {
     {Builtin::BATCH_MATMUL, import_batch_matmul, {Op::kBatchMatMul, Op::kFullyConnected, Op::kTranspose}, ""},
     {Builtin::CUMSUM,
      import_cumsum,
      {Op::kFullyConnected, Op::kTranspose},
      "The axis is a constant, of at most 4096 elements."},
-    {Builtin::EQUAL, import_comparison<Op::kEqual, false>, {Op::kEqual}, kInReals},
-    {Builtin::FLOOR_DIV, import_floor_div, {Op::kDiv, Op::kFloor}, kInReals},
-    {Builtin::FLOOR_MOD, import_floor_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, kInReals},
-    {Builtin::GREATER, import_comparison<Op::kLess, true>, {Op::kLess}, kInReals},
-    {Builtin::GREATER_EQUAL, import_comparison<Op::kLessOrEqual, true>, {Op::kLessOrEqual}, kInReals},
-    {Builtin::LESS, import_comparison<Op::kLess, false>, {Op::kLess}, kInReals},
-    {Builtin::LESS_EQUAL, import_comparison<Op::kLessOrEqual, false>, {Op::kLessOrEqual}, kInReals},
-    {Builtin::LOGICAL_AND, import_comparison<Op::kMinimum, false>, {Op::kMinimum}, kInReals},
-    {Builtin::LOGICAL_NOT, import_not, {Op::kSub}, kInReals},
-    {Builtin::LOGICAL_OR, import_comparison<Op::kMaximum, false>, {Op::kMaximum}, kInReals},
-    {Builtin::NOT_EQUAL, import_not_equal, {Op::kEqual, Op::kSub}, kInReals},
-    {Builtin::SELECT, import_select, {Op::kWhere}, kInReals},
-    {Builtin::SELECT_V2, import_select, {Op::kWhere}, kInReals},
+    {Builtin::EQUAL, import_comparison<Op::kEqual, false>, {Op::kEqual}, kLogicInReals},
+    {Builtin::FLOOR_DIV, import_floor_div, {Op::kDiv, Op::kFloor}, kLogicInReals},
+    {Builtin::FLOOR_MOD, import_floor_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, kLogicInReals},
+    {Builtin::GREATER, import_comparison<Op::kLess, true>, {Op::kLess}, kLogicInReals},
+    {Builtin::GREATER_EQUAL, import_comparison<Op::kLessOrEqual, true>, {Op::kLessOrEqual}, kLogicInReals},
+    {Builtin::LESS, import_comparison<Op::kLess, false>, {Op::kLess}, kLogicInReals},
+    {Builtin::LESS_EQUAL, import_comparison<Op::kLessOrEqual, false>, {Op::kLessOrEqual}, kLogicInReals},
+    {Builtin::LOGICAL_AND, import_comparison<Op::kMinimum, false>, {Op::kMinimum}, kLogicInReals},
+    {Builtin::LOGICAL_NOT, import_not, {Op::kSub}, kLogicInReals},
+    {Builtin::LOGICAL_OR, import_comparison<Op::kMaximum, false>, {Op::kMaximum}, kLogicInReals},
+    {Builtin::NOT_EQUAL, import_not_equal, {Op::kEqual, Op::kSub}, kLogicInReals},
+    {Builtin::SELECT, import_select, {Op::kWhere}, kLogicInReals},
+    {Builtin::SELECT_V2, import_select, {Op::kWhere}, kLogicInReals},
 };
 
 }  // namespace
@@ -180,6 +180,6 @@ void import_computed_layer(TfliteOp& op) {
   finish_real(op, add_reshape(op.draft(), op.name() + "/shaped", op.source(), y, wanted));
 }
 
-Span<const TfliteOperator> tflite_logic_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_logic_operators() { return kTfliteLogicOperators; }
 
 }  // namespace intaglio::importers

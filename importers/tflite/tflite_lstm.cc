@@ -188,7 +188,7 @@ void import_two_lstms(TfliteOp& op) {
   write_rows(steps, sequence, rows, y);
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteLstmOperators[] = {
     {Builtin::BIDIRECTIONAL_SEQUENCE_LSTM,
      import_two_lstms,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
@@ -207,6 +207,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_lstm_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_lstm_operators() { return kTfliteLstmOperators; }
 
 }  // namespace intaglio::importers

@@ -11,7 +11,7 @@ namespace {
 using Bytes = std::vector<uint64_t>;  // tables are read where they stand, which needs an aligned start
 
 constexpr const char* kEntry = "TFLITE_METADATA";
-constexpr flatbuffers::uoffset_t kMaxDepth = 16;
+constexpr flatbuffers::uoffset_t kMaxMetadataDepth = 16;
 
 // An aligned copy of the buffer, and its size; 0 without one.
 size_t metadata_bytes(const tflite::Model& model, Bytes& copy) {
@@ -28,7 +28,7 @@ size_t metadata_bytes(const tflite::Model& model, Bytes& copy) {
   return 0;
 }
 
-std::vector<float> values_of(const flatbuffers::Vector<float>* values) {
+std::vector<float> numbers_of(const flatbuffers::Vector<float>* values) {
   if (values == nullptr) return {};
   return {values->begin(), values->end()};
 }
@@ -58,8 +58,8 @@ void read_input(const tflite_metadata::TensorMetadata& input, int32_t index, Dra
     for (const auto* const unit : *input.process_units()) {
       const auto* const options = unit->options_as_NormalizationOptions();
       if (options == nullptr) continue;
-      picture.mean = values_of(options->mean());
-      picture.deviation = values_of(options->std());
+      picture.mean = numbers_of(options->mean());
+      picture.deviation = numbers_of(options->std());
       if (are_usable(picture, tensor.shape)) continue;
       draft.notes.push_back(
           text("input ", quoted(tensor.name),
@@ -78,7 +78,7 @@ const tflite_metadata::SubGraphMetadata* metadata_of(const tflite::Model& model,
   if (size == 0) return nullptr;
   const auto* const bytes = reinterpret_cast<const uint8_t*>(copy.data());
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(size / 4);
-  flatbuffers::Verifier verifier(bytes, size, kMaxDepth, max_tables);
+  flatbuffers::Verifier verifier(bytes, size, kMaxMetadataDepth, max_tables);
   is_damaged = !tflite_metadata::VerifyModelMetadataBuffer(verifier);
   if (is_damaged) return nullptr;
   const auto* const graphs = tflite_metadata::GetModelMetadata(bytes)->subgraphs();

@@ -177,7 +177,7 @@ void import_unpack(TfliteOp& op) {
   for (size_t i = 0; i < op.output_count(); ++i) add_part(op, x, axis, static_cast<int32_t>(i), 1, shape, i);
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTflitePiecesOperators[] = {
     {Builtin::CONCATENATION,
      import_concatenation,
      {Op::kConcat},
@@ -252,6 +252,6 @@ TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from) {
   return slice;
 }
 
-Span<const TfliteOperator> tflite_pieces_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_pieces_operators() { return kTflitePiecesOperators; }
 
 }  // namespace intaglio::importers

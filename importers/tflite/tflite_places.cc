@@ -98,7 +98,7 @@ void import_update_slice(TfliteOp& op) {
   op.finish_same();
 }
 
-constexpr float kMost = std::numeric_limits<float>::max();
+constexpr float kMostReal = std::numeric_limits<float>::max();
 
 // Rows that have one number are joined. Where no row has it stands what changes nothing.
 template <Op kJoin>
@@ -125,7 +125,7 @@ void import_segments(TfliteOp& op) {
   const auto unnamed = std::find(is_named.begin(), is_named.end(), false);
   if (unnamed != is_named.end()) fail("segment ", unnamed - is_named.begin(), " has no row");
   // For the greatest and the least below what a row has, or above.
-  const float start = std::clamp(neutral_of(kJoin), -kMost, kMost);
+  const float start = std::clamp(neutral_of(kJoin), -kMostReal, kMostReal);
   const int32_t rest = add_constant(op.draft(), op.name() + "/rest", DType::kF32, shape,
                                     std::vector<float>(static_cast<size_t>(elements(shape)), start));
   const auto width = static_cast<int32_t>(elements(shape) / shape[0]);
@@ -136,7 +136,7 @@ void import_segments(TfliteOp& op) {
 constexpr char kOfSegments[] = "Segments are constants, and at most 64 rows are in one.";
 constexpr char kOfFilled[] = "Segments are constants, and 1 to 64 rows are in one.";
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTflitePlaceOperators[] = {
     {Builtin::DYNAMIC_UPDATE_SLICE,
      import_update_slice,
      {Op::kConcat, Op::kGather, Op::kWhere},
@@ -162,6 +162,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_place_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_place_operators() { return kTflitePlaceOperators; }
 
 }  // namespace intaglio::importers

@@ -169,7 +169,7 @@ void import_reduce_min(TfliteOp& op) {
   op.finish_same();
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTflitePoolOperators[] = {
     {Builtin::AVERAGE_POOL_2D,
      import_average_pool_2d,
      {Op::kAvgPool2d, Op::kLookup},
@@ -189,6 +189,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_pool_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_pool_operators() { return kTflitePoolOperators; }
 
 }  // namespace intaglio::importers

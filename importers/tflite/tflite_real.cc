@@ -134,7 +134,7 @@ void import_complex_abs(TfliteOp& op) {
 
 constexpr char kInReals[] = "Codes become FP32 for it.";
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteRealOperators[] = {
     {Builtin::ADD_N, import_add_n, {Op::kAdd}, "At most 64 inputs."},
     {Builtin::COMPLEX_ABS, import_complex_abs, {}, "Of what RFFT2D gives, which is magnitudes here."},
     {Builtin::LOCAL_RESPONSE_NORMALIZATION,
@@ -162,6 +162,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_real_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_real_operators() { return kTfliteRealOperators; }
 
 }  // namespace intaglio::importers

@@ -176,7 +176,7 @@ void import_batch_to_space(TfliteOp& op) {
   add_blocks(op, kBatchToSpace, x, blocks, shape);
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteRepeatOperators[] = {
     {Builtin::BATCH_TO_SPACE_ND,
      import_batch_to_space,
      {Op::kReshape, Op::kTranspose, Op::kStridedSlice},
@@ -195,6 +195,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_repeat_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_repeat_operators() { return kTfliteRepeatOperators; }
 
 }  // namespace intaglio::importers

@@ -33,7 +33,7 @@ void import_resize_nearest_neighbor(TfliteOp& op) {
   import_resize(op, {Interpolation::kNearest}, options.align_corners(), options.half_pixel_centers());
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteResizeOperators[] = {
     {Builtin::RESIZE_BILINEAR, import_resize_bilinear, {Op::kResize}, "The size is a constant."},
     {Builtin::RESIZE_NEAREST_NEIGHBOR,
      import_resize_nearest_neighbor,
@@ -43,6 +43,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_resize_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_resize_operators() { return kTfliteResizeOperators; }
 
 }  // namespace intaglio::importers

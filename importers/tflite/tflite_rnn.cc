@@ -103,7 +103,7 @@ void import_svdf(TfliteOp& op) {
       "its state and its weights over time are FP32, where the file has 16 bits; its other weights stay int8");
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteRnnOperators[] = {
     {Builtin::RNN, import_rnn, {Op::kFullyConnected, Op::kAdd}, "Its variable tensor becomes a state."},
     {Builtin::SVDF,
      import_svdf,
@@ -117,6 +117,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_rnn_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_rnn_operators() { return kTfliteRnnOperators; }
 
 }  // namespace intaglio::importers

@@ -119,7 +119,7 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   op.finish_same();
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteShapeOperators[] = {
     {Builtin::EXPAND_DIMS, import_expand_dims, {Op::kReshape}, ""},
     {Builtin::PAD, import_pad, {Op::kPad}, "Paddings are constants."},
     {Builtin::PADV2, import_pad, {Op::kPad}, "Paddings and the value are constants."},
@@ -130,6 +130,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_shape_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_shape_operators() { return kTfliteShapeOperators; }
 
 }  // namespace intaglio::importers

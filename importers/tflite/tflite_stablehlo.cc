@@ -279,7 +279,7 @@ void import_scatter(TfliteOp& op) {
   op.finish_same();
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteStablehloOperators[] = {
     {Builtin::STABLEHLO_REDUCE_WINDOW,
      import_reduce_window,
      {Op::kMaxPool2d, Op::kAvgPool2d, Op::kMul, Op::kMaximum},
@@ -293,6 +293,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_stablehlo_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_stablehlo_operators() { return kTfliteStablehloOperators; }
 
 }  // namespace intaglio::importers

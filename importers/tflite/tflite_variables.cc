@@ -93,7 +93,7 @@ void import_assign_variable(TfliteOp& op) {
   variable_of(op).current = op.activation(1);
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteVariableOperators[] = {
     {Builtin::ASSIGN_VARIABLE, import_assign_variable, {}, "It becomes the next value of a state."},
     {Builtin::CALL_ONCE, import_call_once, {}, "Of a graph that assigns constants to variables."},
     {Builtin::READ_VARIABLE, import_read_variable, {}, "It becomes a state."},
@@ -102,7 +102,7 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_variable_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_variable_operators() { return kTfliteVariableOperators; }
 
 void add_tflite_states(const TfliteVariables& variables, Draft& draft) {
   for (const auto& [name, variable] : variables.by_name) {

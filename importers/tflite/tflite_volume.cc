@@ -16,7 +16,7 @@ Shape volume_shape(TfliteOp& op, int32_t x) {
 }
 
 // Reals of rank 5; codes have their grid.
-DraftTensor read_weights(TfliteOp& op) {
+DraftTensor read_volume_weights(TfliteOp& op) {
   if (!op.is_constant(1)) fail("its weights must be a constant");
   DraftTensor weights = dequantized_on_grid(op.constant(1));
   if (weights.dtype != DType::kF32 || weights.shape.size() != kRank)
@@ -32,7 +32,7 @@ void reorder(DraftTensor& weights, const Shape& as, const Permutation& order, co
   weights.axis = weights.scales.size() > 1 ? 0 : -1;
 }
 
-DraftTensor read_bias(TfliteOp& op, size_t i, int32_t channels) {
+DraftTensor read_volume_bias(TfliteOp& op, size_t i, int32_t channels) {
   DraftTensor bias;
   bias.name = op.name() + "/bias";
   bias.constant = true;
@@ -46,7 +46,7 @@ DraftTensor read_bias(TfliteOp& op, size_t i, int32_t channels) {
   return bias;
 }
 
-int32_t put(TfliteOp& op, DraftTensor tensor) {
+int32_t put_slice(TfliteOp& op, DraftTensor tensor) {
   op.draft().tensors.push_back(std::move(tensor));
   return static_cast<int32_t>(op.draft().tensors.size()) - 1;
 }
@@ -75,7 +75,7 @@ void import_conv_3d(TfliteOp& op) {
   const auto& options = op.options<tflite::Conv3DOptions>();
   const int32_t x = read_real(op, 0);
   const Shape shape = volume_shape(op, x);
-  DraftTensor weights = read_weights(op);
+  DraftTensor weights = read_volume_weights(op);
   const Shape w = weights.shape;
   if (w[3] != shape[4]) fail("weights ", shape_text(w), " do not fit an input of ", shape[4], " channels");
   const WindowAxis depth = read_axis(options, w[0], options.stride_d(), options.dilation_d(), shape[1]),
@@ -86,7 +86,7 @@ void import_conv_3d(TfliteOp& op) {
           {channels, w[1], w[2], narrow(int64_t{w[0]} * w[3], "number of channels")}, 4);
   const int32_t slices = add_stacked_slices(op.draft(), op.name(), op.source(), x, 1, w[0],
                                             window_slices(op.draft(), depth, shape[1], out));
-  const int32_t bias = put(op, read_bias(op, 2, channels)), kernel = put(op, std::move(weights));
+  const int32_t bias = put_slice(op, read_volume_bias(op, 2, channels)), kernel = put_slice(op, std::move(weights));
   const Shape planes{op.draft().tensor(slices).shape[0], window_output(height, shape[2]),
                      window_output(width, shape[3]), channels};
   check_shape(planes, DType::kF32);
@@ -106,7 +106,7 @@ void import_conv_3d_transpose(TfliteOp& op) {
     fail("it has dilations, which are not supported");
   const int32_t x = read_real(op, 2);
   const Shape shape = volume_shape(op, x);
-  DraftTensor weights = read_weights(op);
+  DraftTensor weights = read_volume_weights(op);
   const Shape w = weights.shape;
   if (w[4] != shape[4]) fail("weights ", shape_text(w), " do not fit an input of ", shape[4], " channels");
   const int32_t channels = w[3];
@@ -131,11 +131,11 @@ void import_conv_3d_transpose(TfliteOp& op) {
   check_shape(planes, DType::kF32);
   const int32_t y = add_activation(op.draft(), op.name() + "/planes", DType::kF32, planes);
   add_transposed_conv(op.draft(), op.name(), op.source(), slices, std::move(weights),
-                      read_bias(op, 3, channels), y, conv);
+                      read_volume_bias(op, 3, channels), y, conv);
   finish(op, y, shape[0], options.activation());
 }
 
-constexpr TfliteOperator kOperators[] = {
+constexpr TfliteOperator kTfliteVolumeOperators[] = {
     {Builtin::CONV_3D,
      import_conv_3d,
      {Op::kConv2d, Op::kGather, Op::kPad, Op::kTranspose},
@@ -148,6 +148,6 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_volume_operators() { return kOperators; }
+Span<const TfliteOperator> tflite_volume_operators() { return kTfliteVolumeOperators; }
 
 }  // namespace intaglio::importers

@@ -26,7 +26,7 @@ TensorView view_of(std::vector<float>& values, const TensorInfo& like) {
   return view;
 }
 
-std::vector<float> reals_of(const TensorView& view) {
+std::vector<float> real_values(const TensorView& view) {
   std::vector<float> values(static_cast<size_t>(view.info.shape.elements()));
   convert_values(view, view_of(values, view.info));
   return values;
@@ -191,7 +191,7 @@ SensitivityMeter::Values SensitivityMeter::rounded(int32_t tensor) const {
   codes.data = memory.data();
   Values exact = values_[static_cast<size_t>(tensor)];
   convert_values(view_of(exact, codes.info), codes);
-  return reals_of(codes);
+  return real_values(codes);
 }
 
 SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
@@ -216,7 +216,7 @@ SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
       convert_values(view_of(values_[source], to.info), to);
   }
   test.run_nodes(layer.node, layer.node + 1);
-  return reals_of(test.tensor(int8_.node(layer.node).outputs[0]));
+  return real_values(test.tensor(int8_.node(layer.node).outputs[0]));
 }
 
 void SensitivityMeter::probe(int32_t from, int32_t tensor, const Values& values, Noise& noise) {

@@ -22,7 +22,7 @@ const QuantRule& rule_of(const Model& model, int32_t node) {
   return find_op(float_ops(), model, model.node(node))->quant;
 }
 
-std::vector<double> reals_of(const TensorView& view) {
+std::vector<double> tensor_reals(const TensorView& view) {
   const Span<float> values = view.as<float>();
   return {values.begin(), values.end()};
 }
@@ -143,7 +143,7 @@ std::vector<int64_t> Simulator::read(int32_t n, int32_t source, size_t input) co
   const QuantConfig& written = map.slots.config(tensor);
   const std::vector<int64_t>& codes = codes_[static_cast<size_t>(tensor)];
   const TensorView view = session_.tensor(model_.node_inputs(n)[input]);
-  const std::vector<double> reals = reals_of(view);
+  const std::vector<double> reals = tensor_reals(view);
   // Dequantized, or one code's value after another: not rounded again where this is the same quantization.
   bool on_grid = !codes.empty();
   for (int32_t t = 0; !on_grid && t < model_.tensor_count(); ++t)
@@ -181,7 +181,7 @@ std::vector<double> Simulator::run_float(int32_t n, int32_t source,
       values[k] = static_cast<float>(real_of_code(inputs[i][k], config, params_of(config)));
   }
   session_.run_nodes(n, n + 1);
-  std::vector<double> outputs = reals_of(session_.tensor(node.outputs[0]));
+  std::vector<double> outputs = tensor_reals(session_.tensor(node.outputs[0]));
   for (size_t i = 0; i < kept.size(); ++i)
     if (!kept[i].empty())
       std::copy(kept[i].begin(), kept[i].end(), session_.tensor(node.inputs[i]).as<float>().begin());
