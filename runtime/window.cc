@@ -15,7 +15,7 @@ Error check_axis(const NodeView& node, const Axis& axis) {
   if (kernel < 1 || kernel > kMaxWindow) return node.error(Status::kBadKernel, kernel, kMaxWindow);
   if (stride < 1 || stride > kMaxWindow) return node.error(Status::kBadStride, stride, kMaxWindow);
   if (dilation < 1 || dilation > kMaxWindow) return node.error(Status::kBadDilation, dilation, kMaxWindow);
-  const int64_t extent = int64_t{kernel - 1} * dilation + 1;
+  const int64_t extent = window_extent(kernel, dilation);
   // A pad of the whole window or more would make outputs that read nothing.
   for (const int32_t pad : {pad_before, pad_after})
     if (pad < 0 || pad >= extent) return node.error(Status::kBadPadding, pad, extent - 1);

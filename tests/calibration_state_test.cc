@@ -115,3 +115,27 @@ TEST_CASE("levels that count more values than the bins are refused, and so is a 
   for (size_t i = 0; i < 2 * kPowerLevels * kBlocks; i += 7)
     CHECK(is_refused(levels + 12 + 4 * i, 0xffffffffu));
 }
+
+TEST_CASE("sums of means and of peaks that so many samples cannot have are refused, and cannot overflow") {
+  const auto samples = small_cnn_samples(2);
+  const std::vector<uint8_t> state = Calibration().state_of(samples);
+  const size_t observers = 24 + 3 * 32 + samples[0].size() * sizeof(float), count = word_at(state, 12),
+               means = word_at(state, 16);
+  REQUIRE(means > 0);
+  const size_t sums = observers + count * kObserverBytes;
+  for (const uint32_t high : {0x7fffffffu, 0x80000000u, 0x00100000u, 0xffe00000u}) {
+    CAPTURE(high);
+    for (const size_t i : {size_t{0}, means - 1}) {
+      const Error error = merged(state, sums + 8 * i + 4, high);
+      CHECK(error.status == Status::kBadCalibrationState);
+      CHECK(error.value == static_cast<int64_t>(sums + 8 * i));
+    }
+    for (const size_t peak : {24u, 32u, 44u, 52u}) {  // sum and squares of each sign
+      const Error error = merged(state, observers + peak + 4, high);
+      CHECK(error.status == Status::kBadCalibrationState);
+      CHECK(error.value == static_cast<int64_t>(observers));
+    }
+  }
+  // The largest that two samples can have: 2 * 2^22 in units of 2^-28, and one more in the last word.
+  CHECK(merged(state, sums + 4, 0x0007ffffu).ok());
+}

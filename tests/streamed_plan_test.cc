@@ -279,3 +279,18 @@ TEST_CASE("memory is exact, and without streaming the file runs layer by layer")
   CHECK(!flat_model.has_streamed_plan());
   CHECK(Session::measure(*stream_rows(flat_model), all_ops())->activation_bytes == model.activation_bytes());
 }
+
+TEST_CASE("windows of any numbers are refused before a walk counts with them") {
+  using Member = int32_t schema::Window2DT::*;
+  for (const Member member :
+       {&schema::Window2DT::kernel_h, &schema::Window2DT::stride_h, &schema::Window2DT::dilation_h,
+        &schema::Window2DT::pad_top, &schema::Window2DT::pad_bottom})
+    for (const int32_t value : {INT32_MIN, INT32_MIN + 1, -1, 1 << 20, INT32_MAX - 1, INT32_MAX}) {
+      CAPTURE(value);
+      const auto change = [&](ModelT& m) {
+        (*m.nodes[0]->options.AsConv2DOptions()->window).*member = value;
+      };
+      CHECK(!streamed_error(change).ok());
+      CHECK(!streamed_error(change, true).ok());
+    }
+}

@@ -130,7 +130,7 @@ void merge_lanes(const Observing& observing) {
       reset(observer);
     }
     for (size_t i = 0; i < seen.mean_sums.size; ++i) {
-      seen.mean_sums[i] += state.mean_sums[i];
+      seen.mean_sums[i] = order_free_sum(seen.mean_sums[i], state.mean_sums[i]);
       state.mean_sums[i] = 0;
     }
     for (size_t i = 0; i < seen.inputs.size; ++i) {

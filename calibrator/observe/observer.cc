@@ -8,7 +8,6 @@ namespace intaglio {
 namespace {
 
 constexpr int32_t kHalf = kBins / 2;
-constexpr double kPerOctave = 0x1p20;
 
 double power_of_two(int32_t exponent) {
   const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52;
@@ -150,8 +149,8 @@ void PeakSums::add(float peak) {
 }
 
 void PeakSums::add(const PeakSums& other) {
-  sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(other.sum));
-  squares = static_cast<int64_t>(static_cast<uint64_t>(squares) + static_cast<uint64_t>(other.squares));
+  sum = order_free_sum(sum, other.sum);
+  squares = order_free_sum(squares, other.squares);
   count += other.count;
 }
 

@@ -18,9 +18,16 @@ struct Histogram {
 // The smallest width exponent: values below 2^-60 fall into the bins around zero.
 inline constexpr int32_t kMinExponent = -60;
 
+// Sums that samples, lanes and states add to in any order: exact, and modulo 2^64 where that is not enough.
+inline int64_t order_free_sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
 // Logarithms of the samples' largest magnitudes of one sign, as order-free sums.
 struct PeakSums {
-  int64_t sum = 0, squares = 0;  // of log2, in units of 2^-20
+  static constexpr double kPerOctave = 0x1p20;
+
+  int64_t sum = 0, squares = 0;  // of log2, in units of 1 / kPerOctave
   uint32_t count = 0;            // samples with such a value
 
   void add(float peak);  // 0 adds nothing

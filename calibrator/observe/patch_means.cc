@@ -169,7 +169,7 @@ void add_means(int64_t* sums, Span<const double> means) {
   for (size_t i = 0; i < means.size; ++i) {
     const double mean = means[i];
     const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
-    sums[i] += static_cast<int64_t>(round_even(bounded / kMeanUnit));
+    sums[i] = order_free_sum(sums[i], static_cast<int64_t>(round_even(bounded / kMeanUnit)));
   }
 }
 

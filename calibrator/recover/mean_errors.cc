@@ -28,8 +28,9 @@ void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<d
   const int64_t* const sums[] = {context.seen.mean_sums.data + context.observing.first_sum(source, 0),
                                  context.seen.mean_sums.data + context.observing.first_sum(source, 1)};
   for (size_t i = 0; i < means.size; ++i)
-    means[i] = half == kBothHalves ? mean_of(sums[0][i] + sums[1][i], context.seen.sample_count)
-                                   : mean_of(sums[half][i], samples[half]);
+    means[i] = half == kBothHalves
+                   ? mean_of(order_free_sum(sums[0][i], sums[1][i]), context.seen.sample_count)
+                   : mean_of(sums[half][i], samples[half]);
 }
 
 }  // namespace intaglio

@@ -1,5 +1,6 @@
 #include "calibrator/state/calibration_state.h"
 
+#include "calibrator/observe/patch_means.h"
 #include "runtime/crc32.h"
 #include "runtime/real_functions.h"
 
@@ -55,6 +56,20 @@ class Reader {
   const uint8_t* at_;
 };
 
+// Of the log2 of a float, in the units of PeakSums.
+constexpr double kLargestLog = 150.0;
+
+bool within(int64_t sum, double octaves) {
+  return static_cast<double>(sum) <= octaves * PeakSums::kPerOctave &&
+         static_cast<double>(sum) >= -octaves * PeakSums::kPerOctave;
+}
+
+// Whether so many samples can have these sums of means.
+bool plausible(int64_t sum, uint32_t samples) {
+  const double largest = samples * (kLargestMean / kMeanUnit);
+  return static_cast<double>(sum) <= largest && static_cast<double>(sum) >= -largest;
+}
+
 bool plausible(const TensorObserver& o, uint32_t samples) {
   for (const int half : {0, 1})
     if (!(o.min[half] <= 0.0f && o.min[half] >= -3.4028235e38f && o.max[half] >= 0.0f &&
@@ -64,7 +79,9 @@ bool plausible(const TensorObserver& o, uint32_t samples) {
         o.probe_max <= 3.4028235e38f))
     return false;
   for (const PeakSums& peaks : o.peaks)
-    if (peaks.count > samples || peaks.squares < 0) return false;
+    if (peaks.count > samples || !within(peaks.sum, peaks.count * kLargestLog) || peaks.squares < 0 ||
+        !within(peaks.squares, peaks.count * kLargestLog * kLargestLog))
+      return false;
   if (o.levels.highest < kLowestLevel || o.levels.highest > kHighestLevel) return false;
   return uint64_t{o.samples[0]} + o.samples[1] == samples;
 }
@@ -186,8 +203,14 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   for (size_t i = 0; i < state.observers.size; ++i)
     if (!read_observer(observers + i * each, version, header[1], spare))
       return damaged(static_cast<size_t>(observers - bytes.data) + i * each);
-  const uint8_t* const inputs =
-      observers + state.observers.size * each + state.mean_sums.size * sizeof(int64_t);
+  const uint8_t* const sums = observers + state.observers.size * each;
+  const uint8_t* const inputs = sums + state.mean_sums.size * sizeof(int64_t);
+  Reader sum_reader(sums);
+  for (size_t i = 0; i < state.mean_sums.size; ++i) {
+    int64_t sum;
+    sum_reader.get(&sum, 1);
+    if (!plausible(sum, header[1])) return damaged(static_cast<size_t>(sums - bytes.data) + i * sizeof sum);
+  }
   Reader input_reader(inputs);
   for (size_t i = 0; i < state.inputs.size; ++i)
     if (!plausible(read_input(input_reader)))
@@ -198,13 +221,13 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
     read_observer(observers + i * each, version, header[1], spare);
     merge(state.observers[i], spare);
   }
-  Reader sums(observers + state.observers.size * each);
+  Reader rest(sums);
   for (int64_t& sum : state.mean_sums) {
     int64_t other;
-    sums.get(&other, 1);
-    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(other));
+    rest.get(&other, 1);
+    sum = order_free_sum(sum, other);
   }
-  for (InputValues& input : state.inputs) merge(input, read_input(sums));
+  for (InputValues& input : state.inputs) merge(input, read_input(rest));
   if (header[1] > 0 && (state.sample_count == 0 || golden < state.golden)) {
     state.golden = golden;
     memcpy(state.golden_sample.data, golden_sample, state.golden_sample.size);
@@ -227,7 +250,8 @@ void add_state(CalibrationState& state, const CalibrationState& other) {
     const TensorObserver& observer = other.observers[i];
     if (observer.samples[0] + observer.samples[1] > 0) merge(state.observers[i], observer);
   }
-  for (size_t i = 0; i < state.mean_sums.size; ++i) state.mean_sums[i] += other.mean_sums[i];
+  for (size_t i = 0; i < state.mean_sums.size; ++i)
+    state.mean_sums[i] = order_free_sum(state.mean_sums[i], other.mean_sums[i]);
   for (size_t i = 0; i < state.inputs.size; ++i) merge(state.inputs[i], other.inputs[i]);
   if (other.sample_count > 0 && (state.sample_count == 0 || other.golden < state.golden)) {
     state.golden = other.golden;

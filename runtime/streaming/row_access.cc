@@ -1,6 +1,7 @@
 #include "runtime/streaming/row_access.h"
 
 #include "runtime/resize_coordinates.h"
+#include "runtime/window.h"
 
 #if ITG_STREAMING
 
@@ -17,13 +18,13 @@ bool is_plain_int8(const NodeView& node) {
          is_picture(node.output()) && node.output().dtype == DType::kS8;
 }
 
-int64_t extent_of(const Window2d& w) { return int64_t{w.kernel_h - 1} * w.dilation_h + 1; }
-
+// A window that its operator's plan would refuse has no rows either: a walk's clock may rely on its shapes.
 RowAccess window_access(const NodeView& node, const Window2d& w) {
-  const int64_t extent = extent_of(w);
-  const bool good = is_plain_int8(node) && is_picture(node.input(0)) && extent >= 1 &&
-                    extent <= kMaxRowExtent && w.stride_h >= 1 && w.pad_top >= 0 && w.pad_top < extent;
-  return good ? known_row_access(node, false) : RowAccess();
+  if (!is_plain_int8(node) || !is_picture(node.input(0)) ||
+      window_extent(w.kernel_h, w.dilation_h) > kMaxRowExtent)
+    return {};
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  return check_window(node, in[1], in[2], out[1], out[2]).ok() ? known_row_access(node, false) : RowAccess();
 }
 
 RowAccess reduce_access(const NodeView& node) {
@@ -159,7 +160,7 @@ RowAccess known_row_access(const NodeView& node, bool reduces) {
   if (reduces) return access;
   if (const auto* const window = node.info.options.get<Window2d>()) {
     access.stride = window->stride_h;
-    access.extent = static_cast<int32_t>(extent_of(*window));
+    access.extent = static_cast<int32_t>(window_extent(window->kernel_h, window->dilation_h));
     access.pad = window->pad_top;
   } else if (const auto* const pad = node.info.options.get<PadOptions>()) {
     access.pad = pad->before[1];

@@ -72,7 +72,8 @@ class BandPlans {
       from = walk_.rows_at(clock, height_);
       first = from > first ? from : first;
     }
-    while (first < height_) ITG_TRY(plan_next(&first));
+    // Behind the last row that reads the input all bands are padding alone, and there may be 2^20 of them.
+    while (first < height_ && access_.first_input(first) < in_height_) ITG_TRY(plan_next(&first));
     return kNoError;
   }
 

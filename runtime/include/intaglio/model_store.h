@@ -29,7 +29,7 @@ Span<const uint8_t> stored_model(const Flash& flash);
 
 // Writes a model into the slot that stored_model() does not use. The bytes given must not stand in that slot, and no session
 // may run from it: after an update, start sessions anew from stored_model(). Returns
-// false if the model does not fit or the flash failed: then stored_model() is what it was.
+// whether stored_model() is this model now. False: it does not fit or the flash failed, and stored_model() is what it was.
 bool store_model(const Flash& flash, Span<const uint8_t> model);
 
 }  // namespace intaglio
