@@ -155,7 +155,8 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
 
 Command add_bench_command(CLI::App& parent) {
   const auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* app = add_subcommand(parent, "bench", "measure how long a model takes on this machine", kBenchFooter);
+  CLI::App* app =
+      add_subcommand(parent, "bench", "measure how long a model takes on this machine", kBenchFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);

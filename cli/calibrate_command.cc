@@ -84,8 +84,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
 
 Command add_calibrate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App* app =
-      add_subcommand(parent, "calibrate", "make an int8 model from an FP32 model and a few samples", kCalibrateFooter);
+  CLI::App* app = add_subcommand(parent, "calibrate",
+                                 "make an int8 model from an FP32 model and a few samples", kCalibrateFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_steps_option(*app, arguments->steps);

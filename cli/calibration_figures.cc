@@ -92,7 +92,7 @@ std::string db_text(double sqnr) { return decimal(sqnr, 2) + (std::isfinite(sqnr
 
 void print_quality(const OutputQuality& quality) {
   print("    output SQNR  %s, before a final softmax\n", db_text(quality.sqnr).c_str());
-  if (quality.agreement) print("    agreement    %.4f with FP32\n", *quality.agreement);
+  if (quality.agreement) print("    agreement    %s with FP32\n", decimal(*quality.agreement, 4).c_str());
 }
 
 std::string verdict_word(const Verdict& verdict) {
@@ -150,9 +150,8 @@ void print_figures(const CalibrationFigures& figures, const std::string& output,
     print(", %d with those of the state", report.samples);
   print("\n\n");
   if (figures.judged > 0)
-    print(
-        "  to be expected of other samples (%zu held out: they judge models that they did not calibrate)\n",
-        figures.judged);
+    print("  to be expected of other samples (%zu held out: they judge models that they did not calibrate)\n",
+          figures.judged);
   else
     print("  without corrections, which fit the samples (too few to hold any out)\n");
   print_quality(figures.held_out);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "calibrator/host/accuracy/layer_cost.h"
+#include "calibrator/host/system/real_text.h"
 #include "cli/calibration_page_style.h"
 #include "cli/depth_chart.h"
 #include "cli/html_text.h"
@@ -38,11 +39,7 @@ std::string megabytes(size_t bytes) { return decimal(static_cast<double>(bytes) 
 
 std::string db(double value) { return html_text(decimal(value, 1)) + (std::isfinite(value) ? " dB" : ""); }
 
-std::string significant(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
+std::string significant(double value) { return general_text(value, 4); }
 
 // Of a recovery's record: decibels of signal over noise.
 std::string db_of_ratio(double noise_over_signal) { return db(sqnr_db(1.0, noise_over_signal)); }

@@ -120,12 +120,14 @@ void print_comparison(const Comparison& comparison, const Model& reference, cons
     print("  all outputs: SQNR %s dB, cosine %s\n", decimal(figures.sqnr, 2).c_str(),
           decimal(figures.cosine, 6).c_str());
   }
-  if (const auto agreement = comparison.agreement()) print("  agreement: %.4f\n", *agreement);
+  if (const auto agreement = comparison.agreement())
+    print("  agreement: %s\n", decimal(*agreement, 4).c_str());
 }
 
 void print_paired(const PairedResult& paired, size_t count) {
-  print("  top1: %.2f %% -> %.2f %%, %zu lost, %zu won: %s\n", percent(paired.reference_right, count),
-        percent(paired.test_right, count), paired.lost, paired.won,
+  print("  top1: %s %% -> %s %%, %zu lost, %zu won: %s\n",
+        decimal(percent(paired.reference_right, count), 2).c_str(),
+        decimal(percent(paired.test_right, count), 2).c_str(), paired.lost, paired.won,
         paired.loss_is_real() ? "the loss is real" : "no real loss");
 }
 
@@ -223,8 +225,9 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
 
 Command add_compare_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CompareArguments>();
-  CLI::App* app = add_subcommand(
-      parent, "compare", "compare a model with the one that it was made from, layer by layer", kCompareFooter);
+  CLI::App* app =
+      add_subcommand(parent, "compare", "compare a model with the one that it was made from, layer by layer",
+                     kCompareFooter);
   add_option(*app, "reference", arguments->reference, "the FP32 model file").required().type_name("A.itg");
   add_option(*app, "test", arguments->test, "the file of the model that was made from it")
       .required()

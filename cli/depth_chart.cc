@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include "calibrator/host/system/real_text.h"
 
 namespace intaglio::cli {
 namespace {
@@ -11,18 +12,15 @@ namespace {
 constexpr double kLeft = 34, kTopMargin = 8, kChartWidth = 600, kChartHeight = 180, kBelow = 24;
 constexpr double kMostDb = 80, kDbStep = 10;  // dB
 
-std::string chart_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
+std::string chart_number(double value) { return fixed_text(value, 1); }
 
 class Chart {
  public:
   explicit Chart(const std::vector<ChartPoint>& points) : points_(points) {
     for (const ChartPoint& point : points)
       for (const double value : {point.sqnr, point.sqnr_alone})
-        if (!std::isnan(value)) top_ = std::max(top_, std::min(std::ceil(value / kDbStep) * kDbStep, kMostDb));
+        if (!std::isnan(value))
+          top_ = std::max(top_, std::min(std::ceil(value / kDbStep) * kDbStep, kMostDb));
   }
 
   std::string make() const {
@@ -44,19 +42,20 @@ class Chart {
   double y_of(double db) const { return kTopMargin + kChartHeight * (1 - std::clamp(db, 0.0, top_) / top_); }
 
   static std::string label(double x, double y, const char* anchor, const std::string& text) {
-    return "<text x=\"" + chart_number(x) + "\" y=\"" + chart_number(y) + "\" text-anchor=\"" + anchor + "\">" + text +
-           "</text>";
+    return "<text x=\"" + chart_number(x) + "\" y=\"" + chart_number(y) + "\" text-anchor=\"" + anchor +
+           "\">" + text + "</text>";
   }
 
   std::string grid() const {
     std::string svg;
     for (double db = 0; db <= top_; db += kDbStep) {
-      svg += "<path class=\"grid\" d=\"M" + chart_number(kLeft) + " " + chart_number(y_of(db)) + "h" + chart_number(kChartWidth) +
-             "\"/>";
+      svg += "<path class=\"grid\" d=\"M" + chart_number(kLeft) + " " + chart_number(y_of(db)) + "h" +
+             chart_number(kChartWidth) + "\"/>";
       svg += label(kLeft - 6, y_of(db) + 4, "end", std::to_string(static_cast<int>(db)));
     }
     const double below = kTopMargin + kChartHeight + kBelow - 6;
-    return svg + label(kLeft, below, "start", "first layer") + label(kLeft + kChartWidth, below, "end", "last");
+    return svg + label(kLeft, below, "start", "first layer") +
+           label(kLeft + kChartWidth, below, "end", "last");
   }
 
   std::string line() const {
@@ -72,7 +71,8 @@ class Chart {
     if (std::isnan(db)) return "";
     const std::string value = std::isinf(db) ? "exact" : chart_number(db) + " dB";
     return "<circle class=\"" + std::string(css) + "\" cx=\"" + chart_number(x_of(i)) + "\" cy=\"" +
-           chart_number(y_of(db)) + "\" r=\"3\"><title>" + points_[i].name + what + value + "</title></circle>";
+           chart_number(y_of(db)) + "\" r=\"3\"><title>" + points_[i].name + what + value +
+           "</title></circle>";
   }
 
   const std::vector<ChartPoint>& points_;

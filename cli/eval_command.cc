@@ -81,8 +81,8 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
   if (arguments.json) {
     print_json({{"count", judged}, {"top1", top1}, {"top5", top5}});
   } else {
-    print("top1  %6.2f %%   %zu of %zu\n", top1, right, judged);
-    print("top5  %6.2f %%   %zu of %zu\n", top5, within, judged);
+    print("top1  %6s %%   %zu of %zu\n", decimal(top1, 2).c_str(), right, judged);
+    print("top5  %6s %%   %zu of %zu\n", decimal(top5, 2).c_str(), within, judged);
   }
   return Done{};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calibrator/host/system/real_text.h"
 #include "cli/export_c_plan.h"
 #include "cli/export_c_text.h"
 #include "cli/output.h"
@@ -40,15 +41,17 @@ void add_tensor(Text& h, const ExportedModel& e, const char* kind, int32_t i, co
   h.add("\n/* %s %d, '%s': %s [%s]", kind, i, comment(info.name).c_str(), c_type(info.dtype),
         shape_text(info.shape).c_str());
   if (codes)
-    h.add(", real = %.9g * (code - %d)", static_cast<double>(info.quantization.scales[0]),
+    h.add(", real = %s * (code - %d)",
+          general_text(static_cast<double>(info.quantization.scales[0]), 9).c_str(),
           info.quantization.zero_point);
   h.add(" */\n#define %s_ELEMENTS %lld\n#define %s_BYTES %zu\n#define %s_DIMS {", macro.c_str(),
         static_cast<long long>(info.shape.elements()), macro.c_str(), info.bytes(), macro.c_str());
   for (int32_t d = 0; d < info.shape.rank; ++d) h.add(d == 0 ? "%d" : ", %d", info.shape[d]);
   h.add("}\ntypedef %s %s_element;\n", c_type(info.dtype), name.c_str());
   if (!codes) return;
-  h.add("#define %s_SCALE %.9ef\n#define %s_ZERO_POINT (%d)\n", macro.c_str(),
-        static_cast<double>(info.quantization.scales[0]), macro.c_str(), info.quantization.zero_point);
+  h.add("#define %s_SCALE %sf\n#define %s_ZERO_POINT (%d)\n", macro.c_str(),
+        scientific_text(static_cast<double>(info.quantization.scales[0]), 9).c_str(), macro.c_str(),
+        info.quantization.zero_point);
   h.add("static inline int8_t %s_quantize(float x) { return %s_to_code(x, %s_SCALE, %s_ZERO_POINT); }\n",
         name.c_str(), e.prefix.c_str(), macro.c_str(), macro.c_str());
   h.add(

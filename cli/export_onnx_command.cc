@@ -68,8 +68,8 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
 
 Command add_export_onnx_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportOnnxArguments>();
-  CLI::App* app =
-      add_subcommand(parent, "export-onnx", "write an int8 model as a quantized ONNX network", kExportOnnxFooter);
+  CLI::App* app = add_subcommand(parent, "export-onnx", "write an int8 model as a quantized ONNX network",
+                                 kExportOnnxFooter);
   add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from")
       .required()

@@ -46,7 +46,8 @@ Outcome<Done> run_export_tflite(const ExportTfliteArguments& arguments) {
 
 Command add_export_tflite_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportTfliteArguments>();
-  CLI::App* app = add_subcommand(parent, "export-tflite", "write an int8 model as a TFLite file", kExportTfliteFooter);
+  CLI::App* app =
+      add_subcommand(parent, "export-tflite", "write an int8 model as a TFLite file", kExportTfliteFooter);
   add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*app, "-o,--output", arguments->output, "the TFLite file to write")
       .required()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibrator/host/system/real_text.h"
 #include "cli/output.h"
 
 namespace intaglio::cli {
@@ -10,11 +11,7 @@ namespace {
 
 constexpr int kBarWidth = 320, kBarHeight = 72;  // of a histogram, its own units
 
-std::string svg_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
+std::string svg_number(double value) { return fixed_text(value, 1); }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calibrator/host/system/real_text.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -12,9 +13,7 @@ std::string numbers(const float* values, int32_t channels) {
   const bool same = std::all_of(values, values + channels, [&](float x) { return x == values[0]; });
   std::string text;
   for (int32_t c = 0; c < (same ? 1 : channels); ++c) {
-    char number[32];
-    std::snprintf(number, sizeof number, "%.6g", static_cast<double>(values[c]));
-    text += (c == 0 ? "" : ", ") + std::string(number);
+    text += (c == 0 ? "" : ", ") + general_text(static_cast<double>(values[c]), 6);
   }
   return same ? text : "(" + text + ")";
 }

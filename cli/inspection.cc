@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "calibrator/host/system/real_text.h"
 #include "cli/input_text.h"
 #include "cli/pair_safety.h"
 #include "cli/streamed_view.h"
@@ -95,11 +96,7 @@ std::string hex(Span<const uint8_t> bytes) {
   return text;
 }
 
-std::string scale_text(float scale) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", static_cast<double>(scale));
-  return text;
-}
+std::string scale_text(float scale) { return general_text(static_cast<double>(scale), 9); }
 
 std::pair<float, float> scale_range(const Quantization& quantization) {
   const auto [least, most] = std::minmax_element(quantization.scales.begin(), quantization.scales.end());
@@ -187,8 +184,7 @@ void print_ops(const Model& model) {
     }
     const TensorInfo output = model.tensor(node.outputs[0]);
     const auto share = safe_pairs(model, node);
-    char percent[16] = "";
-    if (share) std::snprintf(percent, sizeof percent, "%.1f %%", 100 * *share);
+    const std::string percent = share ? fixed_text(100 * *share, 1) + " %" : "";
     table.add({std::to_string(n), op_name(node.op), node.name, dtype_name(output.dtype),
                shape_text(output.shape), inputs, percent});
   }
@@ -217,10 +213,8 @@ void print_quant(const Model& model) {
     std::string range;
     if (q.scales.size == 1 && info.dtype == DType::kS8) {
       const auto scale = static_cast<double>(q.scales[0]);
-      char text[64];
-      std::snprintf(text, sizeof text, "%.5g..%.5g", scale * (-128 - q.zero_point),
-                    scale * (127 - q.zero_point));
-      range = text;
+      range = general_text(scale * (-128 - q.zero_point), 5) + ".." +
+              general_text(scale * (127 - q.zero_point), 5);
     }
     table.add({info.name, dtype_name(info.dtype),
                least == most ? scale_text(least) : scale_text(least) + "..." + scale_text(most),

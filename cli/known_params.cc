@@ -27,7 +27,8 @@ struct Bytes {
   }
 };
 
-Outcome<Done> finish_params(const LoadedModel& file, const CalibratorOptions& options, const ModelSink& sink) {
+Outcome<Done> finish_params(const LoadedModel& file, const CalibratorOptions& options,
+                            const ModelSink& sink) {
   const auto needs = Calibrator::measure(file.model(), options);
   if (!needs) return file.failure(needs.error());
   FileBytes memory(needs->total());

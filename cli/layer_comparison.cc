@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "calibrator/host/system/host_arena.h"
+#include "calibrator/host/system/real_text.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/channels/channel_shifts.h"
 #include "calibrator/recover/provenance.h"
@@ -27,10 +28,8 @@ Outcome<Done> add_class(Session& session, const std::string& sample, std::vector
 std::string tensor_range_text(const TensorInfo& info) {
   if (info.dtype != DType::kS8 || info.quantization.scales.size != 1) return dtype_name(info.dtype);
   const auto scale = static_cast<double>(info.quantization.scales[0]);
-  char text[64];
-  std::snprintf(text, sizeof text, "%.4g..%.4g", scale * (-128 - info.quantization.zero_point),
-                scale * (127 - info.quantization.zero_point));
-  return text;
+  return general_text(scale * (-128 - info.quantization.zero_point), 4) + ".." +
+         general_text(scale * (127 - info.quantization.zero_point), 4);
 }
 
 // "1x28x28x3", or several with commas between them.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "calibrator/host/system/real_text.h"
 #include "cli/captured_output.h"
 
 namespace intaglio::cli {
@@ -46,15 +47,14 @@ Option& Option::range(int64_t low, int64_t high) {
   return *this;
 }
 
+// CLI11's range follows the locale, and lets NaN through.
 Option& Option::range(double low, double high) {
-  // CLI11's range lets NaN through.
-  checked([](const std::string& text) -> Outcome<Done> {
-    char* end = nullptr;
-    if (!std::isnan(std::strtod(text.c_str(), &end)) && !text.empty() && *end == '\0') return Done{};
-    return Failure{"'" + text + "' is no number"};
+  return checked([low, high](const std::string& text) -> Outcome<Done> {
+    const std::optional<double> value = read_real(text);
+    if (!value || std::isnan(*value)) return Failure{"'" + text + "' is no number"};
+    if (*value >= low && *value <= high) return Done{};
+    return Failure{"Value " + text + " not in range " + shortest_text(low) + " to " + shortest_text(high)};
   });
-  option_->check(CLI::Range(low, high));
-  return *this;
 }
 
 Option& Option::one_of(const std::vector<std::string>& words) {
@@ -101,13 +101,34 @@ Option add_option(CLI::App& app, const std::string& names, int64_t& value, const
   return Option(app.add_option(names, value, what));
 }
 
+namespace {
+
+// Not CLI11's own reading of reals, which follows the locale.
+template <typename Value>
+Option add_real(CLI::App& app, const std::string& names, Value& value, const std::string& what) {
+  CLI::Option* const option = app.add_option(
+      names,
+      [&value](const CLI::results_t& words) {
+        const std::optional<double> read = read_real(words.front());
+        if (read) value = *read;
+        return read.has_value();
+      },
+      what);
+  option->type_name("FLOAT");
+  return Option(option);
+}
+
+}  // namespace
+
 Option add_option(CLI::App& app, const std::string& names, double& value, const std::string& what) {
-  return Option(app.add_option(names, value, what));
+  const Option option = add_real(app, names, value, what);
+  app.get_option(names)->default_function([&value] { return shortest_text(value); });
+  return option;
 }
 
 Option add_option(CLI::App& app, const std::string& names, std::optional<double>& value,
                   const std::string& what) {
-  return Option(app.add_option(names, value, what));
+  return add_real(app, names, value, what);
 }
 
 Option add_option(CLI::App& app, const std::string& names, std::vector<std::string>& value,

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include "calibrator/host/system/real_text.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -181,9 +182,7 @@ void print_error(const std::string& text) { print_line("", text); }
 std::string decimal(double value, int digits) {
   if (std::isnan(value)) return "-";
   if (std::isinf(value)) return value > 0 ? "exact" : "-inf";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
+  return fixed_text(value, digits);
 }
 
 std::string grouped(uint64_t number) {

@@ -5,6 +5,7 @@
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
+#include "calibrator/host/system/real_text.h"
 #include "cli/calibration_figures.h"
 #include "cli/changed_codes.h"
 #include "cli/command.h"
@@ -143,11 +144,7 @@ const char* role_of(ParamsOf of) {
   return kRoles[static_cast<size_t>(of)];
 }
 
-std::string params_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
+std::string params_number(double value) { return general_text(value, 6); }
 
 std::string shown(const ParamsEntry& entry, size_t i) {
   return params_number(static_cast<double>(entry.scales[entry.scales.size() == 1 ? 0 : i])) +
@@ -292,8 +289,9 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
 
 Command add_params_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ParamsCommandArguments>();
-  CLI::App* const app = add_subcommand(
-      parent, "params", "write, read and compare scales and zero points as files of other tools", kParamsFooter);
+  CLI::App* const app =
+      add_subcommand(parent, "params",
+                     "write, read and compare scales and zero points as files of other tools", kParamsFooter);
   require_subcommand(*app);
 
   CLI::App* const exports =
@@ -330,7 +328,8 @@ Command add_params_command(CLI::App& parent) {
   add_flag(*prune, "--json", arguments->json, "print one JSON object: {layers, channels, bytes, sha256}");
 
   CLI::App* const diff = add_subcommand(
-      *app, "diff", "show what differs between two files or models. Exit code 1 if anything does", kParamsFooter);
+      *app, "diff", "show what differs between two files or models. Exit code 1 if anything does",
+      kParamsFooter);
   add_option(*diff, "a", arguments->params.file, "a file of parameters, or an int8 model")
       .required()
       .type_name("A");

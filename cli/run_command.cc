@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "calibrator/host/system/npy.h"
+#include "calibrator/host/system/real_text.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -153,19 +154,19 @@ void print_sample(const Session& session, const std::string& sample, const Shown
     const std::vector<float> values = shown.classes ? class_scores(session) : real_values(view);
     if (shown.classes) {
       for (const int32_t c : best_classes(values, static_cast<size_t>(shown.top))) {
-        const auto score = static_cast<double>(values[static_cast<size_t>(c)]);
+        const std::string score = general_text(static_cast<double>(values[static_cast<size_t>(c)]), 6);
         if (shown.names.empty())
-          print("  class %5d   %.6g\n", c, score);
+          print("  class %5d   %s\n", c, score.c_str());
         else
-          print("  %.6g   %s\n", score, safe(shown.names.of(c)).c_str());
+          print("  %s   %s\n", score.c_str(), safe(shown.names.of(c)).c_str());
       }
       continue;
     }
     const std::vector<int32_t> dims = shown.dims_of(view.info);
-    print("  %s %s %s   min %.6g, max %.6g\n", safe(view.info.name).c_str(),
+    print("  %s %s %s   min %s, max %s\n", safe(view.info.name).c_str(),
           shape_text({dims.data(), static_cast<int32_t>(dims.size())}).c_str(), dtype_name(view.info.dtype),
-          static_cast<double>(*std::min_element(values.begin(), values.end())),
-          static_cast<double>(*std::max_element(values.begin(), values.end())));
+          general_text(static_cast<double>(*std::min_element(values.begin(), values.end())), 6).c_str(),
+          general_text(static_cast<double>(*std::max_element(values.begin(), values.end())), 6).c_str());
   }
 }
 

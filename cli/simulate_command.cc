@@ -213,7 +213,8 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
         simulated, model.node_count());
   print("  output SQNR  %s dB before a final softmax, on the calibration samples\n",
         decimal(simulation.output_sqnr(), 2).c_str());
-  if (agreement) print("  agreement    %.4f with FP32 on the calibration samples\n", *agreement);
+  if (agreement)
+    print("  agreement    %s with FP32 on the calibration samples\n", decimal(*agreement, 4).c_str());
   return Done{};
 }
 
@@ -243,8 +244,8 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
 
 Command add_simulate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<SimulateArguments>();
-  CLI::App* app =
-      add_subcommand(parent, "simulate", "show what other bits, roundings and codes would cost", kSimulateFooter);
+  CLI::App* app = add_subcommand(parent, "simulate", "show what other bits, roundings and codes would cost",
+                                 kSimulateFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_range_options(*app, arguments->quantization);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "calibrator/host/system/real_text.h"
 #include "cli/output.h"
 
 namespace intaglio::cli {
@@ -23,9 +24,7 @@ void Suspects::warn(const std::string& what) const {
 }
 
 std::string range_text(const Range& range) {
-  char words[64];
-  std::snprintf(words, sizeof words, "%.4g to %.4g", range.lo, range.hi);
-  return words;
+  return general_text(range.lo, 4) + " to " + general_text(range.hi, 4);
 }
 
 }  // namespace intaglio::cli

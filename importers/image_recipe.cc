@@ -7,6 +7,7 @@
 #include <new>
 
 #include "calibrator/bake/lookup_tables.h"
+#include "calibrator/host/system/real_text.h"
 #include "importers/draft/import_error.h"
 
 namespace intaglio::importers {
@@ -39,17 +40,11 @@ bool takes_picture(const TensorInfo& info) {
          (info.dtype == DType::kF32 || (info.dtype == DType::kS8 && info.quantization.scales.size == 1));
 }
 
-std::string shortest(float value) {
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  return {digits, end};
-}
-
 std::string listed(const std::vector<float>& values) {
   std::string list;
   for (const float x : values) {
     if (!list.empty()) list += ',';
-    list += shortest(x);
+    list += shortest_text(x);
   }
   return list;
 }
@@ -176,7 +171,7 @@ class ImageInputs {
     check_factor(wanted);
     for (int32_t c = 0; c < image.channels; ++c)
       if ((0.0f - image.mean[c]) * image.norm[c] == (255.0f - image.mean[c]) * image.norm[c])
-        fail("mean ", shortest(image.mean[c]), " and norm ", shortest(image.norm[c]),
+        fail("mean ", shortest_text(image.mean[c]), " and norm ", shortest_text(image.norm[c]),
              " make every pixel the same; give other ones");
     push(image);
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 
+#include "calibrator/host/system/real_text.h"
 #include "importers/draft/names.h"
 
 namespace intaglio::importers {
@@ -15,11 +16,7 @@ constexpr size_t kShownProblemBytes = 1024;
 
 }  // namespace
 
-std::string number_text(double number) {
-  std::array<char, 32> digits{};
-  const int length = std::snprintf(digits.data(), digits.size(), "%g", number);
-  return {digits.data(), static_cast<size_t>(length)};
-}
+std::string number_text(double number) { return general_text(number, 6); }
 
 std::string shown(const std::string& name) {
   const std::string clean = clean_name(name, kShownNameBytes);

@@ -3,6 +3,7 @@
 // # are left out, as those do who switch a layer off.
 #include <cstdio>
 
+#include "calibrator/host/system/real_text.h"
 #include "importers/params/params_lines.h"
 
 namespace intaglio {
@@ -10,11 +11,7 @@ namespace {
 
 constexpr std::string_view kWeights = "_param_0";
 
-std::string multiplier_text(float scale) {
-  char text[32];
-  std::snprintf(text, sizeof text, " %.12g", 1.0 / static_cast<double>(scale));
-  return text;
-}
+std::string multiplier_text(float scale) { return " " + general_text(1.0 / static_cast<double>(scale), 12); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "calibrator/host/system/files.h"
+#include "calibrator/host/system/real_text.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio {
@@ -57,18 +58,13 @@ int32_t ParamsEntry::bits() const {
 Outcome<float> checked_scale(double scale, const std::string& what) {
   const auto rounded = static_cast<float>(scale);
   if (is_scale(rounded)) return rounded;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", scale);
-  return Failure{what + " has the scale " + text +
+  return Failure{what + " has the scale " + general_text(scale, 9) +
                  ", and scales are 2^-40 to 2^40; correct the file, or leave the line out"};
 }
 
 std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const std::optional<double> value = read_real(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 Outcome<Done> add_entry(ParamsTable& table, ParamsEntry entry, const std::string& path) {

@@ -2,6 +2,7 @@
 // a name up to the first space; names with spaces are read here all the same.
 #include <cstdio>
 
+#include "calibrator/host/system/real_text.h"
 #include "importers/params/params_lines.h"
 
 namespace intaglio {
@@ -48,10 +49,8 @@ Outcome<std::string> write_tengine(const ParamsTable& table, bool is_uint8) {
       return Failure{
           entry.name + " has the zero point " + std::to_string(entry.zero_point) +
           ", and Tengine's int8 has none; calibrate with --compat tengine, or take --format tengine-uint8"};
-    char numbers[48];
-    std::snprintf(numbers, sizeof numbers, " %.9g %d\n", static_cast<double>(entry.scales[0]),
-                  entry.zero_point + (is_uint8 ? 128 : 0));
-    text += entry.name + numbers;
+    text += entry.name + " " + general_text(static_cast<double>(entry.scales[0]), 9) + " " +
+            std::to_string(entry.zero_point + (is_uint8 ? 128 : 0)) + "\n";
   }
   return text;
 }

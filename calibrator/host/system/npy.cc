@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "calibrator/host/system/half.h"
+#include "calibrator/host/system/real_text.h"
 
 namespace intaglio {
 namespace {
@@ -261,9 +262,7 @@ Outcome<Done> npy_values(NpyType type, Span<const uint8_t> bytes, Span<float> va
     } else if (type == NpyType::kF64) {
       const auto number = element<double>(bytes, i);
       if (std::isfinite(number) && std::abs(number) > static_cast<double>(FLT_MAX)) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%g", number);
-        return Failure{"its element " + std::to_string(i) + " is " + text +
+        return Failure{"its element " + std::to_string(i) + " is " + general_text(number, 6) +
                        ", beyond float32, which ends at 3.4e38; scale it"};
       }
       values[i] = static_cast<float>(number);
