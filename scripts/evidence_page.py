@@ -110,7 +110,7 @@ def page_text(root):
     found, _ = read_list(root)
     lines = ["# Evidence", "",
              f"Made by `scripts/evidence` from `{LIST}` and the tests' own names. Each test below is there to fail without the promise above",
-             "it. `scripts/test` runs all of them for each change; those of real models need INTAGLIO_SHARED. A test case is run by `build/host/tests/<unit>_test "
+             "it. `scripts/test` runs all of them for each change; those of real models need INTAGLIO_SHARED. A test case is run by `scripts/unit UNIT "
              "--test-case='TITLE'`.", "",
              "`law_evidence` fails where a promise has no test here, or names one that does not exist. What is measured stands in",
              "[benchmarks](../benchmarks/README.md). Executions of the fuzzers' targets stand in [SECURITY](../SECURITY.md)."]

@@ -9,7 +9,8 @@
 
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::add_params_test {
+
 using intaglio::test::Random;
 
 namespace {
@@ -103,3 +104,5 @@ TEST_CASE("what is not a positive normal number is refused") {
   CHECK(p.a_multiplier == 16384);
   CHECK(p.right_shift == 14);
 }
+
+}  // namespace intaglio::test::add_params_test

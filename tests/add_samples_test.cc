@@ -10,9 +10,7 @@
 #include "tests/support/small_models.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::add_samples_test {
 namespace {
 
 // A calibrator in an allocation of exactly what it measures, and the file that it writes.
@@ -208,3 +206,5 @@ TEST_CASE("progress can cancel between samples, and nothing is left half done") 
   REQUIRE(two.calibrator.add_all(test::source_of(first)).ok());
   CHECK(bench.state() == two.state());
 }
+
+}  // namespace intaglio::test::add_samples_test

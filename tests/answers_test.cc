@@ -12,9 +12,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::answers_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -375,3 +373,5 @@ TEST_CASE("an answer's weights need not be safe in pairs") {
   CHECK(scales_of(safe, 0) != scales_of(as_they_are, 0));
   CHECK(scales_of(safe, 1) == scales_of(as_they_are, 1));
 }
+
+}  // namespace intaglio::test::answers_test

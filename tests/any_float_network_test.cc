@@ -9,9 +9,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::any_float_network_test {
 namespace {
 
 const Dims kMap = {1, 4, 4, 3};
@@ -193,3 +191,5 @@ TEST_CASE("a node that is refused has the name of the user's file") {
   CHECK(problem.find("Sub 2 'node2'") != std::string::npos);
   CHECK(problem.find("keep the node in float") != std::string::npos);
 }
+
+}  // namespace intaglio::test::any_float_network_test

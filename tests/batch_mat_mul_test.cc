@@ -13,7 +13,7 @@
 #include "tests/support/random.h"
 #include "tests/support/spec_cases.h"
 
-namespace intaglio {
+namespace intaglio::test::batch_mat_mul_test {
 namespace {
 
 using test::AlignedBytes;
@@ -397,4 +397,4 @@ TEST_CASE("codes and reals together are refused, and sums that leave int32") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::batch_mat_mul_test

@@ -7,9 +7,7 @@
 #include "tests/support/random.h"
 #include "tests/support/recovery_run.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::bias_absorption_test {
 namespace {
 
 constexpr int32_t kSide = 6, kChannels = 8;
@@ -198,3 +196,5 @@ TEST_CASE("undone where it gains nothing, not tried with one sample") {
   one.samples = 1;
   CHECK(calibrate(net(kHigh), one).verdict(recovery::kBiasAbsorption) == RecoveryVerdict::kTooFewSamples);
 }
+
+}  // namespace intaglio::test::bias_absorption_test

@@ -6,9 +6,7 @@
 #include "tests/support/random.h"
 #include "tests/support/real_values.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::bias_correction_test {
 namespace {
 
 constexpr int32_t kWidth = 48, kDepth = 6;
@@ -104,3 +102,5 @@ TEST_CASE("vectors that an activation cuts off are corrected for the rounding of
           cut);
   }
 }
+
+}  // namespace intaglio::test::bias_correction_test

@@ -11,7 +11,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::broadcast_test {
 namespace {
 
 using test::bits_of;
@@ -192,4 +192,4 @@ TEST_CASE("a gate a channel, and a gate a pixel, of several pictures in several 
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::broadcast_test

@@ -8,9 +8,7 @@
 #include "tests/support/calibrate.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::c_api_rows_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -75,3 +73,5 @@ TEST_CASE("rows give what the whole picture gives, and rows behind the last one 
     CHECK(by_rows->output() == expected);
   }
 }
+
+}  // namespace intaglio::test::c_api_rows_test

@@ -9,9 +9,7 @@
 #include "tests/support/planned_session.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::c_api_test {
 namespace {
 
 const std::vector<std::vector<float>>& samples() {
@@ -386,3 +384,5 @@ TEST_CASE("errors in C: the same numbers and sentences") {
   CHECK(length == strlen(text));
   CHECK(std::string(text) == text_of({Status::kMisaligned, -1, -1, 1, kModelAlignment}));
 }
+
+}  // namespace intaglio::test::c_api_test

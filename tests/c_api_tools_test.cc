@@ -7,9 +7,7 @@
 #include "intaglio/model_store.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::c_api_tools_test {
 namespace {
 
 // An int8 model with packs for `isa`.
@@ -211,3 +209,5 @@ TEST_CASE("OpenMP in C: the same bytes, with regions and without") {
   }
 }
 #endif
+
+}  // namespace intaglio::test::c_api_tools_test

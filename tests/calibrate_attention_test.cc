@@ -10,9 +10,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::calibrate_attention_test {
 namespace {
 
 constexpr int32_t kPlaces = 6, kChannels = 8;
@@ -291,3 +289,5 @@ TEST_CASE("a sum of scores that the caller keeps in FP32 keeps its Softmax there
   CHECK(reals == 2);
   CHECK(wide == 2);
 }
+
+}  // namespace intaglio::test::calibrate_attention_test

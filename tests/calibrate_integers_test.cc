@@ -8,7 +8,7 @@
 #include "tests/support/real_values.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::calibrate_integers_test {
 namespace {
 
 using test::AlignedBytes;
@@ -132,4 +132,4 @@ TEST_CASE("indices are chosen from codes: no Dequantize stands before them") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::calibrate_integers_test

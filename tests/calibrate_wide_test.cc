@@ -8,9 +8,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::calibrate_wide_test {
 namespace {
 
 const Dims kPicture = {1, 9, 8, 6};
@@ -255,3 +253,5 @@ TEST_CASE("a function of 8 bits whose values have 16: its table has an entry for
     CHECK(sqnr(network, bytes) > sqnr(network, narrow) - 3.0);
   }
 }
+
+}  // namespace intaglio::test::calibrate_wide_test

@@ -8,9 +8,7 @@
 #include "runtime/crc32.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::calibration_state_test {
 namespace {
 
 // As calibration_state.cc lays them out.
@@ -139,3 +137,5 @@ TEST_CASE("sums of means and of peaks that so many samples cannot have are refus
   // The largest that two samples can have: 2 * 2^22 in units of 2^-28, and one more in the last word.
   CHECK(merged(state, sums + 4, 0x0007ffffu).ok());
 }
+
+}  // namespace intaglio::test::calibration_state_test

@@ -5,9 +5,7 @@
 #include "tests/support/float_samples.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::calibrator_memory_test {
 namespace {
 
 struct Calibration {
@@ -57,3 +55,5 @@ TEST_CASE("memory beyond what is needed saves runs and changes no byte") {
     if (spare >= useful) CHECK(3 * made.loads < 2 * least.loads);
   }
 }
+
+}  // namespace intaglio::test::calibrator_memory_test

@@ -11,7 +11,7 @@
 #include "tests/support/real_values.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::calibrator_ops_test {
 namespace {
 
 using test::AlignedBytes;
@@ -388,4 +388,4 @@ TEST_CASE("what becomes an index stays in FP32 from the last layer with weights 
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::calibrator_ops_test

@@ -13,9 +13,7 @@
 #include "tests/support/small_models.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::calibrator_test {
 namespace {
 
 // A calibrator over a model, in an allocation of exactly what it measures.
@@ -398,3 +396,5 @@ TEST_CASE("only FP32 models can be calibrated") {
   REQUIRE(static_cast<bool>(model));
   CHECK(Calibrator::measure(*model).error().status == Status::kNotFloat);
 }
+
+}  // namespace intaglio::test::calibrator_test

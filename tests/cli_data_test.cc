@@ -7,8 +7,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_data_test {
 namespace {
 
 bool has_keys(const nlohmann::json& json, const std::vector<std::string>& keys) {
@@ -233,3 +232,5 @@ TEST_CASE("classes by their names: in a list, and as folders") {
   folder.bad("eval %/int8.itg --images @/test --labels %/labels.csv --names %/few.txt", "holds 1 names");
   folder.bad("run %/int8.itg --input @/test/digit_0001.png --names @/test/digit_0001.png", "names");
 }
+
+}  // namespace intaglio::test::cli_data_test

@@ -12,9 +12,7 @@
 #include "tests/support/run_cli.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_degenerate_data_test {
 namespace {
 
 constexpr uint32_t kHeight = 12, kWidth = 10;
@@ -201,3 +199,5 @@ TEST_CASE("names that are no UTF-8 are shown escaped") {
   const auto json = folder.json("run %/int8.itg --input %/pictures --json");
   CHECK(json["samples"].size() == 2);
 }
+
+}  // namespace intaglio::test::cli_degenerate_data_test

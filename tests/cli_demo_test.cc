@@ -5,8 +5,7 @@
 #include "calibrator/host/system/npy.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_demo_test {
 namespace {
 
 const std::string kImport = "import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196";
@@ -251,3 +250,5 @@ TEST_CASE("run writes what it shows") {
   folder.bad(named + "%/gap", "line 2: is empty; each class needs a name");
   folder.bad(named + "%/absent", "absent");
 }
+
+}  // namespace intaglio::test::cli_demo_test

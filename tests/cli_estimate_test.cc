@@ -3,8 +3,9 @@
 
 #include "cli/calibration_estimate.h"
 
-using namespace intaglio;
-using namespace intaglio::cli;
+namespace intaglio::test::cli_estimate_test {
+
+using namespace cli;
 
 namespace {
 
@@ -39,3 +40,5 @@ TEST_CASE("recoveries whose cost the first stages do not tell have none") {
   CHECK_FALSE(estimate_of(recovery::kAll, false));
   CHECK_FALSE(estimate_of(recovery::kDefault | recovery::kWeightScales, false));
 }
+
+}  // namespace intaglio::test::cli_estimate_test

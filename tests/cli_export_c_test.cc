@@ -9,9 +9,7 @@
 #include "tests/support/run_cli.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_export_c_test {
 namespace {
 
 struct Folder : CommandFolder {
@@ -151,3 +149,5 @@ TEST_CASE("export-c replaces its own files, of another model too, and no file th
   CHECK(folder.text("out/net_model.h") == header);
   CHECK(holds(folder.text("out/net_model.cc"), "// mine"));
 }
+
+}  // namespace intaglio::test::cli_export_c_test

@@ -1,8 +1,7 @@
 // A quantized ONNX network through the command.
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::cli_export_onnx_test {
 
 TEST_CASE("export-onnx writes a network that imports to the same answers") {
   const CommandFolder folder;
@@ -31,3 +30,5 @@ TEST_CASE("export-onnx writes a network that imports to the same answers") {
   CHECK(folder.run("export-onnx %/int8.itg --from @/meter.onnx -o %/x.onnx --form int4").code == 2);
   CHECK(!std::filesystem::exists(folder / "x.onnx"));
 }
+
+}  // namespace intaglio::test::cli_export_onnx_test

@@ -1,8 +1,7 @@
 // A TFLite file through the command.
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::cli_export_tflite_test {
 
 TEST_CASE("export-tflite writes a file that imports to the same answers") {
   const CommandFolder folder;
@@ -50,3 +49,5 @@ TEST_CASE("codes of 16 bits are refused by both exports, and by no other command
   CHECK(folder.get("wide.npy") == folder.get("packed.npy"));
   CHECK(folder.get("wide.npy") == folder.get("planned.npy"));
 }
+
+}  // namespace intaglio::test::cli_export_tflite_test

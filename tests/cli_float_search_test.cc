@@ -3,8 +3,7 @@
 
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_float_search_test {
 namespace {
 
 const std::string kImport = "import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196";
@@ -94,3 +93,5 @@ TEST_CASE("what cannot be reached is refused, and nothing is written") {
   CHECK(folder.run(kCalibrate + " --min-sqnr 20 --state %/s.itgcal").code != 0);
   CHECK_FALSE(std::filesystem::exists(folder / "int8.itg"));
 }
+
+}  // namespace intaglio::test::cli_float_search_test

@@ -9,7 +9,8 @@
 #include "tests/support/run_cli.h"
 #include "tests/support/sanitized.h"
 
-using namespace intaglio::test;
+namespace intaglio::test::cli_held_out_test {
+
 using intaglio::DType;
 using intaglio::Op;
 
@@ -222,3 +223,5 @@ TEST_CASE("a sum of which nothing is left is named") {
   CHECK(holds(ran.err, "node 'difference'"));
   CHECK(holds(ran.err, "--keep-float"));
 }
+
+}  // namespace intaglio::test::cli_held_out_test

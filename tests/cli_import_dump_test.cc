@@ -1,8 +1,7 @@
 // import --dump-after, as a user calls it.
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_import_dump_test {
 namespace {
 
 const std::string kImport = "import @/meter.onnx -o %/net.itg --pixels -1..1 --dump-after ";
@@ -32,3 +31,5 @@ TEST_CASE("a pass that does not exist is refused with the names of those that do
   CHECK(holds(help.out, "--dump-after PASS"));
   CHECK(holds(help.out, "\n  fold_pad                 Pad goes into the window of what follows."));
 }
+
+}  // namespace intaglio::test::cli_import_dump_test

@@ -5,9 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_inputs_test {
 namespace {
 
 constexpr size_t kSamples = 12, kSide = 8, kReadings = 6;
@@ -170,3 +168,5 @@ TEST_CASE("a model with one input takes it with or without its name") {
   CHECK(both.code != 0);
   CHECK(holds(both.err, "both name the samples"));
 }
+
+}  // namespace intaglio::test::cli_inputs_test

@@ -9,8 +9,7 @@
 
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_interrupt_test {
 namespace {
 
 // The command, with a terminal of its own for stderr.
@@ -138,3 +137,5 @@ TEST_CASE("progress shows a bar, the step of how many and a count, and goes away
   CHECK(folder.good("calibrate %/net.itg --images %/some.npy -o %/int8.itg --json").err.find("\033") ==
         std::string::npos);
 }
+
+}  // namespace intaglio::test::cli_interrupt_test

@@ -9,8 +9,9 @@
 
 #include "calibrator/host/system/npy.h"
 
-using namespace intaglio;
-using namespace intaglio::cli;
+namespace intaglio::test::cli_named_values_test {
+
+using namespace cli;
 
 TEST_CASE("values are a list of numbers, behind the last equals sign") {
   const auto one = parse_named_values("--constant", "sr=16000", "the input", "n");
@@ -50,3 +51,5 @@ TEST_CASE("what is no value is refused with what to write") {
         "--constant n=1,x: 'x' is no number; write numbers separated by commas, e.g. 1,2,3");
   CHECK(!message("n=absent.npy").empty());
 }
+
+}  // namespace intaglio::test::cli_named_values_test

@@ -8,9 +8,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_notes_test {
 namespace {
 
 std::string put(const CommandFolder& folder, const std::string& name, const std::vector<uint8_t>& bytes) {
@@ -113,3 +111,5 @@ TEST_CASE("calibrate's default equalizes where normalizations have factors and s
   CHECK(default_of(Op::kNormalize, 8, Compat::kNone, "method,bias") == kUsual);
   CHECK(default_of(Op::kAdd, 8, Compat::kNone, "default") == kUsual);
 }
+
+}  // namespace intaglio::test::cli_notes_test

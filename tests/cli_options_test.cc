@@ -8,7 +8,8 @@
 #include "calibrator/host/system/text_lines.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::test;
+namespace intaglio::test::cli_options_test {
+
 using intaglio::split;
 using intaglio::cli::kOptionRules;
 using intaglio::cli::OptionRule;
@@ -180,3 +181,5 @@ TEST_CASE("options that this model or these samples make nothing of are noted") 
   CHECK(holds(folder.good("run %/net.itg --input @/test/digit_0007.png --raw --output %/y.npy").err,
               "has no int8 output"));
 }
+
+}  // namespace intaglio::test::cli_options_test

@@ -3,9 +3,7 @@
 
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_params_test {
 namespace {
 
 // The demo's network, and two int8 models of it that no recovery has touched.
@@ -172,3 +170,5 @@ TEST_CASE("diff lists what differs and exits with 1") {
   CHECK(folder.run("params diff %/a.scale %/a.scale").code == 0);
   CHECK(folder.run("params").code == 2);
 }
+
+}  // namespace intaglio::test::cli_params_test

@@ -6,9 +6,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_picture_units_test {
 namespace {
 
 // Pictures of a split as one float32 array of pixel * factor, channels blue to red as the network takes them.
@@ -53,3 +51,5 @@ TEST_CASE("VWW, 16 arrays of 0 to 1: within a decibel of the right recipe, and a
   CHECK(sqnr("plain", true) > right - 1.0);
   CHECK(sqnr("values", false) > right - 1.0);
 }
+
+}  // namespace intaglio::test::cli_picture_units_test

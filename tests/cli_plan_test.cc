@@ -5,9 +5,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_plan_test {
 namespace {
 
 // A chain of 3 x 3 convolutions on a picture [1, 24, 16, 4] of codes: of 16 channels, the last of 4.
@@ -116,3 +114,5 @@ TEST_CASE("a plan that saves nothing is not written") {
               "note: --feed-rows has no effect: a line buffer for the first input would save no memory"));
   CHECK(holds(folder.good("bench %/same.itg --streamed --repeats 1").err, "has no streamed plan"));
 }
+
+}  // namespace intaglio::test::cli_plan_test

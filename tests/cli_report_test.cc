@@ -6,9 +6,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_report_test {
 namespace {
 
 const std::string kHostile = "<script>alert('1')</script>\"&";
@@ -236,3 +234,5 @@ TEST_CASE("with --json there is a page too, and the JSON stays as it was") {
   CHECK(json.size() == 11);
   CHECK(folder.get("two.html").find("All layers") != std::string::npos);
 }
+
+}  // namespace intaglio::test::cli_report_test

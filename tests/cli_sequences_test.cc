@@ -4,9 +4,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_sequences_test {
 namespace {
 
 constexpr int32_t kInputs = 4, kSize = 6;
@@ -124,3 +122,5 @@ TEST_CASE("what cannot be sequences is refused") {
   folder.bad("calibrate %/net.itg --images %/x.npy -o %/int8.itg --min-sqnr 20",
              "has states; layers are judged on samples that do not hang on each other");
 }
+
+}  // namespace intaglio::test::cli_sequences_test

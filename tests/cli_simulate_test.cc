@@ -1,8 +1,7 @@
 // intaglio simulate, and the options that it shares with calibrate, on the demo's network.
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_simulate_test {
 namespace {
 
 const std::string kImport = "import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196";
@@ -110,3 +109,5 @@ TEST_CASE("what cannot be is refused with slot and remedy, and nothing is writte
   CHECK(by_channel.code == 1);
   CHECK(folder.run(kSimulate + " --method magic").code == 2);
 }
+
+}  // namespace intaglio::test::cli_simulate_test

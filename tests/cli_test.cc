@@ -2,9 +2,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_test {
 namespace {
 
 const char* const kSubcommands[] = {"import",   "calibrate",   "run",           "eval",   "compare",
@@ -363,3 +361,5 @@ TEST_CASE("a limit on the size of files is an error") {
   CHECK_MESSAGE(holds(folder.get("text"), "out.itg: cannot be written: File too large"), folder.get("text"));
   CHECK(folder.names() == std::vector<std::string>{"text"});
 }
+
+}  // namespace intaglio::test::cli_test

@@ -5,9 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_cli.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::cli_units_test {
 namespace {
 
 constexpr int64_t kSamples = 12;
@@ -122,3 +120,5 @@ TEST_CASE("the page of a calibration shows its warnings before its verdict") {
   meter.good(call + "right.npy");
   CHECK(!holds(meter.get("page.html"), kSign));
 }
+
+}  // namespace intaglio::test::cli_units_test

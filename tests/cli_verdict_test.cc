@@ -5,7 +5,9 @@
 
 #include "tests/support/run_cli.h"
 
-using namespace intaglio::cli;
+namespace intaglio::test::cli_verdict_test {
+
+using namespace cli;
 using intaglio::test::holds;
 
 TEST_CASE("a low SQNR asks for more bits, a low agreement for labels") {
@@ -34,3 +36,5 @@ TEST_CASE("the preprocessing and more samples come first") {
               "as the network was trained"));
   CHECK(holds(judge({31.0, 0.7, 12, 12, ""}).remedy, "more samples"));
 }
+
+}  // namespace intaglio::test::cli_verdict_test

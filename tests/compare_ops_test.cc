@@ -8,7 +8,7 @@
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::compare_ops_test {
 namespace {
 
 using test::bits_of;
@@ -148,4 +148,4 @@ TEST_CASE("operands that do not fit each other are refused") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::compare_ops_test

@@ -14,9 +14,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::conv_op_test {
 namespace {
 
 enum class Kind { kConv, kDepthwise, kFullyConnected };
@@ -362,3 +360,5 @@ TEST_CASE("a single row is split by columns, with the same bytes") {
   run_s8_f32(p, random);
   run_f32(p, random);
 }
+
+}  // namespace intaglio::test::conv_op_test

@@ -7,9 +7,7 @@
 
 #include "tests/support/model_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::conv_refusal_test {
 namespace {
 
 // A small convolution that is right; a test spoils one thing.
@@ -271,3 +269,5 @@ TEST_CASE("a fully connected layer from int8 to FP32") {
   CHECK(status([](Parts& p) { p.y_dims = {3, 6}; }) == Status::kShapeMismatch);
   CHECK(status_with([](Parts& p) { p.real_output = true; }) == Status::kBadDType);  // a convolution has none
 }
+
+}  // namespace intaglio::test::conv_refusal_test

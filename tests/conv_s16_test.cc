@@ -3,9 +3,7 @@
 #include "tests/support/wide_codes.h"
 #include "tests/support/run_widths.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::conv_s16_test {
 namespace {
 
 // A convolution, or a depthwise one, of random geometry.
@@ -100,3 +98,5 @@ TEST_CASE("a fully connected layer whose sums leave 32 bits") {
   // 3000 * 32768 * 127 * 2^-24 = 744.14
   for (const int16_t y : run_widths<int16_t, int16_t>(b, {x})) CHECK(y == 744);
 }
+
+}  // namespace intaglio::test::conv_s16_test

@@ -5,7 +5,8 @@
 
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::crc32_test {
+
 using intaglio::test::Exact;
 using intaglio::test::Random;
 
@@ -40,3 +41,5 @@ TEST_CASE("every length has the definition's value, from any value before it") {
   for (size_t size = 4000; size < 4400; ++size) check(size);
   for (int i = 0; i < 20; ++i) check(static_cast<size_t>(random.between(0, 200000)));
 }
+
+}  // namespace intaglio::test::crc32_test

@@ -9,9 +9,7 @@
 #include "intaglio/describe.h"
 #include "tests/support/real_values.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::degenerate_model_test {
 namespace {
 
 constexpr size_t kChannels = 4, kPixels = 4 * 4;
@@ -175,3 +173,5 @@ TEST_CASE("numbers beyond every scale are held to the largest one") {
   const Error overflow = calibrate(model_of(layer), ramp(0, 4), &written);
   CHECK(overflow.status == Status::kNonFiniteActivation);
 }
+
+}  // namespace intaglio::test::degenerate_model_test

@@ -8,9 +8,7 @@
 #include "intaglio/calibrator.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::deploy_test {
 namespace {
 
 std::vector<QuantPolicy> legal_policies() {
@@ -284,3 +282,5 @@ TEST_CASE("settings that make no sense are refused before anything runs") {
   setting.node = model.node_count();
   CHECK(status(setting) == Status::kBadOption);
 }
+
+}  // namespace intaglio::test::deploy_test

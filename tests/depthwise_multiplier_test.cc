@@ -7,9 +7,7 @@
 
 #include "tests/support/one_node.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::depthwise_multiplier_test {
 namespace {
 
 // A depthwise convolution 3 x 3 over 16 channels without weights: of each the bias, times `output_scale`'s inverse.
@@ -54,3 +52,5 @@ TEST_CASE("a multiplier of exactly 1, and its neighbours, at both ends of int32"
         CHECK(outputs == std::vector<int8_t>(outputs.size(), expected));
       }
 }
+
+}  // namespace intaglio::test::depthwise_multiplier_test

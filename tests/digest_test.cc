@@ -7,7 +7,8 @@
 
 #include "tests/support/digest_text.h"
 
-using namespace intaglio;
+namespace intaglio::test::digest_test {
+
 using intaglio::test::hex;
 
 namespace {
@@ -69,3 +70,5 @@ TEST_CASE("a fingerprint sees every byte, its place, and where pieces end") {
   CHECK(fingerprint(fingerprint(0, bytes.data(), 40), bytes.data() + 40, 60) !=
         fingerprint(0, bytes.data(), 100));
 }
+
+}  // namespace intaglio::test::digest_test

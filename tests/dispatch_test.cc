@@ -12,9 +12,7 @@
 #include "kernels/gemm/gemm_s8.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::dispatch_test {
 namespace {
 
 std::string best_of(IsaMask mask) {
@@ -130,3 +128,5 @@ TEST_CASE("Cortex-M's masks, from any machine") {
   CHECK(gemm(isa::kDsp | isa::kHelium) == "gemm_s8_helium");
   CHECK(dwconv(isa::kDsp | isa::kHelium) == "dwconv_s8_helium");
 }
+
+}  // namespace intaglio::test::dispatch_test

@@ -9,7 +9,8 @@
 #include "tests/support/random.h"
 #include "tests/support/runnable_isa.h"
 
-using namespace intaglio;
+namespace intaglio::test::dwconv_3x3_s8_test {
+
 using intaglio::test::Exact;
 using intaglio::test::Random;
 
@@ -144,3 +145,5 @@ TEST_CASE("weights whose two products int16 cannot hold are for another kernel")
     CHECK(fits(8, 8));
   }
 }
+
+}  // namespace intaglio::test::dwconv_3x3_s8_test

@@ -13,9 +13,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::dwconv_lines_f32_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -121,3 +119,5 @@ TEST_CASE("selection by mask and channels") {
     if ((kernel.isa & ~kCompiledIsa) == 0) CHECK((kernel.function != nullptr));
   }
 }
+
+}  // namespace intaglio::test::dwconv_lines_f32_test

@@ -8,7 +8,8 @@
 #include "kernels/compiled_isa.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::dwconv_map_s8_test {
+
 using intaglio::test::Exact;
 using intaglio::test::Random;
 
@@ -129,3 +130,5 @@ TEST_CASE("scratch is what planes and tables need") {
   CHECK(dwconv_map_s8_scratch_bytes(5, 25, 1) == 896);  // along the 25: 14 pairs
   CHECK(dwconv_map_s8_scratch_bytes(1, 1, 1) == 320);
 }
+
+}  // namespace intaglio::test::dwconv_map_s8_test

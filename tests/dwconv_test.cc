@@ -13,9 +13,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::dwconv_test {
 namespace {
 
 struct Case {
@@ -216,3 +214,5 @@ TEST_CASE("selection by mask and precondition") {
   CHECK(f32(isa::kAvx2, 1) == "dwconv_f32_avx2");
   CHECK(f32(isa::kAvx2, 2) == "dwconv_f32_scalar");
 }
+
+}  // namespace intaglio::test::dwconv_test

@@ -11,7 +11,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::eltwise_test {
 namespace {
 
 using test::bits_of;
@@ -292,4 +292,4 @@ TEST_CASE("a table a column") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::eltwise_test

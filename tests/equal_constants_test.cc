@@ -5,9 +5,7 @@
 #include "tests/support/calibrate.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::equal_constants_test {
 namespace {
 
 constexpr int32_t kSide = 6, kChannels = 4;
@@ -71,3 +69,5 @@ TEST_CASE("equal biases and weights are corrected each by itself") {
     }
   }
 }
+
+}  // namespace intaglio::test::equal_constants_test

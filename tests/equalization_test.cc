@@ -9,9 +9,7 @@
 #include "tests/support/random.h"
 #include "tests/support/recovery_run.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::equalization_test {
 namespace {
 
 constexpr int32_t kSide = 6, kChannels = 8;
@@ -183,3 +181,5 @@ TEST_CASE("an outlier channel of a normalization goes into its factors and the w
   CHECK(outcome.after < 0.3 * outcome.before);
   CHECK(outcome.state_after == outcome.state_before);
 }
+
+}  // namespace intaglio::test::equalization_test

@@ -6,6 +6,8 @@
 
 #include <csignal>
 
+namespace intaglio::test::exact_test {
+
 using intaglio::test::Exact;
 
 namespace {
@@ -43,3 +45,5 @@ TEST_CASE("a step past an end is stopped, at one end and then at the other") {
     CHECK(after >= 1);
   }
 }
+
+}  // namespace intaglio::test::exact_test

@@ -9,8 +9,7 @@
 #include "platforms/parallel.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-
+namespace intaglio::test::executor_test {
 namespace {
 
 struct Jobs {
@@ -73,3 +72,5 @@ TEST_CASE("one thread never meets OpenMP; too many are cut") {
 TEST_CASE("openmp_executor: this build has no OpenMP" * doctest::skip()) {}
 
 #endif
+
+}  // namespace intaglio::test::executor_test

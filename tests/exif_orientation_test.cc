@@ -5,9 +5,7 @@
 
 #include "tests/support/jpeg_writer.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::exif_orientation_test {
 namespace {
 
 // "Exif", and a directory of one entry.
@@ -113,3 +111,5 @@ TEST_CASE("a decoded JPEG stands upright, within the memory that is allowed") {
   CHECK(upright->height == 24);
   CHECK(upright->pixels == oriented(*as_it_is, 6).pixels);
 }
+
+}  // namespace intaglio::test::exif_orientation_test

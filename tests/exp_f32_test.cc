@@ -7,7 +7,7 @@
 #include "kernels/arithmetic/exp_f32.h"
 #include "tests/support/float_bits.h"
 
-namespace intaglio {
+namespace intaglio::test::exp_f32_test {
 namespace {
 
 using test::bits_of;
@@ -87,4 +87,4 @@ TEST_CASE("these bits, on every machine") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::exp_f32_test

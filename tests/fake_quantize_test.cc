@@ -8,9 +8,7 @@
 
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::fake_quantize_test {
 namespace {
 
 double real(Random& random, double lo, double hi) { return lo + (hi - lo) * (random.bits() * 0x1p-32); }
@@ -110,3 +108,5 @@ TEST_CASE("symmetric gradient equals differences with the rounding frozen, and L
       if (!tie) REQUIRE(std::fabs(g.scale - lsq / s.last) < 1e-9);
     }
 }
+
+}  // namespace intaglio::test::fake_quantize_test

@@ -17,7 +17,8 @@
 #include "calibrator/host/system/text_lines.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace intaglio;
+namespace intaglio::test::files_test {
+
 using intaglio::test::TemporaryFolder;
 
 namespace {
@@ -309,3 +310,5 @@ TEST_CASE("lines of any system") {
   CHECK((*lines)[2].text == "d");
   CHECK((*lines)[2].number == 5);
 }
+
+}  // namespace intaglio::test::files_test

@@ -11,9 +11,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::float_layers_test {
 namespace {
 
 // A chain with some shortcuts.
@@ -340,3 +338,5 @@ TEST_CASE("errors of single layers add up to about that of the int8 model") {
   CHECK(added < measured * 3);
   CHECK(layers.error(LayerTypes(layers.layers().size(), kF)) == 0.0);
 }
+
+}  // namespace intaglio::test::float_layers_test

@@ -11,9 +11,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::fma_f32_test {
 namespace {
 
 // NaN has many patterns; a kernel's output has one.
@@ -127,3 +125,5 @@ TEST_CASE("finish_f32: one NaN, one zero, the clamp as the contract writes it") 
   CHECK(finish_f32(7.0f, six) == 6.0f);
   CHECK(finish_f32(inf, none) == inf);
 }
+
+}  // namespace intaglio::test::fma_f32_test

@@ -16,9 +16,7 @@
 #include "tests/support/model_object.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::frozen_files_test {
 namespace {
 
 struct OldFile {
@@ -178,3 +176,5 @@ TEST_CASE("a calibration's state of an older version goes on, and is saved as it
   }
   CHECK(states > 0);
 }
+
+}  // namespace intaglio::test::frozen_files_test

@@ -10,9 +10,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::function_behind_test {
 namespace {
 
 constexpr int32_t kSide = 12, kDepth = 8;
@@ -91,3 +89,5 @@ TEST_CASE("what something else reads, too, keeps its own range") {
   const Outcome magnitude = calibrate(network(Op::kAbs));
   CHECK(magnitude.scale > 1.5f * alone.scale);
 }
+
+}  // namespace intaglio::test::function_behind_test

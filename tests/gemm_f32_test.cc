@@ -13,9 +13,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::gemm_f32_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -145,3 +143,5 @@ TEST_CASE("selection by mask") {
   for (int32_t i = 0; i < gemm_f32_count(); ++i)
     if ((gemm_f32_kernel(i).isa & ~kCompiledIsa) == 0) CHECK((gemm_f32_kernel(i).function != nullptr));
 }
+
+}  // namespace intaglio::test::gemm_f32_test

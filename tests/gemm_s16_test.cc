@@ -14,7 +14,8 @@
 #include "kernels/eltwise/codes_s16.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::gemm_s16_test {
+
 using intaglio::test::Exact;
 using intaglio::test::Random;
 using intaglio::test::shape_count;
@@ -304,3 +305,5 @@ TEST_CASE("random codes element by element") {
     }
   }
 }
+
+}  // namespace intaglio::test::gemm_s16_test

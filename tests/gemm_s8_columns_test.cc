@@ -5,9 +5,7 @@
 
 #include "tests/support/random_windows.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::gemm_s8_columns_test {
 namespace {
 
 const GemmS8Kernel& scalar_kernel() { return gemm_s8_kernel(gemm_s8_select(isa::kScalar)); }
@@ -75,3 +73,5 @@ TEST_CASE("columns side by side: the scalar kernel's codes") {
     }
   }
 }
+
+}  // namespace intaglio::test::gemm_s8_columns_test

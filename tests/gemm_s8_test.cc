@@ -12,7 +12,8 @@
 #include "tests/support/random_windows.h"
 #include "tests/support/runnable_isa.h"
 
-using namespace intaglio;
+namespace intaglio::test::gemm_s8_test {
+
 using intaglio::test::Exact;
 using intaglio::test::Random;
 using intaglio::test::random_windows;
@@ -372,3 +373,5 @@ TEST_CASE("complements of codes make pairs safe that no order makes so") {
   CHECK(proof_of(-128).safe == 0);  // 128 is no weight
   CHECK(proof_of(64).by_fours == kDepth / 4);
 }
+
+}  // namespace intaglio::test::gemm_s8_test

@@ -8,7 +8,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::gemv_s8_f32_test {
 namespace {
 
 using test::Exact;
@@ -73,4 +73,4 @@ TEST_CASE("all weights and codes at their ends, sums that wrap in between and en
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::gemv_s8_f32_test

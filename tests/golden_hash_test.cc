@@ -12,9 +12,7 @@
 #include "tests/support/digest_text.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::golden_hash_test {
 namespace {
 
 constexpr uint32_t kFloatOutputs = 3853261016u;
@@ -115,3 +113,5 @@ TEST_CASE("so does every way of choosing ranges and every recovery") {
       CHECK(sha256_of(all) == golden.every_way);
     }
 }
+
+}  // namespace intaglio::test::golden_hash_test

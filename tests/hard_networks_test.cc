@@ -12,9 +12,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::hard_networks_test {
 namespace {
 
 // FP32 layers with weights of a fixed seed, as training starts: the spread of a layer's output is its
@@ -318,3 +316,5 @@ TEST_CASE("the error of a layer alone, where what it reads is gone before it run
     CHECK(alone > 35.0);
   }
 }
+
+}  // namespace intaglio::test::hard_networks_test

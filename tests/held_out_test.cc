@@ -12,9 +12,7 @@
 #include "tests/support/calibrate.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::held_out_test {
 namespace {
 
 // Convolution + ReLU, mean, fully connected: scores in FP32.
@@ -281,3 +279,5 @@ TEST_CASE("equal samples are never on both sides, and count once") {
   CHECK(found.judged == samples.size());
   CHECK(found.order.size() == samples.size());
 }
+
+}  // namespace intaglio::test::held_out_test

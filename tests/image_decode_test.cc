@@ -10,9 +10,7 @@
 #include "tests/support/refused.h"
 #include "tests/support/webp_files.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::image_decode_test {
 namespace {
 
 std::vector<uint8_t> noise(size_t size) {
@@ -340,3 +338,5 @@ TEST_CASE("real pictures" * doctest::skip(std::getenv("INTAGLIO_SHARED") == null
     CHECK_FALSE(decode_picture({jpeg->data(), size}));
   }
 }
+
+}  // namespace intaglio::test::image_decode_test

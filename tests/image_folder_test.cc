@@ -12,9 +12,7 @@
 #include "tests/support/refused.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::image_folder_test {
 namespace {
 
 std::vector<std::string> names_of(const ImageFolder& folder) {
@@ -320,3 +318,5 @@ TEST_CASE("uint8 arrays are pictures") {
   REQUIRE(write_npy(folder / "x.npy", NpyType::kU8, {2, 4}, raw(pixels(0, 8))));
   CHECK(refused(ImageFolder::open(folder / "x.npy"), "uint8 arrays hold pictures"));
 }
+
+}  // namespace intaglio::test::image_folder_test

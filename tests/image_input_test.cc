@@ -7,8 +7,7 @@
 #include <random>
 #include <vector>
 
-using namespace intaglio;
-
+namespace intaglio::test::image_input_test {
 namespace {
 
 struct Picture {
@@ -380,3 +379,5 @@ TEST_CASE("what cannot work is refused") {
   CHECK(whole(240, 19).limit == 20);
   CHECK(whole(240, SIZE_MAX).status == Status::kPictureBytes);
 }
+
+}  // namespace intaglio::test::image_input_test

@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_attention_test {
 namespace {
 
 constexpr int64_t kRows = 3, kChannels = 5;
@@ -137,3 +135,5 @@ TEST_CASE("a bias behind the Reshape of a matrix product goes into it") {
   CHECK(y[0] == 5.0f);
   CHECK(y[29] == 9.0f);
 }
+
+}  // namespace intaglio::test::import_attention_test

@@ -6,9 +6,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_computed_conv_test {
 namespace {
 
 using tflite::Options;
@@ -158,3 +156,5 @@ TEST_CASE("TFLite: a convolution of codes, whose bias has codes of its own") {
   using Codes = std::vector<int8_t>;
   CHECK(run_import<int8_t>(import, Codes{3, 5, -1, 1}) == Codes{14 - 3});
 }
+
+}  // namespace intaglio::test::import_computed_conv_test

@@ -7,8 +7,10 @@
 #include "tests/support/random.h"
 #include "tests/support/thrown.h"
 
-using namespace intaglio::importers;
-using namespace intaglio::test;
+namespace intaglio::test::import_constant_values_test {
+
+using namespace importers;
+using importers::Shape;
 
 namespace {
 
@@ -266,3 +268,5 @@ TEST_CASE("choices and conversions") {
   for (const float beyond : {9.3e18f, -INFINITY, INFINITY, NAN})
     CHECK(as_integers(list(Reals{beyond})).integers[0] == INT64_MIN);
 }
+
+}  // namespace intaglio::test::import_constant_values_test

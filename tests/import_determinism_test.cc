@@ -7,9 +7,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_determinism_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -120,3 +118,5 @@ TEST_CASE("and on a larger network") {
   if (folder.empty() || kIsSanitized) return;
   check(folder, "mobilenet_v1_0.25_224_fp32", 2);
 }
+
+}  // namespace intaglio::test::import_determinism_test

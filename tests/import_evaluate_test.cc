@@ -5,9 +5,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_evaluate_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -183,3 +181,5 @@ TEST_CASE("TFLite: a product of constants, the weights with a scale for each cha
   CHECK(import.ops() == std::vector<Op>{Op::kAdd});
   CHECK(run_import<float>(import, Reals{10, 20}) == Reals{13.5f, 22});
 }
+
+}  // namespace intaglio::test::import_evaluate_test

@@ -5,8 +5,7 @@
 #include "tests/support/calibrated_network.h"
 #include "tests/support/small_onnx_network.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_exported_onnx_input_test {
 
 TEST_CASE("an input that is an output, too, stays what it is") {
   const CalibratedNetwork net(small_network());
@@ -27,3 +26,5 @@ TEST_CASE("an input that is an output, too, stays what it is") {
       for (const std::string& output : node.output()) CHECK(output != input);
   }
 }
+
+}  // namespace intaglio::test::import_exported_onnx_input_test

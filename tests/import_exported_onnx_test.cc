@@ -7,9 +7,7 @@
 #include "tests/support/calibrated_network.h"
 #include "tests/support/small_onnx_network.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_exported_onnx_test {
 namespace {
 
 using Node = OnnxBuilder::Node;
@@ -393,3 +391,5 @@ TEST_CASE("operators of codes: products without a bias, and bounds in any field 
   CHECK(run_real(AlignedBytes(calibrated.int8.view()), calibrated.samples) ==
         run_real(back.write(), calibrated.samples));
 }
+
+}  // namespace intaglio::test::import_exported_onnx_test

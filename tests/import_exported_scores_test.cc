@@ -6,9 +6,7 @@
 #include "tests/support/decibels.h"
 #include "tests/support/masked_attention.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_exported_scores_test {
 namespace {
 
 constexpr const char* kNote =
@@ -80,3 +78,5 @@ TEST_CASE("TFLite: an ADD and a SOFTMAX in FP32, and a note") {
   CHECK(found == 2);
   CHECK(sqnr_of_file(net, {made->bytes.data(), made->bytes.size()}) > 30.0);
 }
+
+}  // namespace intaglio::test::import_exported_scores_test

@@ -10,9 +10,7 @@
 #include "tests/support/small_onnx_network.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_exported_tflite_test {
 namespace {
 
 using tflite::Builtin;
@@ -385,3 +383,5 @@ TEST_CASE("states, and functions of FP32 that TFLite does not have, are refused 
   CHECK(in_float.file.message() ==
         "net.int8.itg: node 'v1_node' (Elu): TFLite has no such operator, or none that is written here");
 }
+
+}  // namespace intaglio::test::import_exported_tflite_test

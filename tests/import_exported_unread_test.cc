@@ -5,9 +5,7 @@
 #include "tests/support/calibrated_network.h"
 #include "tests/support/small_onnx_network.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_exported_unread_test {
 namespace {
 
 constexpr OnnxForm kForms[] = {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize};
@@ -95,3 +93,5 @@ TEST_CASE("nodes of an older opset without inputs or outputs") {
     }
   }
 }
+
+}  // namespace intaglio::test::import_exported_unread_test

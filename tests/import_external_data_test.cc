@@ -5,9 +5,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_external_data_test {
 namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
@@ -140,3 +138,5 @@ TEST_CASE("sizes and offsets are checked, also where their sum overflows") {
   at("0", "8x", "the length of its external data is '8x', which is not a number");
   at("99999999999999999999", "8", "which is not a number");
 }
+
+}  // namespace intaglio::test::import_external_data_test

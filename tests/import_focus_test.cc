@@ -4,8 +4,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_focus_test {
 
 TEST_CASE("the model with --focus takes the picture before the focus") {
   Random random(1);
@@ -48,3 +47,5 @@ TEST_CASE("the model with --focus takes the picture before the focus") {
   CHECK(Import(other.bytes(), options)
             .says("--focus: no input is [1, height, width, 12], as networks behind YOLOv5's focus have it"));
 }
+
+}  // namespace intaglio::test::import_focus_test

@@ -5,8 +5,9 @@
 
 #include "tests/support/thrown.h"
 
-using namespace intaglio::importers;
-using namespace intaglio::test;
+namespace intaglio::test::import_geometry_test {
+
+using namespace importers;
 
 namespace {
 
@@ -115,9 +116,9 @@ TEST_CASE("numbers, axes and permutations from files") {
 }
 
 TEST_CASE("problems are told one by one, names short and clean") {
-  CHECK(shape_text({}) == "[]");
-  CHECK(shape_text({1}) == "[1]");
-  CHECK(shape_text({1, 32, -1}) == "[1, 32, -1]");
+  CHECK(importers::shape_text({}) == "[]");
+  CHECK(importers::shape_text({1}) == "[1]");
+  CHECK(importers::shape_text({1, 32, -1}) == "[1, 32, -1]");
   CHECK(shape_text(std::vector<int32_t>(16, 7)) == "[7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7]");
   CHECK(shape_text(std::vector<int32_t>(17, 7)) ==
         "[7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, ..., of 17]");
@@ -147,3 +148,5 @@ TEST_CASE("problems are told one by one, names short and clean") {
     CHECK(problems.failure("net.onnx").message == head + expected + more);
   }
 }
+
+}  // namespace intaglio::test::import_geometry_test

@@ -4,9 +4,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_growth_test {
 namespace {
 
 // A Scan whose body gives its last input, of `inputs` times the same list of `rows` slices.
@@ -189,3 +187,5 @@ TEST_CASE("recurrent layers one behind the other, each of hundreds of steps") {
   Import few(chain(2, 3));
   CHECK_MESSAGE(few.good(), few.message());
 }
+
+}  // namespace intaglio::test::import_growth_test

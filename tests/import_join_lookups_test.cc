@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_join_lookups_test {
 namespace {
 
 constexpr int32_t kCount = 256;
@@ -117,3 +115,5 @@ TEST_CASE("two tensors of codes, or one number a channel, are no table") {
   CHECK(many.count(Op::kLookup) == 2);
   CHECK(many.tensor(many.node(Op::kLookup).inputs[1]).shape.elements() == int64_t{kCount} * 256);
 }
+
+}  // namespace intaglio::test::import_join_lookups_test

@@ -5,9 +5,7 @@
 #include "tests/support/ir_builder.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_limits_test {
 namespace {
 
 constexpr int64_t kMany = int64_t{1} << 28;  // FP32 numbers: as many bytes as a model may have
@@ -123,3 +121,5 @@ TEST_CASE("OpenVINO weights behind a long chain of layers that keep them") {
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<float>(import, std::vector<float>{1, 2, 3, 4}) == std::vector<float>{3, 6, 9, 12});
 }
+
+}  // namespace intaglio::test::import_limits_test

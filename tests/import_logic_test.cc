@@ -6,9 +6,7 @@
 #include "tests/support/run_widths.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_logic_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -398,3 +396,5 @@ TEST_CASE("TFLite: quotients of integers, functions and powers") {
   check_close(one_op(108, {1, -2}, {}), {std::cos(1.0), std::cos(-2.0)});  // COS
   check_close(one_op(158, {1.5f, -2, 0}, {}), {1, -1, 0});                 // SIGN
 }
+
+}  // namespace intaglio::test::import_logic_test

@@ -5,9 +5,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_malformed_test {
 namespace {
 
 using tflite::Options;
@@ -277,3 +275,5 @@ TEST_CASE("a root that points out of the file") {
   refused(std::string("\x18\0\0\0TFL3", 8), "is damaged or cut short");
   refused(std::string("\xff\xff\xff\xffTFL3", 8), "is damaged or cut short");
 }
+
+}  // namespace intaglio::test::import_malformed_test

@@ -7,9 +7,7 @@
 #include "tests/support/masked_attention.h"
 #include "tests/support/real_values.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_masks_test {
 namespace {
 
 std::string attention(float value, const Mask& mask) { return masked_attention(value, mask).bytes(); }
@@ -176,3 +174,5 @@ TEST_CASE(
     }
   }
 }
+
+}  // namespace intaglio::test::import_masks_test

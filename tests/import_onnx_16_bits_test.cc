@@ -2,8 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_onnx_16_bits_test {
 
 TEST_CASE(
     "codes of 16 bits with the zero point in their middle are codes here, others FP32 that ends where they do") {
@@ -89,3 +88,5 @@ TEST_CASE(
   // x + k = {-8191, 3, 4, 8191.75 at most}; 2 - that
   CHECK(run_import<float>(import, std::vector<float>{1, 2, 2, 10}) == std::vector<float>{8191.75f});
 }
+
+}  // namespace intaglio::test::import_onnx_16_bits_test

@@ -4,9 +4,7 @@
 
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_attention_test {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -272,3 +270,5 @@ TEST_CASE("numbers are added to scores, though they come of bools") {
       },
       Type::BOOL);
 }
+
+}  // namespace intaglio::test::import_onnx_attention_test

@@ -4,9 +4,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_branches_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -254,3 +252,5 @@ TEST_CASE("a plain RNN is the recurrence of its definition") {
     }
   }
 }
+
+}  // namespace intaglio::test::import_onnx_branches_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_calls_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -109,3 +107,5 @@ TEST_CASE("a function that calls itself, or does not fit its call, is refused") 
   many.output("y");
   CHECK(Import(many.bytes()).says("calls its functions and runs its loops more than 4096 times"));
 }
+
+}  // namespace intaglio::test::import_onnx_calls_test

@@ -5,9 +5,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_channel_scales_test {
 namespace {
 
 constexpr int kChannels = 3, kSide = 5;
@@ -263,3 +261,5 @@ TEST_CASE("ranges of FakeQuantize that codes do not have are counted") {
             "1 of 1 ranges of FakeQuantize do not have 0 among their values; they are moved by "
             "0.25 of a step at most"});
 }
+
+}  // namespace intaglio::test::import_onnx_channel_scales_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_classes_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -252,3 +250,5 @@ TEST_CASE("trees that are none, and lists that do not fit, are refused") {
   CHECK(Import(many.output("y").bytes())
             .says("constant 'labels' holds 65537 strings; at most 65536 are supported"));
 }
+
+}  // namespace intaglio::test::import_onnx_classes_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_classical_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -58,3 +56,5 @@ TEST_CASE("what does not fit is refused") {
   refused(file_of("Scaler", {}, 0, nullptr, {2, 3, 4}),
           "its input has the shape [2, 3, 4]; rank 2 is expected");
 }
+
+}  // namespace intaglio::test::import_onnx_classical_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_code_types_test {
 namespace {
 
 struct CodeType {
@@ -336,3 +334,5 @@ TEST_CASE("constants that are quantized to 4 bits, in blocks too") {
           (blocks ? std::vector<float>{1, -1, -8, 2, 3.5f, 28} : std::vector<float>{1, -1, -8, 2, 7, 7}));
   }
 }
+
+}  // namespace intaglio::test::import_onnx_code_types_test

@@ -1,9 +1,7 @@
 // ONNX operators that others compute.
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_composed_test {
 namespace {
 
 using Whole = std::vector<int64_t>;
@@ -271,3 +269,5 @@ TEST_CASE("rows turned round, the greatest alone, and what is left of a mean") {
               doctest::Approx(of_rows ? 2 * (i % 2) - 1 : (2 * i - 3) / std::sqrt(5.0)));
     }
 }
+
+}  // namespace intaglio::test::import_onnx_composed_test

@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tensor_places.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_composites_test {
 namespace {
 
 using Reals = std::vector<double>;
@@ -390,3 +388,5 @@ TEST_CASE("logarithms of softmax, also where softmax is 0") {
           return y;
         });
 }
+
+}  // namespace intaglio::test::import_onnx_composites_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_constants_test {
 namespace {
 
 // A file with the input x [1, 2, 3], and n of this type and these dimensions.
@@ -115,3 +113,5 @@ TEST_CASE("an input that is a single number has one axis here") {
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.dims(import.input(1)) == std::vector<int32_t>{1});
 }
+
+}  // namespace intaglio::test::import_onnx_constants_test

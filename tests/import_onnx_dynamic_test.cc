@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_dynamic_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -157,3 +155,5 @@ TEST_CASE("codes and zero points of a product have 8 bits") {
   CHECK(says(message(0, -129, 0), "w_zero", -129));
   CHECK(says(message(0, 0, 256), "x_zero", 256));
 }
+
+}  // namespace intaglio::test::import_onnx_dynamic_test

@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_functions_test {
 namespace {
 
 void check_close(const std::vector<float>& got, const std::vector<double>& expected) {
@@ -369,3 +367,5 @@ TEST_CASE("empty constants are joined, cut and shaped as any") {
   Import refused(huge.bytes());
   CHECK(refused.says("node 'r_node' (ReduceSum): constant 'none': dimension 16777216 is not allowed"));
 }
+
+}  // namespace intaglio::test::import_onnx_functions_test

@@ -1,8 +1,7 @@
 // onnxruntime's operators of attention, beside ONNX's own.
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_onnx_fused_attention_test {
 
 TEST_CASE("attention, with masks of each kind, states and biases") {
   for (const int mask : {0, 1, 2, 3})
@@ -100,3 +99,5 @@ TEST_CASE("attention, with masks of each kind, states and biases") {
       },
       23);
 }
+
+}  // namespace intaglio::test::import_onnx_fused_attention_test

@@ -2,9 +2,7 @@
 #include "importers/onnx/onnx_op.h"
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_fused_options_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -370,3 +368,5 @@ TEST_CASE("a name that a file asks for often is numbered on from its last one") 
   CHECK(file.unique_name("z") == "z");
   CHECK(file.unique_name("z") == "z~2");
 }
+
+}  // namespace intaglio::test::import_onnx_fused_options_test

@@ -1,8 +1,7 @@
 // Operators that onnxruntime's optimizer and its dynamic quantizer write, beside the same networks of ONNX's own operators.
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_onnx_fused_test {
 
 TEST_CASE("a convolution with what comes behind it") {
   struct Activation {
@@ -292,3 +291,5 @@ TEST_CASE("fused operators that do not fit are refused") {
   file.output("y");
   CHECK(Import(file.bytes()).says("save it with ORT_ENABLE_EXTENDED, not ALL"));
 }
+
+}  // namespace intaglio::test::import_onnx_fused_test

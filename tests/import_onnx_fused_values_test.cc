@@ -2,9 +2,7 @@
 // refused of them.
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_fused_values_test {
 namespace {
 
 // Numbers from -1.25 to 1.25, as many as the shape has.
@@ -282,3 +280,5 @@ TEST_CASE("weights of few bits are bytes, and scores fit a model") {
   causal.output("y");
   CHECK(Import(causal.bytes()).says("a tensor of shape [1, 1, 20000, 20000] is larger than the limit of"));
 }
+
+}  // namespace intaglio::test::import_onnx_fused_values_test

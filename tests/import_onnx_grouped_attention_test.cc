@@ -3,9 +3,7 @@
 
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_grouped_attention_test {
 namespace {
 
 constexpr int64_t kHeads = 4, kKeyHeads = 2, kSize = 4, kHalf = 2, kPositions = 16;
@@ -292,3 +290,5 @@ TEST_CASE("a mask that a run makes chooses, whatever made its truth values") {
     CHECK(model.output<float>(0) == Reals{5, 6, 7, 8});
   }
 }
+
+}  // namespace intaglio::test::import_onnx_grouped_attention_test

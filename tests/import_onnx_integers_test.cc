@@ -6,9 +6,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_integers_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -397,3 +395,5 @@ TEST_CASE("an integer that FP32 rounds up to 2^63 is refused") {
   file.output("y");
   CHECK(Import(file.bytes()).says("constant 'c' holds 9223372036854775806, which float does not hold"));
 }
+
+}  // namespace intaglio::test::import_onnx_integers_test

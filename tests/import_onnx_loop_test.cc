@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_loop_test {
 namespace {
 
 // A Loop of `runs` ("" for none) with one state s, which begins with x. `build` writes the body: its inputs are run, on and
@@ -159,3 +157,5 @@ TEST_CASE("what a body holds as constants is read once") {
   }
   CHECK(run_file(loop.finish("many", "yes", false).bytes(), {1, -2}) == std::vector<float>{1.75f, -1.25f});
 }
+
+}  // namespace intaglio::test::import_onnx_loop_test

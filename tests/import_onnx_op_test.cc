@@ -3,8 +3,10 @@
 
 #include "tests/support/thrown.h"
 
-using namespace intaglio::importers;
-using namespace intaglio::test;
+namespace intaglio::test::import_onnx_op_test {
+
+using namespace importers;
+using importers::Shape;
 namespace onnx_file = intaglio::onnx_file;
 using onnx_file::AttributeProto;
 using onnx_file::NodeProto;
@@ -290,3 +292,5 @@ TEST_CASE("the grid of a quantized constant goes with it, by its own axis") {
   op.set_grid({{2.0f}, -1});
   CHECK(one.file.grids["y"].scales == Reals{2.0f});
 }
+
+}  // namespace intaglio::test::import_onnx_op_test

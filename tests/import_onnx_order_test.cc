@@ -2,8 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_onnx_order_test {
 
 TEST_CASE("a node may stand before what it reads") {
   OnnxBuilder file(17);
@@ -24,3 +23,5 @@ TEST_CASE("nodes in a ring are refused by name") {
   file.output("b");
   CHECK(Import(file.bytes()).says("node 'a_node' (Add): input 1 ('b') is read before anything writes it"));
 }
+
+}  // namespace intaglio::test::import_onnx_order_test

@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_pieces_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -170,3 +168,5 @@ TEST_CASE("Resize: modes and their coordinates") {
     CHECK(import.dims(import.output()) == std::vector<int32_t>{1, 2, 6, 12});
   }
 }
+
+}  // namespace intaglio::test::import_onnx_pieces_test

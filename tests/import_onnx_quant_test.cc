@@ -5,9 +5,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_quant_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -79,3 +77,5 @@ TEST_CASE("what is no such Quant is refused") {
   CHECK(Import(file_of({0.5f, 0.5f, 8, true, false}).bytes())
             .says("the zero point 0.5 is not one of its codes"));
 }
+
+}  // namespace intaglio::test::import_onnx_quant_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_quantized_test {
 namespace {
 
 std::vector<float> run_one(const std::string& bytes, const std::vector<float>& x) {
@@ -385,3 +383,5 @@ TEST_CASE("ways to quantize a tensor of which none reaches as far as the others 
             "quantized in more than one way"});
   CHECK(run_import<float>(import, std::vector<float>{-1, 3}) == std::vector<float>{4, 5});
 }
+
+}  // namespace intaglio::test::import_onnx_quantized_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_recurrent_test {
 namespace {
 
 constexpr size_t kSteps = 5, kBatch = 2, kInputs = 3, kSize = 4;
@@ -233,3 +231,5 @@ TEST_CASE("clip bounds the sums of gates, peepholes see the cell, and activation
     check_near({const_cast<float*>(found.data()), found.size()}, all);
   }
 }
+
+}  // namespace intaglio::test::import_onnx_recurrent_test

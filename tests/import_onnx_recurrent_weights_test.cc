@@ -4,9 +4,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_recurrent_weights_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -152,3 +150,5 @@ TEST_CASE("more steps than one Concat takes, in both directions, are their defin
     CHECK(std::fabs(found[2 * (kMany - 1 - t) + 1] - back) < 2e-6f);
   }
 }
+
+}  // namespace intaglio::test::import_onnx_recurrent_weights_test

@@ -3,8 +3,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_onnx_network.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_onnx_refusal_test {
 
 TEST_CASE("an input that is also an output's only source is copied") {
   OnnxBuilder file;
@@ -251,3 +250,5 @@ TEST_CASE("cut short at every length: refused, or a model that opens") {
 TEST_CASE("random damage: refused with a message, or a model that opens") {
   check_random_damage(small_network().bytes(), 11, 3000, 4);
 }
+
+}  // namespace intaglio::test::import_onnx_refusal_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_regions_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -153,3 +151,5 @@ TEST_CASE("sizes that a file gives are checked before anything is made of them")
     CHECK(Import(file.bytes()).says((name + " holds 9223372036854775807").c_str()));
   }
 }
+
+}  // namespace intaglio::test::import_onnx_regions_test

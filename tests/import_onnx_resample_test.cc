@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tensor_places.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_resample_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -172,3 +170,5 @@ TEST_CASE("a Resize that is wrong is refused") {
   CHECK(says({{{kMode, "linear"}, {kPlaces, "tf_crop_and_resize"}}, {}, {1, 1, 2, 2}, {}},
              "its region of interest is missing"));
 }
+
+}  // namespace intaglio::test::import_onnx_resample_test

@@ -6,9 +6,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tensor_places.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_sample_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -127,3 +125,5 @@ TEST_CASE("a GridSample that does not fit is refused") {
              "its grid has the shape [2, 2, 2, 2]; [1, height, width, 2]"));
   CHECK(says(message({1, 2, 2, 3}, "mode", "linear"), "its grid has the shape"));
 }
+
+}  // namespace intaglio::test::import_onnx_sample_test

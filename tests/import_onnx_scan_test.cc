@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_scan_test {
 namespace {
 
 // A Scan over x [1, 2, 3] whose body adds a slice to the state, which begins with zeros, and gives the sum as a row.
@@ -205,3 +203,5 @@ TEST_CASE("scans that do not fit are refused") {
     CHECK(!Import(file.file.output("rows").bytes()).good());
   }
 }
+
+}  // namespace intaglio::test::import_onnx_scan_test

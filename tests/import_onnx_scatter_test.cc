@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_scatter_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -141,3 +139,5 @@ TEST_CASE("updates go where a run says") {
   other.output("y");
   CHECK(says(Import(other.bytes()).message(), "both must be [2, 4] but for the axis"));
 }
+
+}  // namespace intaglio::test::import_onnx_scatter_test

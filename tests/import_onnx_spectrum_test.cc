@@ -4,9 +4,7 @@
 
 #include "tests/support/fused_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_spectrum_test {
 namespace {
 
 using Complex = std::complex<double>;
@@ -120,3 +118,5 @@ TEST_CASE("a transform that does not fit is refused") {
   }
   CHECK(refusal({1, 8192, 1}, 1, false).find("16777216 are supported") != std::string::npos);
 }
+
+}  // namespace intaglio::test::import_onnx_spectrum_test

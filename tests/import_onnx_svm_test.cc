@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_svm_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -214,3 +212,5 @@ TEST_CASE("support vector machines whose lists do not fit are refused") {
   svm.a = {1};
   refused(svm, "it has 1 prob_a and 0 prob_b for 1 pairs of classes");
 }
+
+}  // namespace intaglio::test::import_onnx_svm_test

@@ -5,9 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_onnx_network.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_test {
 namespace {
 
 Nchw random_picture(Random& random, int n, int c, int h, int w) {
@@ -385,3 +383,5 @@ TEST_CASE("shapes: Squeeze, Unsqueeze, Transpose, Identity, Dropout, Constant") 
   CHECK(std::string(import.output().name) == "y");
   check_close(run_import<float>(import, std::vector<float>{1, 2, 3, 4, 5, 6}), {1, 4, 2, 5, 3, 6});
 }
+
+}  // namespace intaglio::test::import_onnx_test

@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tensor_places.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_volumes_test {
 namespace {
 
 using Reals = std::vector<double>;
@@ -188,3 +186,5 @@ TEST_CASE("volumes: what does not fit is said") {
              "its kernel_shape is not that of its weights"));
   CHECK(says(message({2, 3, 1, 1, 1}, "strides", {1, 1, 1}), "do not fit an input of 2 channels"));
 }
+
+}  // namespace intaglio::test::import_onnx_volumes_test

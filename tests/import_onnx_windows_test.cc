@@ -3,9 +3,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_onnx_windows_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -302,3 +300,5 @@ TEST_CASE("batch norms") {
   says(norm([](OnnxBuilder&, OnnxBuilder::Node& node) { node.mutable_input()->RemoveLast(); }),
        "it has 4 inputs where 5 to 5 are expected");
 }
+
+}  // namespace intaglio::test::import_onnx_windows_test

@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_open_shapes_test {
 namespace {
 
 // A sum of all inputs, each of [open, 3, open].
@@ -108,3 +106,5 @@ TEST_CASE("TFLite's reshape to a single number") {
           tflite::CreateAddOptions(file.fbb()).Union());
   CHECK(run_file(file.finish({x}, {y}), {3}) == std::vector<float>{6});
 }
+
+}  // namespace intaglio::test::import_open_shapes_test

@@ -6,9 +6,7 @@
 #include "tests/support/ir_builder.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_openvino_layers_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -28,7 +26,7 @@ Values counted(size_t count) {
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 // One layer behind x [..], with constants.
-Ir one(const char* type, const Dims& in, const Dims& out, const std::vector<std::vector<int64_t>>& integers,
+Ir one(const char* type, const IrDims& in, const IrDims& out, const std::vector<std::vector<int64_t>>& integers,
        const std::string& data = "") {
   Ir ir;
   std::vector<int> inputs{ir.input("x", in)};
@@ -298,3 +296,5 @@ TEST_CASE("Pad that repeats the border, too") {
     CHECK(refusal(huge).find(text) != std::string::npos);
   }
 }
+
+}  // namespace intaglio::test::import_openvino_layers_test

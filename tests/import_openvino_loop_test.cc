@@ -2,14 +2,12 @@
 #include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_openvino_loop_test {
 namespace {
 
 using Reals = std::vector<float>;
 
-std::string port(int id, const Dims& dims, const char* precision = "FP32") {
+std::string port(int id, const IrDims& dims, const char* precision = "FP32") {
   std::string text = "<port id=\"" + std::to_string(id) + "\" precision=\"" + precision + "\">";
   for (const int64_t dim : dims) text += "<dim>" + std::to_string(dim) + "</dim>";
   return text + "</port>";
@@ -23,7 +21,7 @@ std::string edge(int from, int from_port, int to, int to_port) {
 }
 
 // The body: sum = state + slice; the next state is the sum, and relu(sum) is given, too.
-std::string body(const Dims& slice) {
+std::string body(const IrDims& slice) {
   Ir made;
   const int x = made.input("slice", slice), state = made.input("state", slice);
   const int sum = made.layer("Add", "sum", {state, x}, slice, "auto_broadcast=\"numpy\"");
@@ -44,7 +42,7 @@ std::string xml_of(const Case& c) {
   const bool is_loop = c.type == "Loop";
   const std::string ports = is_loop ? port(10, {}, "I64") + port(11, {}, "BOOL") : "";
   std::string text = "<?xml version=\"1.0\"?><net name=\"n\" version=\"11\"><layers>";
-  const auto constant = [](int id, const char* type, const Dims& dims, int offset, int size) {
+  const auto constant = [](int id, const char* type, const IrDims& dims, int offset, int size) {
     return "<layer id=\"" + std::to_string(id) + "\" name=\"c" + std::to_string(id) +
            "\" type=\"Const\" version=\"opset1\"><data element_type=\"" + type + "\" shape=\"" +
            joined(dims) + "\" offset=\"" + std::to_string(offset) + "\" size=\"" + std::to_string(size) +
@@ -167,3 +165,5 @@ TEST_CASE(
                                     "<body><layers>", "<body><layers>" + states);
   CHECK(Import(many, options).says("a body has 257 edges that go back; at most 256 are supported"));
 }
+
+}  // namespace intaglio::test::import_openvino_loop_test

@@ -2,8 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_openvino_quantized_test {
 
 TEST_CASE("weights in codes keep them, in int8, with halves for scales, in groups too") {
   Random random(3);
@@ -18,7 +17,7 @@ TEST_CASE("weights in codes keep them, in int8, with halves for scales, in group
       return ir.layer("FakeQuantize", name, {of, range(low), range(high), range(low), range(high)},
                       {1, 4, 6, 6}, "levels=\"256\" auto_broadcast=\"numpy\"");
     };
-    const Dims shape{4, groups ? 1 : 4, 3, 3};
+    const IrDims shape{4, groups ? 1 : 4, 3, 3};
     const int w =
         ir.layer("Convert", "w", {ir.constant("i8", shape, codes)}, shape, "destination_type=\"f16\"");
     const std::vector<uint16_t> halves{0x2000, 0x2400, 0x2800, 0x1c00};  // 2^-7, 2^-6, 2^-5, 2^-8
@@ -128,3 +127,5 @@ TEST_CASE("a conversion to 8 bits of what has no codes gives int32") {
   CHECK(run("i8", "f32", {-300, -1.9f, 1.9f, 300}) == Ints{-128, -1, 1, 127});
   CHECK(run("u8", "boolean", {0, 2, 0, 1}) == Ints{0, 1, 0, 1});
 }
+
+}  // namespace intaglio::test::import_openvino_quantized_test

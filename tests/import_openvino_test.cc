@@ -6,9 +6,7 @@
 #include "tests/support/ir_builder.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_openvino_test {
 namespace {
 
 std::string refusal(const Ir& ir) { return Import(ir.xml(), ir.options()).message(); }
@@ -51,8 +49,8 @@ TEST_CASE("convolutions, in groups too, and transposed") {
     const bool groups = name == "GroupConvolution", back = name == "ConvolutionBackpropData";
     const std::vector<float> weights = random.reals(groups ? 6 * 2 * 3 * 3 : 6 * 4 * 3 * 3, -1.0f, 1.0f),
                              bias = random.reals(6, -1.0f, 1.0f);
-    const Dims shape = groups ? Dims{2, 3, 2, 3, 3} : back ? Dims{4, 6, 3, 3} : Dims{6, 4, 3, 3};
-    const Dims out = back ? Dims{1, 6, 14, 6} : Dims{1, 6, 3, 5};
+    const IrDims shape = groups ? IrDims{2, 3, 2, 3, 3} : back ? IrDims{4, 6, 3, 3} : IrDims{6, 4, 3, 3};
+    const IrDims out = back ? IrDims{1, 6, 14, 6} : IrDims{1, 6, 3, 5};
     Ir ir;
     const int x = ir.input("x", {1, 4, 7, 6}), w = ir.floats(shape, weights),
               b = ir.floats({1, 6, 1, 1}, bias);
@@ -61,7 +59,7 @@ TEST_CASE("convolutions, in groups too, and transposed") {
         ir.layer("ReLU", "relu", {ir.layer("Add", "add", {conv, b}, out, "auto_broadcast=\"numpy\"")}, out));
     OnnxBuilder onnx;
     onnx.input("x", {1, 4, 7, 6});
-    onnx.floats("w", groups ? Dims{6, 2, 3, 3} : back ? Dims{4, 6, 3, 3} : Dims{6, 4, 3, 3}, weights);
+    onnx.floats("w", groups ? IrDims{6, 2, 3, 3} : back ? IrDims{4, 6, 3, 3} : IrDims{6, 4, 3, 3}, weights);
     onnx.floats("b", {1, 6, 1, 1}, bias);
     auto& node = onnx.node(back ? "ConvTranspose" : "Conv", {"x", "w"}, "c");
     add_ints(node, "strides", {2, 1});
@@ -110,7 +108,7 @@ TEST_CASE("a transposed convolution whose output has a size of its own") {
                        "strides=\"2, 2\" auto_pad=\"sideways\""));
   CHECK(Import(odd.xml(), odd.options()).says("attribute auto_pad is 'sideways', which is not supported"));
   // Where a run computes the size, it is what the file says of the sides, whatever it says of the batch.
-  for (const auto& [dims, count] : {std::pair<Dims, size_t>{{-1, 1, 6, 8}, 48}, {{-1, 1, -1, 8}, 63}}) {
+  for (const auto& [dims, count] : {std::pair<IrDims, size_t>{{-1, 1, 6, 8}, 48}, {{-1, 1, -1, 8}, 63}}) {
     Ir open;
     const int from = open.input("x", {-1, 1, 3, 4}),
               by = open.floats({1, 1, 3, 3}, std::vector<float>(9, 1.0f)), half = open.integers({3, 4}),
@@ -176,9 +174,9 @@ TEST_CASE("matrix products with weights, of rows and of maps") {
   const std::vector<float> weights = random.reals(15, -1.0f, 1.0f);
   for (const bool transposed : {false, true})
     for (const bool maps : {false, true}) {
-      const Dims in = maps ? Dims{1, 4, 5} : Dims{4, 5}, out = maps ? Dims{1, 4, 3} : Dims{4, 3};
+      const IrDims in = maps ? IrDims{1, 4, 5} : IrDims{4, 5}, out = maps ? IrDims{1, 4, 3} : IrDims{4, 3};
       Ir ir;
-      const int x = ir.input("x", in), w = ir.floats(transposed ? Dims{3, 5} : Dims{5, 3}, weights);
+      const int x = ir.input("x", in), w = ir.floats(transposed ? IrDims{3, 5} : IrDims{5, 3}, weights);
       ir.output(ir.layer(
           "MatMul", "m", {x, w}, out,
           "transpose_a=\"false\" transpose_b=\"" + std::string(transposed ? "true" : "false") + "\""));
@@ -352,3 +350,5 @@ TEST_CASE("any damage is refused, or gives a model that opens") {
   ir.output(ir.layer("Reshape", "r", {conv, ir.integers({1, -1})}, {1, 90}, "special_zero=\"true\""));
   check_random_damage(ir.xml(), 9, 3000, 3, ir.options());
 }
+
+}  // namespace intaglio::test::import_openvino_test

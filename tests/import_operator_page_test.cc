@@ -10,8 +10,9 @@
 #include "importers/onnx/onnx_reader.h"
 #include "importers/tflite/tflite_operators.h"
 
-using namespace intaglio;
-using namespace intaglio::importers;
+namespace intaglio::test::import_operator_page_test {
+
+using namespace importers;
 
 namespace {
 
@@ -99,3 +100,5 @@ TEST_CASE("each operator stands once, and what it says of limits is a sentence")
     }
   }
 }
+
+}  // namespace intaglio::test::import_operator_page_test

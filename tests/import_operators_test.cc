@@ -5,9 +5,7 @@
 #include "tests/support/onnx_generator.h"
 #include "tests/support/tflite_generator.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_operators_test {
 namespace {
 
 std::vector<uint8_t> random_bytes(uint32_t seed) {
@@ -124,3 +122,5 @@ TEST_CASE("every TFLite operator with every operand at each place") {
     CHECK(tally.refused > 0);
   }
 }
+
+}  // namespace intaglio::test::import_operators_test

@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_outputs_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -189,3 +187,5 @@ TEST_CASE("a chosen output that follows from a variable alone leaves no input") 
   file.op(kAssignVariable, {handle, next}, {});
   CHECK(Import(file.finish({x}, {y}), ending_at({"next"})).says("no input is left for the caller"));
 }
+
+}  // namespace intaglio::test::import_outputs_test

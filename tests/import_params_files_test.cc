@@ -4,8 +4,7 @@
 #include "importers/params/params_table.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_params_files_test {
 
 TEST_CASE("files are read by their format") {
   const TemporaryFolder folder;
@@ -17,3 +16,5 @@ TEST_CASE("files are read by their format") {
         folder / "a" + ": is no model file that can be read; 'intaglio verify' says why");
   CHECK(!read(folder / "absent", ParamsFormat::kNcnn));
 }
+
+}  // namespace intaglio::test::import_params_files_test

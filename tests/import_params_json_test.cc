@@ -1,9 +1,7 @@
 // Parameter files in JSON: PPQ's and AIMET's.
 #include "tests/support/params_check.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_params_json_test {
 namespace {
 
 std::string config(int bits, const char* state, int lo, int hi, const std::string& more = "") {
@@ -349,3 +347,5 @@ TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {
           "F: 1 of its slots are of weights with more than 8 bits and are left out (the first: param_encodings/v, "
           "16 bits)"});
 }
+
+}  // namespace intaglio::test::import_params_json_test

@@ -4,9 +4,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_params_names_test {
 namespace {
 
 // As torch.onnx.export writes it: nodes have scopes, weights the names of their modules or, folded, numbers.
@@ -157,3 +155,5 @@ TEST_CASE("scales of weights that were not fused are taken where they fit, and r
   CHECK(!net.resolve(record("conv1", "scale_d: 1 scale_w: 0.0025 skip_fusion: true")));
   CHECK(net.resolve(record("conv1", "scale_d: 1 scale_w: 0.02 skip_fusion: true")));
 }
+
+}  // namespace intaglio::test::import_params_names_test

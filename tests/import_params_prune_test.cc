@@ -11,9 +11,7 @@
 #include "tests/support/params_check.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_params_prune_test {
 namespace {
 
 std::string attributes(const std::string& end, const std::vector<int32_t>& channels) {
@@ -246,3 +244,5 @@ TEST_CASE("what a record says of pruning") {
           ->find(ParamsOf::kLayerWeights, "a")
           ->scales == Scales{2.0f, 4.0f});
 }
+
+}  // namespace intaglio::test::import_params_prune_test

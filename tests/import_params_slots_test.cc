@@ -6,9 +6,7 @@
 #include "tests/support/calibrate.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_params_slots_test {
 namespace {
 
 constexpr int32_t kDepthwise = 1;  // its input "stem" is also read by the sum
@@ -286,3 +284,5 @@ TEST_CASE("known parameters of single inputs are checked") {
   known = {stem, 0.5f, 0, {}, -2, -1, 0, 0};
   CHECK(!f.refusal().empty());
 }
+
+}  // namespace intaglio::test::import_params_slots_test

@@ -7,9 +7,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_params_test {
 namespace {
 
 Outcome<ParamsTable> read(ParamsFormat format, const std::string& text) {
@@ -398,3 +396,5 @@ TEST_CASE("a changed file loses what it says of its calibration") {
     CHECK(changed->notes.size() == 1);
   }
 }
+
+}  // namespace intaglio::test::import_params_test

@@ -6,9 +6,7 @@
 #include "importers/params/params_table.h"
 #include "tests/support/params_check.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_params_words_test {
 namespace {
 
 Outcome<ParamsTable> amct(const std::string& value) {
@@ -182,3 +180,5 @@ TEST_CASE("AMCT's records") {
   refused(write_amct(table_of({{ParamsOf::kLayerWeights, "c", {1.0f}, 0, "", ""}})),
           "there is no layer with weights, and AMCT's record has nothing else");
 }
+
+}  // namespace intaglio::test::import_params_words_test

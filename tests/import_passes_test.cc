@@ -11,9 +11,9 @@
 #include "tests/support/tflite_builder.h"
 #include "tests/support/thrown.h"
 
-using namespace intaglio;
-using namespace intaglio::importers;
-using namespace intaglio::test;
+namespace intaglio::test::import_passes_test {
+
+using namespace importers;
 
 namespace {
 
@@ -286,3 +286,5 @@ TEST_CASE("what the table says of operators is what the runtime has") {
   CHECK(traits(kBatchNorm).int8 == Int8Form::kNone);
   CHECK(std::string(draft_op_name(kBatchNorm)) == "BatchNorm");
 }
+
+}  // namespace intaglio::test::import_passes_test

@@ -5,8 +5,8 @@
 #include "tests/support/small_onnx_network.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::import_pixels_test {
+
 namespace metadata = intaglio::tflite_metadata;
 
 namespace {
@@ -275,3 +275,5 @@ TEST_CASE("a quantized input of 8 bits takes pixels as its codes") {
   CHECK(only_image(asked).table[0] == -1);
   CHECK(only_image(asked).table[255] >= 126);
 }
+
+}  // namespace intaglio::test::import_pixels_test

@@ -6,9 +6,7 @@
 #include "tests/support/run_widths.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_products_test {
 namespace {
 
 using tflite::Options;
@@ -354,3 +352,5 @@ TEST_CASE("constants that the importer makes have a bound together") {
   }
   CHECK(message.find("larger than the limit of 1073741824 bytes together") != std::string::npos);
 }
+
+}  // namespace intaglio::test::import_products_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_quantized_numbers_test {
 namespace {
 
 // x [1, 3] with scale 0.5 and zero point 1, quantized; what `middle` makes of 'a' is 'r'. Quantized once more with
@@ -176,3 +174,5 @@ TEST_CASE("readers that quantize a tensor in one way each read it once") {
   CHECK(import.ops() == std::vector<Op>{Op::kQuantize, Op::kLookup, Op::kConcat, Op::kDequantize});
   CHECK(run_import<float>(import, std::vector<float>{1, 2, 3}) == std::vector<float>{2, 4, 6, 2, 4, 6});
 }
+
+}  // namespace intaglio::test::import_quantized_numbers_test

@@ -8,9 +8,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_recovery_hash_test {
 namespace {
 
 // `count` samples of the golden network `name`'s shape: noise on levels up to `level`, `level` / 4 high.
@@ -87,3 +85,5 @@ TEST_CASE("many samples: half of them judge, and the rest runs once at the end")
                    recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption);
   check_everywhere(Network(folder, "resnet8_fp32", 27, 200.0f), recovery::kBiasCorrection);
 }
+
+}  // namespace intaglio::test::import_recovery_hash_test

@@ -4,9 +4,7 @@
 #include "runtime/crc32.h"
 #include "tests/support/imported.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_shared_test {
 namespace {
 
 std::vector<Op> ops_of(const std::string& folder, const std::string& model) {
@@ -166,3 +164,5 @@ TEST_CASE("quantized ONNX models become int8: Quantize in front, Dequantize and 
         CHECK(import.tensor(node.outputs[0]).dtype == DType::kS8);
   }
 }
+
+}  // namespace intaglio::test::import_shared_test

@@ -5,9 +5,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_shared_weights_test {
 namespace {
 
 constexpr int kNodes = 6;
@@ -69,3 +67,5 @@ TEST_CASE("what is calibrated from it holds them once where they stay equal") {
   REQUIRE(static_cast<bool>(int8_model));
   CHECK(places(*int8_model, kWeights).size() == 1);
 }
+
+}  // namespace intaglio::test::import_shared_weights_test

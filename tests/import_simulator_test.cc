@@ -9,9 +9,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_simulator_test {
 namespace {
 
 using Samples = std::vector<std::vector<float>>;
@@ -263,3 +261,5 @@ TEST_CASE("activations by channel are not observed, and so not simulated") {
   CHECK(!simulator);
   CHECK(simulator.message().find("a scale a channel") != std::string::npos);
 }
+
+}  // namespace intaglio::test::import_simulator_test

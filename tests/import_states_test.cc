@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_states_test {
 namespace {
 
 // y = 2 (x + sum), next = x + sum.
@@ -204,3 +202,5 @@ TEST_CASE("a state of four axes keeps its order") {
       h[i] = same_order ? next[i] : next[i % 2 * 16 + i / 2];
   }
 }
+
+}  // namespace intaglio::test::import_states_test

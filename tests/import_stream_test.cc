@@ -3,9 +3,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_stream_test {
 namespace {
 
 constexpr int64_t kSteps = 24;
@@ -240,3 +238,5 @@ TEST_CASE("a published wake word gives row by row the codes that it gives of eac
     if (t + 1 >= kWindow) CHECK(found == window.run<int8_t>(rows(t + 1 - kWindow, kWindow)));
   }
 }
+
+}  // namespace intaglio::test::import_stream_test

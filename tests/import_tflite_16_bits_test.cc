@@ -4,9 +4,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_16_bits_test {
 namespace {
 
 using tflite::Options;
@@ -380,3 +378,5 @@ TEST_CASE("codes of 16 bits with a zero point stay in FP32, within their range")
   for (const TensorInfo& tensor : import.graph().tensors) CHECK(tensor.dtype != DType::kS16);
   CHECK(run_file(bytes, {1e6f, -1e6f}) == Reals{0.5f * (32767 - 100), 0.5f * (-32768 - 100)});
 }
+
+}  // namespace intaglio::test::import_tflite_16_bits_test

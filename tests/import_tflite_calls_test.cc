@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_calls_test {
 namespace {
 
 using tflite::Options;
@@ -181,3 +179,5 @@ TEST_CASE("a composite is the graph that it stands for") {
     CHECK(run_import<float>(import, Reals{1, -5}) == Reals{4, -20});
   }
 }
+
+}  // namespace intaglio::test::import_tflite_calls_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_composites_test {
 namespace {
 
 using tflite::Options;
@@ -185,3 +183,5 @@ TEST_CASE("REDUCE_MIN, int8: the least code, whatever the zero point") {
   CHECK(run_import<int8_t>(import, std::vector<int8_t>{-128, 0, 127, 5, 4, 127}) ==
         std::vector<int8_t>{-128, 4});
 }
+
+}  // namespace intaglio::test::import_tflite_composites_test

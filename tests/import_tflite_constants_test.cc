@@ -6,8 +6,10 @@
 #include "tests/support/one_tflite_op.h"
 #include "tests/support/thrown.h"
 
-using namespace intaglio::importers;
-using namespace intaglio::test;
+namespace intaglio::test::import_tflite_constants_test {
+
+using namespace importers;
+using importers::Shape;
 namespace tflite = intaglio::tflite;
 using intaglio::Clamp;
 using intaglio::DType;
@@ -252,3 +254,5 @@ TEST_CASE("codes as reals, and fused activations") {
   CHECK(thrown([&] { (void)clamp(static_cast<tflite::Activation>(4), real); }) ==
         "fused activation 4 is not supported");
 }
+
+}  // namespace intaglio::test::import_tflite_constants_test

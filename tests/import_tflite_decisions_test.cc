@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_decisions_test {
 namespace {
 
 using tflite::Options;
@@ -243,3 +241,5 @@ TEST_CASE("an IF that a run decides is as large as the file says, and not larger
   wide.op(kCall, {x}, {z}, Options::CallOptions, tflite::CreateCallOptions(wide.fbb(), 1).Union());
   CHECK(Import(wide.finish({x}, {z})).says("the file has 257 inputs of a called graph; at most 256"));
 }
+
+}  // namespace intaglio::test::import_tflite_decisions_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_functions_test {
 namespace {
 
 using tflite::Options;
@@ -299,3 +297,5 @@ TEST_CASE("MIRROR_PAD into another scale") {
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<int8_t>(import, std::vector<int8_t>{2, 8}) == std::vector<int8_t>{4, 1, 4, 1});
 }
+
+}  // namespace intaglio::test::import_tflite_functions_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_gather_test {
 namespace {
 
 using tflite::Options;
@@ -93,3 +91,5 @@ TEST_CASE("codes of a constant without a scale are refused where another scale i
            {z});
   CHECK(Import(other.finish({start}, {z})).says("needs one scale, it has 0"));
 }
+
+}  // namespace intaglio::test::import_tflite_gather_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_integers_test {
 namespace {
 
 using tflite::Options;
@@ -269,3 +267,5 @@ TEST_CASE("sums, means and quotients of integers are whole") {
     CHECK(run_file<int32_t>(bytes, values) == std::vector<int32_t>{code == kSum ? 1 - 2 * kCount : -1});
   }
 }
+
+}  // namespace intaglio::test::import_tflite_integers_test

@@ -3,9 +3,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/labelled_tflite.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_labels_test {
 namespace {
 
 auto labels_of(const std::vector<uint8_t>& file) {
@@ -68,3 +66,5 @@ TEST_CASE("archives without it, packed, or cut are refused by a message") {
     }
   }
 }
+
+}  // namespace intaglio::test::import_tflite_labels_test

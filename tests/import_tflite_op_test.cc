@@ -4,8 +4,10 @@
 #include "tests/support/one_tflite_op.h"
 #include "tests/support/thrown.h"
 
-using namespace intaglio::importers;
-using namespace intaglio::test;
+namespace intaglio::test::import_tflite_op_test {
+
+using namespace importers;
+using importers::Shape;
 namespace tflite = intaglio::tflite;
 using intaglio::DType;
 
@@ -203,3 +205,5 @@ TEST_CASE("outputs on the scale of an input") {
   x.dtype = DType::kF32;
   CHECK(thrown([&] { (void)same(x); }) == "its output has another element type than its input");
 }
+
+}  // namespace intaglio::test::import_tflite_op_test

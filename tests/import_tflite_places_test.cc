@@ -5,9 +5,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_places_test {
 namespace {
 
 using tflite::Options;
@@ -371,3 +369,5 @@ TEST_CASE("a size that the file leaves open is what the inputs give") {
   file.op(53, {whole}, {y});
   CHECK(run_file(file.finish({x}, {y}), {1.5f, 2, 3, 4, 5, 6}) == Reals{1, 2, 8, 10});
 }
+
+}  // namespace intaglio::test::import_tflite_places_test

@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_pool_test {
 namespace {
 
 using tflite::Options;
@@ -118,3 +116,5 @@ TEST_CASE("every mean that is a half, of as many taps as are rounded so") {
     }
   }
 }
+
+}  // namespace intaglio::test::import_tflite_pool_test

@@ -4,9 +4,7 @@
 #include "tests/support/recurrent_check.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_recurrent_test {
 namespace {
 
 using tflite::Activation;
@@ -314,3 +312,5 @@ TEST_CASE("what is not supported is said, and where") {
   CHECK(lstm([](TfliteBuilder&, std::vector<int32_t>& inputs) { inputs[19] = -1; }) ==
         start + "input 19, a variable tensor, is missing");
 }
+
+}  // namespace intaglio::test::import_tflite_recurrent_test

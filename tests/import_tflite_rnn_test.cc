@@ -4,9 +4,7 @@
 #include "tests/support/recurrent_check.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_rnn_test {
 namespace {
 
 using tflite::Activation;
@@ -160,3 +158,5 @@ TEST_CASE("a quantized SVDF reads its weights over time in 16 bits") {
     }
   }
 }
+
+}  // namespace intaglio::test::import_tflite_rnn_test

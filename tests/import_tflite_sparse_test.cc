@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_sparse_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -168,3 +166,5 @@ TEST_CASE("any damage is refused, or gives a model that opens") {
     check_random_damage(product(blocks, 2, 4, kind), 4 + static_cast<uint32_t>(kind), 4000, 3);
   }
 }
+
+}  // namespace intaglio::test::import_tflite_sparse_test

@@ -5,9 +5,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_stablehlo_test {
 namespace {
 
 using Reals = std::vector<float>;
@@ -172,3 +170,5 @@ TEST_CASE("scatters that do not fit, or that a run decides, are refused") {
                 options.Union());
   CHECK(Import(file.finish({x, indices}, {y})).says("its indices are computed by a run"));
 }
+
+}  // namespace intaglio::test::import_tflite_stablehlo_test

@@ -3,9 +3,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_states_test {
 namespace {
 
 using tflite::Options;
@@ -144,3 +142,5 @@ TEST_CASE("variables that cannot be states are refused") {
       message_of(lost.finish({a}, {b})) ==
       "model cannot be imported: node 'node_0' (CALL_ONCE): graph 7 does not exist, or is this one; the file has 1");
 }
+
+}  // namespace intaglio::test::import_tflite_states_test

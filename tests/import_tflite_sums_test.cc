@@ -2,9 +2,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_sums_test {
 namespace {
 
 // y = w x + b of two channels, the input's scale being 2^-38; b as codes of 2^-38 times the weights' scale.
@@ -39,3 +37,5 @@ TEST_CASE("channels whose sums fit keep their codes") {
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(!import.notes("can leave 32 bits"));
 }
+
+}  // namespace intaglio::test::import_tflite_sums_test

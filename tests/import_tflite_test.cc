@@ -3,9 +3,7 @@
 #include "tests/support/random.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_test {
 namespace {
 
 using tflite::Activation;
@@ -313,3 +311,5 @@ TEST_CASE("cut short at every length: refused") {
 TEST_CASE("random damage: refused with a message, or a model that opens") {
   check_random_damage(int8_network(), 3, 6000, 3);
 }
+
+}  // namespace intaglio::test::import_tflite_test

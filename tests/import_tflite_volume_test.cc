@@ -6,9 +6,7 @@
 #include "tests/support/imported.h"
 #include "tests/support/tflite_builder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::import_tflite_volume_test {
 namespace {
 
 using tflite::Options;
@@ -158,3 +156,5 @@ TEST_CASE("what does not fit is refused") {
   other = {{2, 3, 2}, {3, 2, 3}, {2, 2, 1}, {2, 1, 1}, {5, 6, 4}, 1, 2, 3, false};
   says(other, true, "it has dilations, which are not supported");
 }
+
+}  // namespace intaglio::test::import_tflite_volume_test

@@ -5,8 +5,7 @@
 
 #include <initializer_list>
 
-using namespace intaglio;
-
+namespace intaglio::test::in_order_cores_test {
 namespace {
 
 constexpr uint64_t kA53 = 0x410fd034, kA55 = 0x412fd050, kA72 = 0x410fd083, kA76 = 0x414fd0b1,
@@ -49,3 +48,5 @@ TEST_CASE("a core that settles the answer is said to") {
   CHECK(!schedule.add(kA76));
   CHECK(schedule.any());
 }
+
+}  // namespace intaglio::test::in_order_cores_test

@@ -10,7 +10,7 @@
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::index_ops_test {
 namespace {
 
 using test::Dims;
@@ -305,4 +305,4 @@ TEST_CASE("what the plans of indices refuse") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::index_ops_test

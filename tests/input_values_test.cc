@@ -13,9 +13,7 @@
 #include "tests/support/float_samples.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::input_values_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -286,3 +284,5 @@ TEST_CASE(
     CHECK(std::memcmp(whole.view().data, reversed.view().data, whole.size()) == 0);
   }
 }
+
+}  // namespace intaglio::test::input_values_test

@@ -10,9 +10,7 @@
 #include "calibrator/host/system/files.h"
 #include "tests/support/jpeg_writer.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::jpeg_check_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -312,3 +310,5 @@ TEST_CASE("damaged pictures of a review" * doctest::skip(std::getenv("INTAGLIO_S
       CHECK_MESSAGE(picture.message().find(part) != std::string::npos, picture.message());
   }
 }
+
+}  // namespace intaglio::test::jpeg_check_test

@@ -7,7 +7,7 @@
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::l2_normalize_test {
 namespace {
 
 using test::bits_of;
@@ -90,4 +90,4 @@ TEST_CASE("refused: a negative or infinite least norm, too long rows, another sh
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::l2_normalize_test

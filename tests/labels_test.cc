@@ -10,8 +10,7 @@
 #include "tests/support/refused.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::labels_test {
 
 TEST_CASE("a sample without a label is refused with what to do") {
   const TemporaryFolder folder;
@@ -142,3 +141,5 @@ TEST_CASE("a line of separators takes no longer than its length") {
   REQUIRE(longest);
   CHECK(*longest->of("a.png") == 2);
 }
+
+}  // namespace intaglio::test::labels_test

@@ -9,9 +9,7 @@
 #include "calibrator/bake/memory_plan.h"
 #include "tests/support/plan_graph.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::liveness_test {
 namespace {
 
 using Overlap = std::tuple<int32_t, int32_t, int32_t>;  // node, tensor that it writes, tensor that it hits
@@ -129,3 +127,5 @@ TEST_CASE("in place is the same bytes: neither their end nor their beginning alo
   CHECK(judged(8, 4, 0, 32) == Status::kOk);
   CHECK(judged(8, 4, 16, 0) == Status::kOk);
 }
+
+}  // namespace intaglio::test::liveness_test

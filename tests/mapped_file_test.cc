@@ -7,7 +7,8 @@
 
 #include "tests/support/temporary_folder.h"
 
-using namespace intaglio;
+namespace intaglio::test::mapped_file_test {
+
 using intaglio::test::TemporaryFolder;
 
 namespace {
@@ -69,3 +70,5 @@ TEST_CASE("what cannot be mapped is told apart, or read") {
   read.release(read.span());
   CHECK(text_of(read) == "abc");
 }
+
+}  // namespace intaglio::test::mapped_file_test

@@ -8,9 +8,7 @@
 #include "tests/support/spec_cases.h"
 #include "tests/support/wide_codes.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::matmul_s16_test {
 namespace {
 
 void check(Random& random, int32_t m, int32_t n, int32_t k, bool ends) {
@@ -118,3 +116,5 @@ TEST_CASE("what does not fit is refused") {
   net.output(y);
   CHECK(RunningModel(net.finish(), all_ops()).error().status == Status::kBadDType);
 }
+
+}  // namespace intaglio::test::matmul_s16_test

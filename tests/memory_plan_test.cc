@@ -5,9 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::memory_plan_test {
 namespace {
 
 // A random chain with side branches, all FP32 Add and Softmax of equal width or narrower.
@@ -92,3 +90,5 @@ TEST_CASE("dead nodes and tensors are left out of the file") {
   CHECK(running.model().node_count() == 1);
   CHECK(running.model().tensor_count() == 2);
 }
+
+}  // namespace intaglio::test::memory_plan_test

@@ -5,9 +5,7 @@
 #include "intaglio/image_input.h"
 #include "tests/support/model_checks.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::model_graph_limits_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -392,3 +390,5 @@ TEST_CASE("pictures") {
        }},
   });
 }
+
+}  // namespace intaglio::test::model_graph_limits_test

@@ -4,9 +4,7 @@
 
 #include "tests/support/model_checks.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::model_limits_test {
 namespace {
 
 using M = schema::Model;
@@ -351,3 +349,5 @@ TEST_CASE("packed weights, statistics and what calibrated a model") {
       {"no calibration", [](ModelT& m) { m.calibration.reset(); }},
   });
 }
+
+}  // namespace intaglio::test::model_limits_test

@@ -9,9 +9,7 @@
 #include "runtime/crc32.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::model_store_test {
 namespace {
 
 // How the step that power fails in leaves the unit it works on.
@@ -231,3 +229,5 @@ TEST_CASE("flash that fails, or does not keep what it was given") {
   CHECK(!store_model(broken, span(next)));
   CHECK(stored_model(broken).empty());
 }
+
+}  // namespace intaglio::test::model_store_test

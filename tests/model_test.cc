@@ -6,8 +6,8 @@
 
 #include "tests/support/model_object.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
+namespace intaglio::test::model_test {
+
 using schema::ModelT;
 
 namespace {
@@ -246,3 +246,5 @@ TEST_CASE("errors have words that name the place") {
   CHECK(text.find("tensor 2") != std::string::npos);
   CHECK(text.find("scale") != std::string::npos);
 }
+
+}  // namespace intaglio::test::model_test

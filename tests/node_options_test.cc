@@ -10,9 +10,7 @@
 #include "runtime/option_fields.h"
 #include "tests/support/model_object.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::node_options_test {
 namespace {
 
 // Two structs of options with the same values; lists of the same elements.
@@ -228,3 +226,5 @@ TEST_CASE("copies have lists of their own") {
   CHECK(copy.as<StridedSliceOptions>().begin.data != options.as<StridedSliceOptions>().begin.data);
   CHECK(copy.as<StridedSliceOptions>().strides.data != options.as<StridedSliceOptions>().strides.data);
 }
+
+}  // namespace intaglio::test::node_options_test

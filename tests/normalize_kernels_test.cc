@@ -10,7 +10,7 @@
 #include "kernels/normalize/normalize_groups.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::normalize_kernels_test {
 namespace {
 
 using test::Exact;
@@ -150,4 +150,4 @@ TEST_CASE("long rows and many places, both ends of the codes") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::normalize_kernels_test

@@ -10,7 +10,7 @@
 #include "tests/support/spec_cases.h"
 #include "tests/support/wide_codes.h"
 
-namespace intaglio {
+namespace intaglio::test::normalize_test {
 namespace {
 
 using test::bits_of;
@@ -243,4 +243,4 @@ TEST_CASE("int8: a group of more than 2^23 elements is refused") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::normalize_test

@@ -7,7 +7,8 @@
 
 #include "tests/support/temporary_folder.h"
 
-using namespace intaglio;
+namespace intaglio::test::npy_test {
+
 using intaglio::test::TemporaryFolder;
 
 namespace {
@@ -177,3 +178,5 @@ TEST_CASE("sizes are held against the file's length, without overflow") {
   CHECK_FALSE(parse_npy_header({good.data(), good.size()}, good.size() - 6));
   CHECK_FALSE(parse_npy_header({good.data(), good.size()}, 3));
 }
+
+}  // namespace intaglio::test::npy_test

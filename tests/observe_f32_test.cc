@@ -12,7 +12,8 @@
 #include "tests/support/exact.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::observe_f32_test {
+
 using test::Exact;
 using test::Random;
 
@@ -107,3 +108,5 @@ TEST_CASE("bins: the floor of the scaled value, at every length and stride") {
     });
   }
 }
+
+}  // namespace intaglio::test::observe_f32_test

@@ -4,9 +4,7 @@
 
 #include "tests/support/observed.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::observer_definition_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -211,3 +209,5 @@ TEST_CASE("the spread of peaks, probes and merges of both") {
   CHECK(b->probe_min == -2.0f);
   CHECK(b->probe_max == 4.0f);
 }
+
+}  // namespace intaglio::test::observer_definition_test

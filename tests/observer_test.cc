@@ -15,9 +15,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::observer_test {
 namespace {
 
 using Sample = std::vector<float>;
@@ -336,3 +334,5 @@ TEST_CASE("real functions against the machine's") {
   CHECK(round_even(1.5) == 2.0);
   CHECK(round_even(-2.5) == -2.0);
 }
+
+}  // namespace intaglio::test::observer_test

@@ -5,7 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::ops_random_test {
 namespace {
 
 using test::AlignedBytes;
@@ -163,4 +163,4 @@ TEST_CASE("random nodes are refused or run") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::ops_random_test

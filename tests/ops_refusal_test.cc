@@ -5,7 +5,7 @@
 
 #include "tests/support/one_node.h"
 
-namespace intaglio {
+namespace intaglio::test::ops_refusal_test {
 namespace {
 
 using test::Dims;
@@ -346,4 +346,4 @@ TEST_CASE("quantize, dequantize, lookup, clamp") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::ops_refusal_test

@@ -5,9 +5,7 @@
 #include "tests/support/one_node.h"
 #include "tests/support/wide_codes.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::ops_s16_test {
 namespace {
 
 // y = op(x) of two scales, with what a model of it says for random codes.
@@ -342,3 +340,5 @@ TEST_CASE("a softmax refuses a table whose sums may leave 32 bits, or whose frac
   refused(300, -1, 1 << 30);
   refused(511, (1 << 30) + 1, 1 << 30);
 }
+
+}  // namespace intaglio::test::ops_s16_test

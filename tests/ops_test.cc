@@ -13,7 +13,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::ops_test {
 namespace {
 
 using test::AlignedBytes;
@@ -379,4 +379,4 @@ TEST_CASE("a constant may be reshaped and transposed") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::ops_test

@@ -7,9 +7,7 @@
 #include "tests/support/calibrate.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::output_size_test {
 namespace {
 
 // Convolution + ReLU, then a last layer times 2^power: over a map, or over the map's mean, which leaves int8 in
@@ -130,3 +128,5 @@ TEST_CASE("outputs of 1e-11, of 1 and of 1e10: the same decisions, errors and co
     CHECK(undone);
   }
 }
+
+}  // namespace intaglio::test::output_size_test

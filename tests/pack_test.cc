@@ -13,9 +13,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::pack_test {
 namespace {
 
 std::vector<int8_t> codes(size_t count, uint32_t seed) {
@@ -397,3 +395,5 @@ TEST_CASE("models run where nobody can write: weights are read in place, plain a
   CHECK(in_place.needs.in_place_bytes > 0);
   CHECK(in_place.needs.persistent_bytes == board.needs.persistent_bytes);
 }
+
+}  // namespace intaglio::test::pack_test

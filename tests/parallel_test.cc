@@ -10,8 +10,7 @@
 #include <xmmintrin.h>
 #endif
 
-using namespace intaglio;
-
+namespace intaglio::test::parallel_test {
 namespace {
 
 struct Backwards {
@@ -106,3 +105,5 @@ TEST_CASE("cpu_isa says what the compiler's own test says") {
   CHECK(((found & isa::kAvx512Vnni) != 0) == (__builtin_cpu_supports("avx512vnni") != 0));
 }
 #endif
+
+}  // namespace intaglio::test::parallel_test

@@ -10,9 +10,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::patch_means_test {
 namespace {
 
 struct Geometry {
@@ -127,3 +125,5 @@ TEST_CASE("patch means of any window, stride, dilation and padding") {
     check(g, DType::kS8, codes, static_cast<double>(kInputScale), kZeroPoint, 1e-11);
   }
 }
+
+}  // namespace intaglio::test::patch_means_test

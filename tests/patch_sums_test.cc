@@ -10,7 +10,8 @@
 #include "tests/support/exact.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::patch_sums_test {
+
 using test::Exact;
 using test::Random;
 
@@ -94,3 +95,5 @@ TEST_CASE("random rows: codes exactly, reals to the same bits") {
                        [](const PatchSumsKernel& kernel) { return kernel.row_s8; });
   }
 }
+
+}  // namespace intaglio::test::patch_sums_test

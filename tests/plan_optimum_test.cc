@@ -8,9 +8,7 @@
 #include "calibrator/bake/memory_plan.h"
 #include "tests/support/plan_graph.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::plan_optimum_test {
 namespace {
 
 // Tensors in one place, in the order in which they are made.
@@ -246,3 +244,5 @@ TEST_CASE("too little memory for planning is said, wherever it ends") {
   CHECK(refused > 50);
   CHECK(b.graph().activation_bytes >= b.graph().activation_lower_bound);
 }
+
+}  // namespace intaglio::test::plan_optimum_test

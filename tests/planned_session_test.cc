@@ -8,9 +8,7 @@
 #include "tests/support/planned_session.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::planned_session_test {
 namespace {
 
 const PlanTarget kThisMachine = {cpu_isa() & kCompiledIsa, false};
@@ -203,3 +201,5 @@ TEST_CASE("a plan for a Cortex-M numbers kernels as its build does") {
     for (const PlannedNode& node : plan->nodes) CHECK(node.kernel == 0);  // FP32 has scalar kernels there
   }
 }
+
+}  // namespace intaglio::test::planned_session_test

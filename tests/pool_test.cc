@@ -12,7 +12,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::pool_test {
 namespace {
 
 using test::bits_of;
@@ -281,4 +281,4 @@ TEST_CASE("FP32 pools: NaN and negative zero") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::pool_test

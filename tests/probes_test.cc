@@ -12,9 +12,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::probes_test {
 namespace {
 
 constexpr int32_t kSide = 12;
@@ -254,3 +252,5 @@ TEST_CASE("what is kept of probes depends on the set of samples alone") {
     CHECK(backwards.state() == state);
   }
 }
+
+}  // namespace intaglio::test::probes_test

@@ -14,8 +14,7 @@
 #include "calibrator/quantization/rounding.h"
 #include "intaglio/describe.h"
 
-using namespace intaglio;
-
+namespace intaglio::test::quant_config_test {
 namespace {
 
 std::string text_of(const Error& error) {
@@ -228,3 +227,5 @@ TEST_CASE("nothing quantizes without a scale above zero and an offset among its 
   config.offset = 127;
   CHECK(set_state(config, QuantState::kActivated).ok());
 }
+
+}  // namespace intaglio::test::quant_config_test

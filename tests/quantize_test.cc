@@ -10,7 +10,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::quantize_test {
 namespace {
 
 using test::bits_of;
@@ -118,4 +118,4 @@ TEST_CASE("dequantize gives back every code") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::quantize_test

@@ -11,9 +11,7 @@
 #include "tests/support/observed.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::range_definition_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -386,3 +384,5 @@ TEST_CASE("errors of many steps are those of the plain quotient, to the bit") {
     }
   }
 }
+
+}  // namespace intaglio::test::range_definition_test

@@ -15,9 +15,7 @@
 #include "tests/support/random.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::range_method_test {
 namespace {
 
 constexpr int32_t kSide = 16, kDepth = 4, kOutputs = 6;
@@ -193,3 +191,5 @@ TEST_CASE("a method that the caller asks for stays, and so does auto without sam
   REQUIRE(gone.records.size() == 1);
   CHECK(gone.records[0].verdict == RecoveryVerdict::kNoSource);
 }
+
+}  // namespace intaglio::test::range_method_test

@@ -13,8 +13,7 @@
 #include "calibrator/ranges/ranges.h"
 #include "intaglio/platform.h"
 
-using namespace intaglio;
-
+namespace intaglio::test::range_models_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -281,3 +280,5 @@ TEST_CASE(
   range = vector_range(*of_peaks({0.0f, 0.0f}), free);
   CHECK(range.hi == 0.0);
 }
+
+}  // namespace intaglio::test::range_models_test

@@ -18,7 +18,7 @@
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::rare_f32_test {
 namespace {
 
 using test::bits_of;
@@ -233,4 +233,4 @@ TEST_CASE("each operator runs its own function") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::rare_f32_test

@@ -7,8 +7,7 @@
 #include <initializer_list>
 #include <limits>
 
-using namespace intaglio;
-
+namespace intaglio::test::real_functions_test {
 namespace {
 
 double distance(double found, long double exact) {
@@ -74,3 +73,5 @@ TEST_CASE("logarithms of many numbers are those of each, to the bit") {
   }
   REQUIRE(std::fabs(log2_real(3.0) - std::log2(3.0)) < 1e-13);
 }
+
+}  // namespace intaglio::test::real_functions_test

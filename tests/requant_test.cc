@@ -7,7 +7,8 @@
 #include "kernels/arithmetic/requant_soft.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::requant_test {
+
 using intaglio::test::Random;
 
 namespace {
@@ -115,3 +116,5 @@ TEST_CASE("requantizing in integers: the float operations' codes") {
   CHECK_FALSE(is_positive_and_normal(std::numeric_limits<float>::infinity()));
   CHECK_FALSE(is_positive_and_normal(-1.0f));
 }
+
+}  // namespace intaglio::test::requant_test

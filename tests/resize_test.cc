@@ -11,7 +11,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::resize_test {
 namespace {
 
 using test::Dims;
@@ -248,4 +248,4 @@ TEST_CASE("in several pieces, and as small as it was") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::resize_test

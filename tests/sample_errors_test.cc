@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace intaglio {
+namespace intaglio::test::sample_errors_test {
 namespace {
 
 TEST_CASE("few samples seldom show those that lose most: a spread of the noise adds to it") {
@@ -43,4 +43,4 @@ TEST_CASE("the order of the samples does not reach the last digit") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::sample_errors_test

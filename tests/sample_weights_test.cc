@@ -5,9 +5,7 @@
 #include "tests/support/observed.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::sample_weights_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -90,3 +88,5 @@ TEST_CASE("a sample that reaches far decides less of the range") {
   CHECK(plain > 8.0 * usual);
   CHECK(weighed < 0.85 * plain);
 }
+
+}  // namespace intaglio::test::sample_weights_test

@@ -7,9 +7,7 @@
 #include "tests/support/model_checks.h"
 #include "tests/support/planned_session.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::session_memory_test {
 namespace {
 
 // A session with scratch of its own, and everything that it needs.
@@ -255,3 +253,5 @@ TEST_CASE("a tensor's elements as another type: none") {
     CHECK(other.as<int16_t>().size == (dtype == DType::kS16 ? 5 : 0));
   }
 }
+
+}  // namespace intaglio::test::session_memory_test

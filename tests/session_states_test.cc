@@ -5,9 +5,7 @@
 
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::session_states_test {
 namespace {
 
 constexpr float kInitial[] = {10.0f, 20.0f, 30.0f};
@@ -61,3 +59,5 @@ TEST_CASE("states start at zero or at their value, whatever the memory held, and
     }
   }
 }
+
+}  // namespace intaglio::test::session_states_test

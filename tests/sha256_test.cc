@@ -11,7 +11,8 @@
 #include "kernels/compiled_isa.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::sha256_test {
+
 using test::Random;
 
 namespace {
@@ -80,3 +81,5 @@ TEST_CASE("any state, any bytes, at any address: the scalar kernel's words") {
       });
     }
 }
+
+}  // namespace intaglio::test::sha256_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/one_node.h"
 
-namespace intaglio {
+namespace intaglio::test::shape_ops_refusal_test {
 namespace {
 
 using test::Dims;
@@ -262,4 +262,4 @@ TEST_CASE("prelu, and a table a channel") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::shape_ops_refusal_test

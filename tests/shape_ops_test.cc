@@ -8,7 +8,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::shape_ops_test {
 namespace {
 
 using test::Dims;
@@ -290,4 +290,4 @@ TEST_CASE("copies merge the axes that stay together") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::shape_ops_test

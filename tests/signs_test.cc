@@ -8,9 +8,7 @@
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::signs_test {
 namespace {
 
 using Dims = std::vector<int32_t>;
@@ -137,3 +135,5 @@ TEST_CASE("a model's input may hold anything, unless it is pixels that cannot be
   const Model model = *Model::open(pixels.view());
   CHECK(non_negative_tensors(model, memory.arena())[static_cast<size_t>(model.inputs()[0])]);
 }
+
+}  // namespace intaglio::test::signs_test

@@ -8,9 +8,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::slot_map_test {
 namespace {
 
 using Dims = std::vector<int32_t>;
@@ -275,3 +273,5 @@ TEST_CASE("a pair of slots of different granularity is refused with node and ten
   CHECK(refused.error().node == 1);
   CHECK(refused.error().tensor == y);
 }
+
+}  // namespace intaglio::test::slot_map_test

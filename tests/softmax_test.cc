@@ -14,7 +14,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::softmax_test {
 namespace {
 
 using test::bits_of;
@@ -209,4 +209,4 @@ TEST_CASE("FP32 softmax of infinities and NaN") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::softmax_test

@@ -8,10 +8,9 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"
 
-namespace intaglio {
+namespace intaglio::test::spec_oracle_elements_test {
 namespace {
 
-using namespace test;
 
 // y = op(a, b), where b is repeated over the leading dimensions of a.
 void check_binary(const char* name, Op op) {
@@ -240,4 +239,4 @@ TEST_CASE("linear resizing") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::spec_oracle_elements_test

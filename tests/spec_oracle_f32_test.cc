@@ -7,10 +7,9 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"
 
-namespace intaglio {
+namespace intaglio::test::spec_oracle_f32_test {
 namespace {
 
-using namespace test;
 
 // Runs the builder's model on each of these instruction sets; each gives the expected bits.
 template <typename In>
@@ -105,4 +104,4 @@ TEST_CASE("a mean that leaves int8") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::spec_oracle_f32_test

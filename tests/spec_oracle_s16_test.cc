@@ -1,10 +1,9 @@
 // Whole models of one node of int16 codes against the arithmetic's own program (tests/spec/arithmetic.py).
 #include "tests/support/spec_cases.h"
 
-namespace intaglio {
+namespace intaglio::test::spec_oracle_s16_test {
 namespace {
 
-using namespace test;
 
 std::vector<int16_t> narrowed(const std::vector<int32_t>& codes) {
   std::vector<int16_t> all;
@@ -127,4 +126,4 @@ TEST_CASE("products of two activations of 16 bits") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::spec_oracle_s16_test

@@ -6,10 +6,9 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"
 
-namespace intaglio {
+namespace intaglio::test::spec_oracle_test {
 namespace {
 
-using namespace test;
 
 TEST_CASE("requantize") {
   for_each_case("requantize", 4, [](VectorFile& file) {
@@ -193,4 +192,4 @@ TEST_CASE("mean") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::spec_oracle_test

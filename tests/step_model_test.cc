@@ -12,9 +12,7 @@
 #include "tests/support/random.h"
 #include "tests/support/threads.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::step_model_test {
 namespace {
 
 constexpr int32_t kInputs = 4, kSize = 6;
@@ -300,3 +298,5 @@ TEST_CASE("a model with states, and a step of another one, are refused") {
   options.states_of = &steps.with_states;
   CHECK(Calibrator::measure(*Model::open(other.view()), options).error().status == Status::kNoStepModel);
 }
+
+}  // namespace intaglio::test::step_model_test

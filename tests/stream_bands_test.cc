@@ -10,7 +10,7 @@
 #include "tests/support/model_object.h"
 #include "tests/support/random_picture_network.h"
 
-namespace intaglio {
+namespace intaglio::test::stream_bands_test {
 namespace {
 
 using test::AlignedBytes;
@@ -104,4 +104,4 @@ TEST_CASE("a segment may have more nodes than a run keeps decoded") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::stream_bands_test

@@ -11,7 +11,7 @@
 #include "tests/support/model_object.h"
 #include "tests/support/random_picture_network.h"
 
-namespace intaglio {
+namespace intaglio::test::streamed_mutants_test {
 namespace {
 
 using test::AlignedBytes;
@@ -131,4 +131,4 @@ TEST_CASE("a plan that the loader takes gives what layer by layer gives, whoever
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::streamed_mutants_test

@@ -5,9 +5,7 @@
 #include "runtime/streaming/streamed_model.h"
 #include "tests/support/model_checks.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::streamed_plan_test {
 namespace {
 
 // x [1, 8, 4, 4], 3 x 3 -> a [1, 8, 4, 4], depthwise of stride 2 -> b [1, 4, 2, 4], 1 x 1 -> c [1, 4, 2, 6],
@@ -294,3 +292,5 @@ TEST_CASE("windows of any numbers are refused before a walk counts with them") {
       CHECK(!streamed_error(change, true).ok());
     }
 }
+
+}  // namespace intaglio::test::streamed_plan_test

@@ -12,7 +12,7 @@
 #include "tests/support/random_picture_network.h"
 #include "tests/support/run_widths.h"
 
-namespace intaglio {
+namespace intaglio::test::streaming_test {
 namespace {
 
 using test::AlignedBytes;
@@ -397,4 +397,4 @@ TEST_CASE("the planner's least memory holds, and a number of bytes is kept to") 
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::streaming_test

@@ -9,9 +9,7 @@
 #include "reflection/model_generated.h"
 #include "tests/support/small_models.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::structure_test {
 namespace {
 
 bool is_table(const flatbuffers::TypeTable* type) { return type->st == flatbuffers::ST_TABLE; }
@@ -166,3 +164,5 @@ TEST_CASE("the number of tables is limited") {
   CHECK(verifier_accepts({file.data(), file.size()}, enough));
   CHECK(!verifier_accepts({file.data(), file.size()}, enough - 1));
 }
+
+}  // namespace intaglio::test::structure_test

@@ -6,7 +6,7 @@
 #include "kernels/copy/permute.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::transpose_test {
 namespace {
 
 using test::Random;
@@ -91,4 +91,4 @@ TEST_CASE("axes of size 1 and neighbours merge") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::transpose_test

@@ -16,7 +16,7 @@
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
-namespace intaglio {
+namespace intaglio::test::unary_f32_test {
 namespace {
 
 using test::bits_of;
@@ -234,4 +234,4 @@ TEST_CASE("these bits, on every machine") {
 }
 
 }  // namespace
-}  // namespace intaglio
+}  // namespace intaglio::test::unary_f32_test

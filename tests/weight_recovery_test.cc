@@ -12,9 +12,7 @@
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::weight_recovery_test {
 namespace {
 
 enum class Kind { kConv, kGrouped, kDepthwise, kFullyConnected };
@@ -347,3 +345,5 @@ TEST_CASE("a row whose accumulator could overflow stays as it was") {
   CHECK(layer.codes == codes);
   CHECK(layer.bias == bias);
 }
+
+}  // namespace intaglio::test::weight_recovery_test

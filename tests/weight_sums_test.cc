@@ -5,7 +5,8 @@
 
 #include "tests/support/random.h"
 
-using namespace intaglio;
+namespace intaglio::test::weight_sums_test {
+
 using intaglio::test::Exact;
 using intaglio::test::Random;
 
@@ -37,3 +38,5 @@ TEST_CASE("extremes") {
     for (const size_t n : {1, 15, 16, 17, 1024, 5000})
       check(std::vector<int8_t>(n, static_cast<int8_t>(code)));
 }
+
+}  // namespace intaglio::test::weight_sums_test

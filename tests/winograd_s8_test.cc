@@ -12,9 +12,7 @@
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
-using namespace intaglio;
-using namespace intaglio::test;
-
+namespace intaglio::test::winograd_s8_test {
 namespace {
 
 constexpr IsaMask kHere = kCompiledIsa;
@@ -365,3 +363,5 @@ TEST_CASE("layers that run by rows take the direct sum, to the same bytes") {
   REQUIRE_MESSAGE(in_place.error().ok(), text_of(in_place.error()));
   CHECK(by_rows.run<int8_t>(input) == in_place.run<int8_t>(input));
 }
+
+}  // namespace intaglio::test::winograd_s8_test

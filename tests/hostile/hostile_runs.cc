@@ -1,19 +1,41 @@
-// A fuzzer's target run without a fuzzer, so that it runs on any machine: as many inputs as are asked for, made by chance
+// Fuzzers' targets run without a fuzzer, so that they run on any machine: as many inputs as are asked for, made by chance
 // from seeds, the same ones each time.
 //
-//   <name>_hostile RUNS [SEED]
+//   hostile_runs TARGET RUNS [SEED]
 #include "tests/hostile/hostile_runs.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 
 #include "tests/support/random.h"
 
 using intaglio::test::Random;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+// Each target's own LLVMFuzzerTestOneInput and hostile_seeds, by the names that CMakeLists.txt gives them.
+#define ITG_TARGET(name, seeds)                              \
+  extern "C" int fuzz_##name(const uint8_t*, size_t);        \
+  namespace intaglio::test {                                 \
+  std::vector<std::vector<uint8_t>> hostile_seeds_##seeds(); \
+  }
+#include "hostile_targets.inc"
+#undef ITG_TARGET
 
 namespace {
+
+struct Target {
+  const char* name;
+  int (*run)(const uint8_t* data, size_t size);
+  std::vector<std::vector<uint8_t>> (*seeds)();
+};
+
+constexpr Target kTargets[] = {
+#define ITG_TARGET(name, seeds) {#name, fuzz_##name, intaglio::test::hostile_seeds_##seeds},
+#include "hostile_targets.inc"
+#undef ITG_TARGET
+};
 
 constexpr size_t kMostBytes = 1 << 16;
 
@@ -76,10 +98,18 @@ void change(std::vector<uint8_t>& bytes, Random& random, const std::vector<std::
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || std::atoi(argv[1]) < 1) return std::fprintf(stderr, "usage: %s RUNS [SEED]\n", argv[0]), 2;
-  const int runs = std::atoi(argv[1]);
-  Random random(argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 1);
-  std::vector<std::vector<uint8_t>> seeds = intaglio::test::hostile_seeds();
+  const auto* const target =
+      argc < 3 ? std::end(kTargets)
+               : std::find_if(std::begin(kTargets), std::end(kTargets),
+                              [&](const Target& t) { return !std::strcmp(t.name, argv[1]); });
+  if (target == std::end(kTargets) || std::atoi(argv[2]) < 1) {
+    std::fprintf(stderr, "usage: %s TARGET RUNS [SEED]\ntargets:", argv[0]);
+    for (const Target& known : kTargets) std::fprintf(stderr, " %s", known.name);
+    return std::fprintf(stderr, "\n"), 2;
+  }
+  const int runs = std::atoi(argv[2]);
+  Random random(argc > 3 ? static_cast<uint32_t>(std::atoi(argv[3])) : 1);
+  std::vector<std::vector<uint8_t>> seeds = target->seeds();
   if (seeds.empty()) {  // the target takes any bytes
     seeds.resize(16);
     for (auto& seed : seeds) {
@@ -87,7 +117,7 @@ int main(int argc, char** argv) {
       for (uint8_t& b : seed) b = static_cast<uint8_t>(random.bits());
     }
   }
-  for (const auto& seed : seeds) LLVMFuzzerTestOneInput(seed.data(), seed.size());
+  for (const auto& seed : seeds) target->run(seed.data(), seed.size());
   std::vector<std::vector<uint8_t>> pool = seeds;
   for (int run = 0; run < runs; ++run) {
     // Half of the inputs are changes of changes, so that they wander, a few steps from where they came.
@@ -97,7 +127,7 @@ int main(int argc, char** argv) {
       change(bytes, random, seeds);
     // An allocation of its own size: a sanitizer sees a step past its end.
     const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
-    LLVMFuzzerTestOneInput(exact.data(), exact.size());
+    target->run(exact.data(), exact.size());
     if (random.one_in(4)) from = seeds[random.bits() % seeds.size()];
     if (random.one_in(4) && !bytes.empty()) from = std::move(bytes);
   }

@@ -7,9 +7,9 @@
 
 namespace intaglio::test {
 
-using Dims = std::vector<int64_t>;
+using IrDims = std::vector<int64_t>;
 
-inline std::string joined(const Dims& dims) {
+inline std::string joined(const IrDims& dims) {
   std::string text;
   for (const int64_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
   return text;
@@ -19,7 +19,7 @@ inline std::string joined(const Dims& dims) {
 class Ir {
  public:
   // A dimension of -1 is open.
-  int input(const std::string& name, const Dims& dims, const std::string& type = "f32") {
+  int input(const std::string& name, const IrDims& dims, const std::string& type = "f32") {
     return layer("Parameter", name, {}, dims, "shape=\"" + joined(dims) + "\" element_type=\"" + type + "\"",
                  "opset1",
                  type == "f32"   ? "FP32"
@@ -28,7 +28,7 @@ class Ir {
                                  : "U8");
   }
   template <typename T>
-  int constant(const char* type, const Dims& dims, const std::vector<T>& values) {
+  int constant(const char* type, const IrDims& dims, const std::vector<T>& values) {
     const size_t offset = weights_.size(), size = values.size() * sizeof(T);
     weights_.resize(offset + size);
     std::memcpy(weights_.data() + offset, values.data(), size);
@@ -36,12 +36,12 @@ class Ir {
                  "element_type=\"" + std::string(type) + "\" shape=\"" + joined(dims) + "\" offset=\"" +
                      std::to_string(offset) + "\" size=\"" + std::to_string(size) + "\"");
   }
-  int floats(const Dims& dims, const std::vector<float>& values) { return constant("f32", dims, values); }
+  int floats(const IrDims& dims, const std::vector<float>& values) { return constant("f32", dims, values); }
   int integers(const std::vector<int64_t>& values) {
     return constant("i64", {static_cast<int64_t>(values.size())}, values);
   }
   int layer(const std::string& type, const std::string& name, const std::vector<int>& inputs,
-            const Dims& dims, const std::string& data = "", const std::string& version = "opset1",
+            const IrDims& dims, const std::string& data = "", const std::string& version = "opset1",
             const std::string& precision = "FP32") {
     const std::string id = std::to_string(layers_);
     text_ +=
