@@ -8,7 +8,7 @@
 namespace intaglio {
 
 bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+  return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 namespace intaglio {
 
+// Something, and `end` behind it.
 bool ends_with(std::string_view text, std::string_view end);
 
 // The PyTorch module of a node that torch.onnx.export named: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1. Empty for

@@ -36,9 +36,15 @@ class Input(NamedTuple):
 
 
 def as_array(value: Any) -> np.ndarray:
-    """An array of numpy's, of torch's, TensorFlow's and other libraries' tensors too. A copy only where it must be."""
+    """An array of numpy's, of torch's, TensorFlow's and other libraries' tensors too, in this machine's byte order. A copy only
+    where it must be."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            raise ValueError(f"the array is masked: {np.ma.count_masked(value)} of its values are left out, and a network takes all; "
+                             "give values for them, e.g. with .filled(0)")
+        return as_array(value.data)
     if isinstance(value, np.ndarray):
-        return value
+        return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
     if hasattr(value, "detach"):  # torch: on any device, with or without a gradient
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":

@@ -155,7 +155,7 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
         output = folder.place("calibrated.itg", "the int8 model")
         page = options.get("report")
         if page is not None:
-            page = encoded(os.fsdecode(page))
+            page = encoded(page)
             _intaglio.check_report(page)
             options = {**options, "report": folder.place("page.html", "report=")}
         words += [*words_of("calibrate", options, _OF_CALIBRATE), "-o", output, "--json"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import html
+import operator
 import os
 import threading
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -32,6 +33,15 @@ class Tensor(NamedTuple):
     """How a picture becomes this input, in words; None where it takes no pictures."""
 
 
+def _checked_threads(threads: Any) -> int:
+    """A number that the compiled module takes; it says itself where it is too large."""
+    try:
+        number = operator.index(threads)
+    except TypeError:
+        raise TypeError(f"threads: {threads!r} is no whole number") from None
+    return max(-1, min(number, 2**31 - 1))
+
+
 class Network:
     """A model file in memory, with a session that runs it.
 
@@ -45,8 +55,8 @@ class Network:
     def __init__(self, content: Any, name: str = "network", threads: int = 1, isa: str = "") -> None:
         self._runner = _intaglio.Runner(content, encoded(name))
         self._lock = threading.RLock()
-        self._runner.set_execution(threads, isa)
-        self._threads, self._isa = threads, isa
+        self._threads, self._isa = _checked_threads(threads), isa
+        self._runner.set_execution(self._threads, isa)
         self.inputs: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.inputs()]
         self.outputs: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.outputs()]
         self.states: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.states()]
@@ -77,7 +87,7 @@ class Network:
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the file. It is written whole, or stays as it was. It replaces a model or an empty file, and no other."""
-        place = os.fsencode(path)
+        place = encoded(path)
         _intaglio.check_model(place)
         _intaglio.write_file(place, self._runner.bytes())
 
@@ -92,6 +102,7 @@ class Network:
 
     @threads.setter
     def threads(self, threads: int) -> None:
+        threads = _checked_threads(threads)
         with self._lock:
             if threads != self._threads:
                 self._runner.set_execution(threads, self._isa)

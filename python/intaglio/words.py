@@ -101,9 +101,13 @@ class Answer(NamedTuple):
         return value
 
 
-def encoded(text: str) -> bytes:
-    """As the command takes a word: UTF-8, and a path's other bytes as they are."""
-    return text.encode("utf-8", "surrogateescape")
+def encoded(text: Any) -> bytes:
+    """A word or a path as the command takes it: UTF-8, and a path's other bytes as they are. A null byte would end it there: another
+    file would be written."""
+    data = os.fsdecode(text).encode("utf-8", "surrogateescape")
+    if b"\0" in data:
+        raise ValueError(f"embedded null byte in {os.fsdecode(text)!r}")
+    return data
 
 
 def warn(text: str) -> None:

@@ -20,7 +20,7 @@ using intaglio::test::Random;
   namespace intaglio::test {                                 \
   std::vector<std::vector<uint8_t>> hostile_seeds_##seeds(); \
   }
-#include "hostile_targets.inc"
+#include <hostile_targets.inc>
 #undef ITG_TARGET
 
 namespace {
@@ -33,7 +33,7 @@ struct Target {
 
 constexpr Target kTargets[] = {
 #define ITG_TARGET(name, seeds) {#name, fuzz_##name, intaglio::test::hostile_seeds_##seeds},
-#include "hostile_targets.inc"
+#include <hostile_targets.inc>
 #undef ITG_TARGET
 };
 

@@ -24,6 +24,36 @@ def test_wrong_paths(net, tmp_path):
         net.save(tmp_path / "none" / "net.itg")
 
 
+def test_null_bytes(net, int8, samples, tmp_path):
+    """C ends a text there: another file would be read or written."""
+    path = f"{tmp_path}/victim.itg\0.itg"
+    for call in (lambda: net.save(path), lambda: intaglio.open(path), lambda: intaglio.import_onnx(path),
+                 lambda: intaglio.calibrate(net, samples, report=path), lambda: intaglio.calibrate(net, samples, state=path),
+                 lambda: intaglio.calibrate(net, path), lambda: intaglio.command("plan", "net.itg", "-o", path)):
+        with pytest.raises(ValueError, match="null byte"):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_masked_arrays_and_other_byte_orders(net, samples):
+    masked = np.ma.MaskedArray(samples, mask=samples > 0.9)
+    with pytest.raises(ValueError, match="masked: [0-9]+ of its values .*filled"):
+        net.run(masked)
+    swapped = samples.astype(samples.dtype.newbyteorder("S"))
+    for same in (np.ma.MaskedArray(samples), swapped):
+        np.testing.assert_array_equal(net.run(same[:1]), net.run(samples[:1]))
+    assert bytes(intaglio.calibrate(net, swapped)) == bytes(intaglio.calibrate(net, samples))
+
+
+def test_threads_that_are_no_number_of_threads(net):
+    for threads, error, words in (("2", TypeError, "no whole number"), (2.5, TypeError, "no whole number"),
+                                  (2**40, ValueError, "is not in 1 to"), (0, ValueError, "is not in 1 to"), (-2**70, ValueError, "is not in 1 to")):
+        with pytest.raises(error, match=f"threads: .*{words}"):
+            net.threads = threads
+        with pytest.raises(error, match=f"threads: .*{words}"):
+            intaglio.open(bytes(net), threads=threads)
+
+
 def test_files_of_others_stay(net, samples, tmp_path):
     mine = tmp_path / "mine.npy"
     np.save(mine, samples[:1])
