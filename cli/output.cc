@@ -135,6 +135,7 @@ std::string safe(std::string_view text, bool lines) {
     for (size_t i = 0; i < taken; ++i) {
       if (keep) {
         result += text[i];
+        if (code == '\n' && text.size() > 1 && text[1] != ' ') result += "  ";
       } else {
         char escape[8];
         std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(static_cast<uint8_t>(text[i])));

@@ -33,8 +33,8 @@ void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void guard_standard_files();
 // At the program's end: whether stdout took everything. Captured output has nothing to do with stdout.
 Outcome<Done> finish_results();
-// Control and direction characters and bytes that are no UTF-8 become \x1b and the like; line ends too,
-// unless `lines` keeps them.
+// Control and direction characters and bytes that are no UTF-8 become \x1b and the like; line ends too, unless `lines` keeps
+// them: then the lines behind the first are indented, so that a name with a line end in it is no line of ours.
 std::string safe(std::string_view text, bool lines = false);
 
 // What a page calls the file at this path: the name that the host of captured output has for it, else the path.
