@@ -1,7 +1,5 @@
 #include "cli/calibration_run.h"
 
-#include <filesystem>
-
 #include "calibrator/calibration.h"
 #include "calibrator/recover/recovery.h"
 #include "cli/calibration_estimate.h"
@@ -60,6 +58,7 @@ class Run {
   const CalibrationJob& job_;
   const CalibrateArguments& arguments_;
   const Model& model_;
+  FileStamp state_before_;  // what stood there when this began
   bool from_state_ = false;
   QuantizationLists lists_;  // options_ points into them
   CalibratorOptions options_;
@@ -72,8 +71,8 @@ class Run {
 };
 
 Run::Run(const CalibrationJob& job) : job_(job), arguments_(job.arguments), model_(job.file.model()) {
-  std::error_code ignored;
-  from_state_ = !arguments_.state.empty() && std::filesystem::exists(arguments_.state, ignored);
+  if (!arguments_.state.empty()) state_before_ = stamp_of(arguments_.state);
+  from_state_ = !(state_before_ == FileStamp());
   options_.isa = job.execution.isa;
   options_.executor = job.execution.executor;
 }
@@ -201,7 +200,7 @@ void Run::print(const CalibrationReport& report, const Model& int8,
 
 Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   if (!arguments_.state.empty())
-    if (auto step = save_state(arguments_.state, calibrator); !step) return step;
+    if (auto step = save_state(arguments_.state, state_before_, calibrator); !step) return step;
   const CalibrationReport& report = calibrator.report();
   OpenOptions checked;
   checked.skip_checksum = true;  // finish() has opened these bytes

@@ -129,13 +129,13 @@ Outcome<WrittenFiles> write_files(const std::string& folder, const std::string& 
           "remove it, or name another folder with -o"};
     }
   }
+  std::vector<NewFile> written;
   for (const TextFile& part : changed) {
     names.written.push_back(safe(part.name));
-    const std::string path = (std::filesystem::path(folder) / part.name).string();
-    const auto written =
-        write_file_atomically(path, {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()});
-    if (!written) return written.failure();
+    written.push_back({(std::filesystem::path(folder) / part.name).string(),
+                       {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()}});
   }
+  if (auto step = write_files_together({written.data(), written.size()}); !step) return step.failure();
   return names;
 }
 

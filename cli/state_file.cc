@@ -25,11 +25,11 @@ Outcome<Done> load_state(const std::string& path, const Model& model, Calibrator
   return failure;
 }
 
-Outcome<Done> save_state(const std::string& path, const Calibrator& calibrator) {
+Outcome<Done> save_state(const std::string& path, const FileStamp& before, const Calibrator& calibrator) {
   FileBytes state(calibrator.state_bytes());
   const Error error = calibrator.save({state.data(), state.size()});
   if (!error.ok()) return failure_in(path, error);
-  return write_file_atomically(path, state.span());
+  return replace_file(path, before, state.span());
 }
 
 void warn_of_doubling(const std::string& path, const CalibrationState& before, const CalibrationState& now) {

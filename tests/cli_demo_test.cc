@@ -116,6 +116,37 @@ TEST_CASE("the same samples give the same bytes, whatever the threads, kernels a
   CHECK(folder.get("z.itg") == "");
 }
 
+TEST_CASE("calibrations at once with one state lose no samples, or say so") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  constexpr int kPrograms = 4, kSamples = 2;
+  std::string line;
+  for (int i = 0; i < kPrograms; ++i) {
+    const std::string name = "only" + std::to_string(i);
+    folder.put(name, "digit_000" + std::to_string(2 * i + 1) + ".png\ndigit_000" + std::to_string(2 * i + 2) +
+                         ".png\n");
+    line += "(" + shell_word(ITG_COMMAND) + " calibrate " + folder / "net.itg" + " --images " + ITG_DEMO +
+            "/calibration --only " + folder / name + " --state " + folder / "shared.itgcal" + " -o " +
+            folder / (name + ".itg") + " 2>" + folder / (name + ".err") + " >/dev/null; echo $? >" +
+            folder / (name + ".code") + ") & ";
+  }
+  REQUIRE(std::system((line + "wait").c_str()) == 0);
+  int good = 0;
+  for (int i = 0; i < kPrograms; ++i) {
+    const std::string name = "only" + std::to_string(i);
+    CHECK(!folder.get(name + ".itg").empty());
+    if (folder.get(name + ".code") == "0\n") {
+      ++good;
+    } else {
+      CHECK(holds(folder.get(name + ".err"), "shared.itgcal: another program has written it"));
+    }
+  }
+  CHECK(good >= 1);
+  uint32_t samples;  // behind the identifier and the version
+  memcpy(&samples, folder.get("shared.itgcal").data() + 8, sizeof samples);
+  CHECK(samples == static_cast<uint32_t>(good * kSamples));
+}
+
 TEST_CASE("a failed calibration leaves the old file as it was") {
   const CommandFolder folder;
   folder.good(kImport);

@@ -197,6 +197,81 @@ TEST_CASE("a signal that ends the program while a file is written leaves the old
   CHECK(folder.get("model") == "new");
 }
 
+TEST_CASE("what another program wrote since a file was read stays") {
+  const TemporaryFolder folder;
+  const std::string path = folder.put("state", std::string("old"));
+  const FileStamp old = stamp_of(path);
+  CHECK(!(old == FileStamp()));
+  REQUIRE(replace_file(path, old, bytes_of("mine")));
+  CHECK(folder.get("state") == "mine");
+  const auto late = replace_file(path, old, bytes_of("late"));
+  REQUIRE_FALSE(late);
+  CHECK(says(late.message(), path + ": another program has written it"));
+  CHECK(folder.get("state") == "mine");
+  // Nothing stood there, and something does now; and the other way round.
+  CHECK(stamp_of(folder.path() + "/new") == FileStamp());
+  REQUIRE(replace_file(folder.path() + "/new", FileStamp(), bytes_of("first")));
+  CHECK_FALSE(replace_file(folder.path() + "/new", FileStamp(), bytes_of("second")));
+  CHECK(folder.get("new") == "first");
+  const FileStamp mine = stamp_of(path);
+  REQUIRE(::unlink(path.c_str()) == 0);
+  CHECK_FALSE(replace_file(path, mine, bytes_of("again")));
+  CHECK(folder.names() == std::vector<std::string>{"new"});
+}
+
+TEST_CASE("of many programs that read, add and replace at once, none loses what another has added") {
+  const TemporaryFolder folder;
+  const std::string path = folder.put("count", std::string("0"));
+  constexpr int kPrograms = 8, kRounds = 20;
+  for (int i = 0; i < kPrograms; ++i) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child != 0) continue;
+    int added = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const FileStamp before = stamp_of(path);
+      const auto read = read_file(path, 64);
+      if (!read) continue;
+      const std::string text(reinterpret_cast<const char*>(read->data()), read->size());
+      added += replace_file(path, before, bytes_of(std::to_string(std::stoi(text) + 1))) ? 1 : 0;
+    }
+    ::_exit(added);
+  }
+  int added = 0;
+  for (int i = 0; i < kPrograms; ++i) {
+    int status = 0;
+    REQUIRE(::wait(&status) > 0);
+    REQUIRE(WIFEXITED(status));
+    added += WEXITSTATUS(status);
+  }
+  CHECK(added >= kRounds);
+  CHECK(folder.get("count") == std::to_string(added));
+}
+
+TEST_CASE("of files that are written together all are new, or none is") {
+  const std::string new_a = "new a", new_b = "new b";
+  for (int failing = 1; failing <= 10;
+       ++failing) {  // open, write, sync, close of each; then the first rename
+    const TemporaryFolder folder;
+    const std::string a = folder.put("a", std::string("old a")), b = folder.path() + "/b";
+    const NewFile files[] = {{a, bytes_of(new_a)}, {b, bytes_of(new_b)}};
+    CAPTURE(failing);
+    calls_left = failing;
+    const auto done = write_files_together({files, 2}, kBrokenCalls);
+    calls_left = 0;
+    if (failing > 9) continue;  // the folder's own sync: both stand there
+    CHECK_FALSE(done);
+    CHECK(folder.get("a") == "old a");
+    CHECK(folder.names() == std::vector<std::string>{"a"});
+  }
+  const TemporaryFolder folder;
+  const std::string a = folder.put("a", std::string("old a")), b = folder.path() + "/b";
+  const NewFile files[] = {{a, bytes_of(new_a)}, {b, bytes_of(new_b)}};
+  REQUIRE(write_files_together({files, 2}));
+  CHECK(folder.get("a") == new_a);
+  CHECK(folder.get("b") == new_b);
+}
+
 TEST_CASE("places that cannot hold a file") {
   const TemporaryFolder folder;
   CHECK(says(write_file_atomically(folder.path(), bytes_of("a")).message(), "is a folder"));

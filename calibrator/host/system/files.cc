@@ -1,6 +1,7 @@
 #include "calibrator/host/system/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <tuple>
+#include <vector>
 
 #include "calibrator/host/system/temporary_file.h"
 
@@ -129,8 +133,26 @@ Outcome<uint64_t> file_size(const std::string& path) {
   return file->size();
 }
 
-Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
-                                    const VerifyFile& verify, const FileCalls& calls) {
+namespace {
+
+// A file that is whole under a name of its own.
+class StagedFile {
+ public:
+  StagedFile(const std::string& path, const FileCalls& calls) : path_(path), calls_(calls) {}
+
+  Outcome<Done> write(Span<const uint8_t> bytes, const VerifyFile& verify);
+  // `before`: what must stand there still.
+  Outcome<Done> place(const FileStamp* before = nullptr);
+
+ private:
+  const std::string path_;
+  const FileCalls& calls_;
+  std::string target_, folder_;
+  std::unique_ptr<TemporaryFile> temporary_;
+};
+
+Outcome<Done> StagedFile::write(Span<const uint8_t> bytes, const VerifyFile& verify) {
+  const std::string& path = path_;
   const auto followed = follow_links(path);
   if (!followed) return followed.failure();
   const fs::path target = *followed;
@@ -148,11 +170,13 @@ Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t>
   std::error_code error;
   if (!fs::is_directory(folder, error)) return Failure{path + ": the folder " + folder + " does not exist"};
 
-  TemporaryFile temporary(folder, path, calls);
-  if (auto step = temporary.create(mode, replaces); !step) return step;
-  if (auto step = temporary.write_and_close(bytes); !step) return step;
+  target_ = target.string();
+  folder_ = folder;
+  temporary_ = std::make_unique<TemporaryFile>(folder, path, calls_);
+  if (auto step = temporary_->create(mode, replaces); !step) return step;
+  if (auto step = temporary_->write_and_close(bytes); !step) return step;
 
-  const ReadHandle reopened(::open(temporary.path().c_str(), O_RDONLY | O_CLOEXEC), bytes.size);
+  const ReadHandle reopened(::open(temporary_->path().c_str(), O_RDONLY | O_CLOEXEC), bytes.size);
   if (reopened.get() < 0) return failed(path, "read back", errno);
   auto back = read_at(reopened, path, 0, bytes.size);
   if (!back) return back.failure();
@@ -161,11 +185,61 @@ Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t>
       (bytes.size != 0 && std::memcmp(back->data(), bytes.data, bytes.size) != 0)) {
     return Failure{path + ": what was written does not read back the same; the disk may be failing"};
   }
-  if (verify) {
-    if (auto step = verify(back->span()); !step) return step;
+  return verify ? verify(back->span()) : Done{};
+}
+
+Outcome<Done> StagedFile::place(const FileStamp* before) {
+  // Among those that look before they replace. A file system without locks has none: then looking is all there is.
+  const ReadHandle folder(
+      before == nullptr ? -1 : ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
+  if (before != nullptr) {
+    while (folder.get() >= 0 && ::flock(folder.get(), LOCK_EX) != 0 && errno == EINTR) continue;
+    if (!(stamp_of(target_) == *before))
+      return Failure{
+          path_ +
+          ": another program has written it since this one read it, and it stays as that one wrote it; run "
+          "this command again, and one at a time"};
   }
-  if (auto step = temporary.rename_to(target.string()); !step) return step;
-  return sync_folder(folder, path, calls);
+  if (auto step = temporary_->rename_to(target_); !step) return step;
+  return sync_folder(folder_, path_, calls_);
+}
+
+}  // namespace
+
+bool FileStamp::operator==(const FileStamp& other) const {
+  return std::tie(device, inode, size, changed_s, changed_ns) ==
+         std::tie(other.device, other.inode, other.size, other.changed_s, other.changed_ns);
+}
+
+FileStamp stamp_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino),
+          static_cast<uint64_t>(status.st_size), status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+}
+
+Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
+                                    const VerifyFile& verify, const FileCalls& calls) {
+  StagedFile file(path, calls);
+  if (auto step = file.write(bytes, verify); !step) return step;
+  return file.place();
+}
+
+Outcome<Done> replace_file(const std::string& path, const FileStamp& before, Span<const uint8_t> bytes) {
+  StagedFile file(path, kSystemFileCalls);
+  if (auto step = file.write(bytes, {}); !step) return step;
+  return file.place(&before);
+}
+
+Outcome<Done> write_files_together(Span<const NewFile> files, const FileCalls& calls) {
+  std::vector<std::unique_ptr<StagedFile>> staged;
+  for (const NewFile& file : files) {
+    staged.push_back(std::make_unique<StagedFile>(file.path, calls));
+    if (auto step = staged.back()->write(file.bytes, {}); !step) return step;
+  }
+  for (const auto& file : staged)
+    if (auto step = file->place(); !step) return step;
+  return Done{};
 }
 
 }  // namespace intaglio

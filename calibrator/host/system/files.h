@@ -80,8 +80,28 @@ using VerifyFile = std::function<Outcome<Done>(Span<const uint8_t>)>;
 Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
                                     const VerifyFile& verify = {}, const FileCalls& calls = kSystemFileCalls);
 
-// For the handler of a signal that ends the program: removes the temporary file that is being written, if
-// there is one. One file is written at a time.
+// Which file stood at a path, and as of when; none where nothing did. Programs that read a file, work, and write it anew take one
+// before they read: of two that do so at once, one would lose what the other wrote.
+struct FileStamp {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t changed_s = 0, changed_ns = 0;
+
+  bool operator==(const FileStamp& other) const;
+};
+FileStamp stamp_of(const std::string& path);
+
+// As write_file_atomically(). Refused where the file is another one than `before`; whoever writes so looks and replaces alone.
+Outcome<Done> replace_file(const std::string& path, const FileStamp& before, Span<const uint8_t> bytes);
+
+struct NewFile {
+  std::string path;
+  Span<const uint8_t> bytes;
+};
+// All of them are whole on the disk before the first takes its place: a full disk leaves what was there.
+Outcome<Done> write_files_together(Span<const NewFile> files, const FileCalls& calls = kSystemFileCalls);
+
+// For the handler of a signal that ends the program: removes the temporary files that are being written. One thread writes
+// files at a time.
 void remove_unfinished_file();
 
 }  // namespace intaglio

@@ -18,16 +18,24 @@ namespace {
 constexpr const char* kStart = ".intaglio-";
 constexpr const char* kEnd = ".tmp";
 
-// The temporary file that is there, for a signal's handler, which can ask no object.
-char unfinished_path[PATH_MAX];
-volatile std::sig_atomic_t has_unfinished = 0;
+// The temporary files that are there, for a signal's handler, which can ask no object. More at once stay until the next write to
+// their folder.
+struct Unfinished {
+  char path[PATH_MAX];
+  volatile std::sig_atomic_t is_there;
+};
+Unfinished unfinished[8];
 
-void note_unfinished(const std::string& path) {
-  has_unfinished = 0;
-  if (path.size() >= sizeof unfinished_path) return;  // a name so long cannot be opened either
-  memcpy(unfinished_path, path.c_str(), path.size() + 1);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  has_unfinished = 1;
+Unfinished* note_unfinished(const std::string& path) {
+  for (Unfinished& place : unfinished) {
+    if (place.is_there != 0 || path.size() >= sizeof place.path)
+      continue;  // a name so long cannot be opened either
+    memcpy(place.path, path.c_str(), path.size() + 1);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    place.is_there = 1;
+    return &place;
+  }
+  return nullptr;
 }
 
 bool is_temporary_name(const std::string& name) {
@@ -94,7 +102,7 @@ TemporaryFile::~TemporaryFile() {
   if (file_ >= 0) calls_.close(file_);
   if (exists_) ::unlink(path_.c_str());
   if (lock_ >= 0) ::close(lock_);
-  has_unfinished = 0;
+  if (unfinished_ != nullptr) *unfinished_ = 0;
 }
 
 Failure TemporaryFile::failed(const char* what) const {
@@ -125,7 +133,7 @@ Outcome<Done> TemporaryFile::create(mode_t mode, bool exact_mode) {
   }
   if (file_ < 0) return failed("created");
   exists_ = true;
-  note_unfinished(path_);
+  if (Unfinished* const noted = note_unfinished(path_)) unfinished_ = &noted->is_there;
   if (exact_mode && ::fchmod(file_, mode) != 0) return failed("created");
   return Done{};
 }
@@ -153,7 +161,8 @@ Outcome<Done> TemporaryFile::rename_to(const std::string& path) {
 }
 
 void remove_unfinished_file() {
-  if (has_unfinished != 0) ::unlink(unfinished_path);
+  for (const Unfinished& place : unfinished)
+    if (place.is_there != 0) ::unlink(place.path);
 }
 
 }  // namespace intaglio

@@ -1,6 +1,7 @@
 // A file under a name of its own until it is whole; it then takes the name that was asked for.
 #pragma once
 
+#include <csignal>
 #include <string>
 
 #include "calibrator/host/system/files.h"
@@ -32,6 +33,7 @@ class TemporaryFile {
   int file_ = -1;
   int lock_ = -1;  // of the same file, open until the end
   bool exists_ = false;
+  volatile std::sig_atomic_t* unfinished_ = nullptr;  // what a signal's handler asks
 };
 
 }  // namespace intaglio
