@@ -25,14 +25,12 @@ sys.dont_write_bytecode = True
 import sbom  # noqa: E402
 
 # Shared libraries that auditwheel copies in, by the beginnings of their names.
-LIBRARIES = {"libprotobuf": ("protobuf", "BSD-3-Clause", "reads ONNX files"), "libpugixml": ("pugixml", "MIT", "reads OpenVINO's IR"),
+LIBRARIES = {"libpugixml": ("pugixml", "MIT", "reads OpenVINO's IR"),
              "libwebp": ("libwebp", "BSD-3-Clause", "WebP pictures"), "libsharpyuv": ("libwebp", "BSD-3-Clause", "WebP pictures"),
-             "libgomp": ("libgomp", "GPL-3.0-or-later WITH GCC-exception-3.1", "threads"),
-             "libabsl": ("abseil", "Apache-2.0", "reads ONNX files"), "libutf8": ("protobuf", "BSD-3-Clause", "reads ONNX files"),
-             "libz": ("zlib", "Zlib", "reads ONNX files")}
+             "libgomp": ("libgomp", "GPL-3.0-or-later WITH GCC-exception-3.1", "threads")}
 # Headers that are compiled in, and their packages.
 HEADERS = [("flatbuffers", "Apache-2.0", "model files", "libflatbuffers-dev"),
-           ("onnx", "Apache-2.0", "onnx.proto, from which ONNX's reader is generated", "libonnx-dev"),
+           ("protozero", "BSD-2-Clause", "reads ONNX files", "libprotozero-dev"),
            ("CLI11", "BSD-3-Clause", "the command line", "libcli11-dev"),
            ("nlohmann-json", "MIT", "--json", "nlohmann-json3-dev"), ("stb", "MIT OR Unlicense", "pictures", "libstb-dev")]
 # Whole texts that Debian's files of licences refer to.

@@ -13,7 +13,6 @@ using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
 constexpr int kMaxDepth = 32;  // of messages in one another
-constexpr uint64_t kMaxBytes = INT32_MAX;
 
 std::string_view rest(const pbf_reader& reader) { return {reader.data().data(), reader.data().size()}; }
 
@@ -308,7 +307,7 @@ std::string written(const M& message) {
 }  // namespace
 
 std::optional<ModelProto> parse_model(std::string_view bytes) {
-  if (bytes.size() > kMaxBytes) return std::nullopt;
+  if (bytes.size() > kMaxFileBytes) return std::nullopt;
   std::optional<ModelProto> model(std::in_place);
   try {
     read_message(bytes, *model, 0);

@@ -323,6 +323,13 @@ struct ModelProto : Message {
   Messages<FunctionProto> functions;
 };
 
+inline constexpr uint64_t kMaxFileBytes = INT32_MAX;
+
+// Bytes as text, which messages are read from.
+inline std::string_view text_of(const uint8_t* bytes, size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
 // No value where the bytes are damaged or cut short, where messages stand more than 32 deep in one another, or where a file has
 // more than 2 GB. Data of tensors stay in `bytes`, which must outlive the model.
 std::optional<ModelProto> parse_model(std::string_view bytes);
