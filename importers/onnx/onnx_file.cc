@@ -263,8 +263,12 @@ class Writer {
   void write(uint32_t number, const T& value) {
     if constexpr (std::is_base_of_v<Message, T>) {
       key(number, pbf_wire_type::length_delimited);
-      put(size_of(value));
-      write_message(value, out_);
+      const uint64_t size = size_of(value);
+      put(size);
+      if constexpr (std::is_same_v<Out, Counter>)
+        out_.size += size;
+      else
+        write_message(value, out_);
     } else if constexpr (std::is_convertible_v<T, std::string_view>) {
       const std::string_view bytes = value;
       key(number, pbf_wire_type::length_delimited);

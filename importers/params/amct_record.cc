@@ -29,8 +29,7 @@ class Tokens {
   }
   [[noreturn]] void fail(const std::string& what) const { throw Wrong{place() + what}; }
   [[noreturn]] void expected(const std::string& what) const {
-    fail("expected " + what + ", found " +
-         (kind_ == Kind::kEnd ? "the end" : "'" + std::string(word_) + "'"));
+    fail("Expected " + what + ", got: " + (kind_ == Kind::kEnd ? "the end" : std::string(word_)));
   }
 
   bool is(char sign) const { return kind_ == Kind::kSign && word_[0] == sign; }
@@ -209,7 +208,7 @@ class Reader {
     tokens_.next();
   }
   void read_value(std::string& words) {
-    if (tokens_.kind() != Kind::kString) tokens_.expected("a string");
+    if (tokens_.kind() != Kind::kString) tokens_.expected("string");
     words.clear();
     for (; tokens_.kind() == Kind::kString; tokens_.next()) words += string_of(tokens_);
   }
