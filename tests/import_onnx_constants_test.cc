@@ -13,7 +13,7 @@ OnnxBuilder with_input(int32_t type, const std::vector<int64_t>& dims, bool has_
   input.name = "n";
   auto& tensor = input.type.make().tensor_type.make();
   tensor.elem_type = type;
-  if (has_shape) &tensor.shape.make();
+  if (has_shape) tensor.shape.make();
   for (const int64_t dim : dims) {
     auto& made = tensor.shape.make().dim.add();
     if (dim > 0) made.dim_value = dim;

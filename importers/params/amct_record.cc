@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "calibrator/host/system/real_text.h"
+
 namespace intaglio::amct {
 namespace {
 
@@ -317,14 +319,10 @@ std::string quoted_text(std::string_view words) {
 }
 
 std::string number_text(float value) {
-  char text[32];
-  for (const int digits : {6, 9}) {  // nine give every number back
-    const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
-    float again = 0.0f;
-    if (std::from_chars(text, end, again).ec == std::errc() && again == value) return {text, end};
-    if (digits == 9) return {text, end};
-  }
-  return {};
+  const std::string text = general_text(static_cast<double>(value), 6);
+  const auto again = read_real(text);
+  const bool is_same = again && static_cast<float>(*again) == value;
+  return is_same ? text : general_text(static_cast<double>(value), 9);  // nine digits give every number back
 }
 
 }  // namespace intaglio::amct
