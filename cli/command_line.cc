@@ -135,9 +135,16 @@ CommandOutcome finish() {
   return {};
 }
 
+std::string version_text() {
+  std::string text = "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion);
+#ifdef ITG_STATIC_COMMAND
+  text += "\nstatic build for any Linux on " ITG_STATIC_COMMAND;
+#endif
+  return text;
+}
+
 std::vector<Command> add_commands(CLI::App& app) {
-  app.set_version_flag("--version",
-                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion),
+  app.set_version_flag("--version", version_text(),
                        "show the versions of the command and of its model files");
   app.footer(kFooter);
   app.require_subcommand(1);

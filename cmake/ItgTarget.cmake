@@ -60,7 +60,7 @@ function(itg_target name)
     endif()
     target_link_options(${name} PUBLIC -fsanitize=${ITG_SANITIZE} ${sanitized_link})
     if(ITG_SANITIZE MATCHES "memory")
-      # What Debian's libstdc++ and protobuf write was compiled without this sanitizer: libstdc++'s templates are compiled
+      # What Debian's libstdc++ and pugixml write was compiled without this sanitizer: libstdc++'s templates are compiled
       # with the program, and the headers that rely on other code of both are believed.
       target_compile_options(${name} PRIVATE
         -fsanitize-memory-param-retval -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/msan_believed.txt

@@ -27,7 +27,7 @@ fi
 targets=()
 for name in "${names[@]}"; do targets+=("${name}_fuzz"); done
 
-# OSS-Fuzz asks for libc++, and the image's protobuf and pugixml are compiled with libstdc++: they would not link. libFuzzer keeps a
+# OSS-Fuzz asks for libc++, and the image's pugixml is compiled with libstdc++: it would not link. libFuzzer keeps a
 # C++ library of its own.
 export CXXFLAGS=${CXXFLAGS//-stdlib=libc++/}
 kernels=()

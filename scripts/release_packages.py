@@ -1,6 +1,7 @@
-"""What scripts/release --all adds: Python's packages, Debian's, manual pages with completion, and an SBOM of each."""
+"""What scripts/release --all adds: Python's packages, static commands, Debian's packages, manual pages with completion, SBOMs."""
 import io
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -30,6 +31,27 @@ def run(log, words, folder):
 def python_packages(root, folder):
     for extra in ([], ["--aarch64"]):
         run(root / f"build/release-wheel{''.join(extra)}.log", [root / "scripts/wheel", "--check", *extra, "--output", folder], root)
+
+
+def static_commands(root, folder, of, seconds, archive):
+    """An archive for each machine that this one can compile for; the others, as sentences."""
+    left_out = []
+    work = root / "build/release-static"
+    shutil.rmtree(work, ignore_errors=True)
+    for machine in ("x86_64", "aarch64"):
+        here = machine == os.uname().machine
+        if not here and machine != "aarch64":
+            left_out.append(f"the static command for {machine}: only such a machine makes it")
+            continue
+        run(root / f"build/release-static-{machine}.log",
+            [root / "scripts/static_command", "--check", *([] if here else [f"--{machine}"]), "--output", work], root)
+        name = f"intaglio-{of}-linux-{machine}"
+        files = {path.name: (path.read_bytes(), 0o755 if path.name == "intaglio" else 0o644) for path in (work / name).iterdir()}
+        path = folder / f"{name}.tar.gz"
+        archive(name, files, seconds, path)
+        write_bills(path, of, (files, parts_in(files)), seconds)
+    shutil.rmtree(work)
+    return left_out
 
 
 def lacks_debian():
@@ -64,15 +86,20 @@ def in_tar(data):
         return {entry.name.lstrip("./"): (tar.extractfile(entry).read(), 0o644) for entry in tar if entry.isfile()}
 
 
-def wheel_contents(path):
-    with zipfile.ZipFile(path) as archive:
-        files = {name: (archive.read(name), 0o644) for name in archive.namelist() if not name.endswith("/")}
-    bill = json.loads(next(data for name, (data, _) in files.items() if name.endswith("sboms/intaglio.cdx.json")))
+def parts_in(files):
+    """What the list intaglio.cdx.json among {path: (bytes, mode)} names."""
+    bill = json.loads(next(data for name, (data, _) in files.items() if pathlib.PurePath(name).name == "intaglio.cdx.json"))
     parts = []
     for part in bill["components"]:
         licence = part["licenses"][0].get("expression") or part["licenses"][0]["license"]["id"]
         parts.append(sbom.Part(part["name"], licence, part["description"], part.get("version"), sbom.INSIDE))
-    return files, parts + [sbom.Part("numpy", "BSD-3-Clause", "arrays; installed beside it", None, sbom.LOADED)]
+    return parts
+
+
+def wheel_contents(path):
+    with zipfile.ZipFile(path) as archive:
+        files = {name: (archive.read(name), 0o644) for name in archive.namelist() if not name.endswith("/")}
+    return files, parts_in(files) + [sbom.Part("numpy", "BSD-3-Clause", "arrays; installed beside it", None, sbom.LOADED)]
 
 
 def package_contents(path):
@@ -112,6 +139,7 @@ def make(root, folder, files, of, seconds, archive):
         write_bills(path, of, wheel_contents(path), seconds)
     for path in sorted(python.glob("*.tar.gz")):
         write_bills(path, of, (in_tar(path.read_bytes()), sbom.SOURCES), seconds)
+    left_out += static_commands(root, folder, of, seconds, archive)
     # One place always: its path is in the compiler's options, by which a compiler's cache goes.
     work = root / "build/release-debian"
     shutil.rmtree(work, ignore_errors=True)

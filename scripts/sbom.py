@@ -27,8 +27,7 @@ class Part(typing.NamedTuple):
 # Those of the command are linked into it; the libraries for devices take FlatBuffers alone.
 SOURCES = [Part(*words, None, BUILD) for words in (
     ("flatbuffers", "Apache-2.0", "model files; headers in every build"),
-    ("protobuf", "BSD-3-Clause", "ONNX import; linked into the command"),
-    ("onnx", "Apache-2.0", "onnx.proto, from which ONNX's reader is generated"),
+    ("protozero", "BSD-2-Clause", "ONNX import; headers in the command"),
     ("pugixml", "MIT", "import of OpenVINO's IR; linked into the command"),
     ("CLI11", "BSD-3-Clause", "the command line; headers in the command"),
     ("nlohmann-json", "MIT", "--json; headers in the command"),

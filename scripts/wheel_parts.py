@@ -24,19 +24,20 @@ sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import sbom  # noqa: E402
 
-# Shared libraries that auditwheel copies in, by the beginnings of their names.
-LIBRARIES = {"libprotobuf": ("protobuf", "BSD-3-Clause", "reads ONNX files"), "libpugixml": ("pugixml", "MIT", "reads OpenVINO's IR"),
+# Libraries that auditwheel copies in, and static ones that command_parts.py finds, by the beginnings of their names.
+LIBRARIES = {"libpugixml": ("pugixml", "MIT", "reads OpenVINO's IR"),
              "libwebp": ("libwebp", "BSD-3-Clause", "WebP pictures"), "libsharpyuv": ("libwebp", "BSD-3-Clause", "WebP pictures"),
              "libgomp": ("libgomp", "GPL-3.0-or-later WITH GCC-exception-3.1", "threads"),
-             "libabsl": ("abseil", "Apache-2.0", "reads ONNX files"), "libutf8": ("protobuf", "BSD-3-Clause", "reads ONNX files"),
-             "libz": ("zlib", "Zlib", "reads ONNX files")}
+             **{name: ("glibc", "LGPL-2.1-or-later", "the C library") for name in ("libc.", "libm.", "libm-", "libmvec.", "libpthread.")},
+             "libstdc++": ("libstdc++", "GPL-3.0-or-later WITH GCC-exception-3.1", "the C++ library"),
+             "libgcc": ("libgcc", "GPL-3.0-or-later WITH GCC-exception-3.1", "the compiler's own library")}
 # Headers that are compiled in, and their packages.
 HEADERS = [("flatbuffers", "Apache-2.0", "model files", "libflatbuffers-dev"),
-           ("onnx", "Apache-2.0", "onnx.proto, from which ONNX's reader is generated", "libonnx-dev"),
+           ("protozero", "BSD-2-Clause", "reads ONNX files", "libprotozero-dev"),
            ("CLI11", "BSD-3-Clause", "the command line", "libcli11-dev"),
            ("nlohmann-json", "MIT", "--json", "nlohmann-json3-dev"), ("stb", "MIT OR Unlicense", "pictures", "libstb-dev")]
 # Whole texts that Debian's files of licences refer to.
-COMMON = {"GPL-3.0": "GPL-3", "Apache-2.0": "Apache-2.0"}
+COMMON = {"GPL-3.0": "GPL-3", "LGPL-2.1": "LGPL-2.1", "Apache-2.0": "Apache-2.0"}
 
 
 def said(*words):
@@ -60,12 +61,12 @@ def installed(package):
 
 
 def package_of(library, unpacked, foreign):
-    """Of libNAME-HASH.so.1.2.3, as auditwheel calls it."""
+    """Of libNAME-HASH.so.1.2.3, as auditwheel calls it, or of a path."""
     stem = re.match(r"(lib.+)-[0-9a-f]{8}(\.so.*)", library)
-    name = stem[1] + stem[2] if stem else library
+    name = stem[1] + stem[2] if stem else os.path.basename(library)
     if name in unpacked:
         return unpacked[name]
-    owners = [line.split(": ")[0].split(":")[0] for line in said("dpkg", "-S", f"*/{name}").splitlines()]
+    owners = [line.split(": ")[0].split(":")[0] for line in said("dpkg", "-S", library if os.path.isabs(library) else f"*/{name}").splitlines()]
     owners = sorted((owner for owner in owners if owner.endswith("-cross") == foreign), key=len)
     return installed(owners[0]) if owners else ("", "")
 
@@ -88,43 +89,46 @@ def stb_version():
 
 
 def parts_of(libraries, roots):
-    """(name, licence, what for, version, text) of everything of others in a wheel."""
+    """(name, licence, what for, version, text) of everything of others in what holds these libraries."""
     unpacked, parts = packages_of(roots), {}
     for library in libraries:
-        known = next((part for start, part in LIBRARIES.items() if library.startswith(start)), None)
+        known = next((part for start, part in LIBRARIES.items() if os.path.basename(library).startswith(start)), None)
         if known is None:
-            sys.exit(f"wheel: it holds {library}, whose licence is not known: add it to LIBRARIES in scripts/wheel_parts.py")
+            sys.exit(f"release: {library} is linked in, whose licence is not known: add it to LIBRARIES in scripts/wheel_parts.py")
         package, version = package_of(library, unpacked, bool(roots))
         parts.setdefault(known[0], (*known, version, text_of(package, roots)))
     for *part, package in HEADERS:
         version = next((version for name, version in unpacked.values() if name == package), installed(package)[1])
         version = stb_version() if part[0] == "stb" else version
         parts.setdefault(part[0], (*part, version, text_of(package, roots)))
-    try:
-        pybind = importlib.metadata.distribution("pybind11")
-        licence = next((file.read_text() for file in pybind.files or [] if file.name == "LICENSE"), "")
-        parts["pybind11"] = ("pybind11", "BSD-3-Clause", "the module", pybind.version, licence)
-    except importlib.metadata.PackageNotFoundError:
-        parts["pybind11"] = ("pybind11", "BSD-3-Clause", "the module", "", text_of("pybind11-dev", roots))
     return [parts[name] for name in sorted(parts, key=str.lower)]
 
 
-def notices(parts):
-    lines = ["What this wheel holds of others, and under which licences. intaglio's own licence is in LICENSE.\n"]
+def pybind(roots):
+    try:
+        found = importlib.metadata.distribution("pybind11")
+        text = next((file.read_text() for file in found.files or [] if file.name == "LICENSE"), "")
+        return ("pybind11", "BSD-3-Clause", "the module", found.version, text)
+    except importlib.metadata.PackageNotFoundError:
+        return ("pybind11", "BSD-3-Clause", "the module", "", text_of("pybind11-dev", roots))
+
+
+def notices(whole, parts):
+    lines = [f"What this {whole} holds of others, and under which licences. intaglio's own licence is in LICENSE.\n"]
     lines += [f"  {name} {version or '(version not known)'}: {licence} ({why})" for name, licence, why, version, _ in parts]
     for name, _, _, _, text in parts:
-        lines += ["", "=" * 100, name, "=" * 100, "", text or "(This machine had no text of the licence. Do not hand this wheel on.)"]
+        lines += ["", "=" * 100, name, "=" * 100, "", text or f"(This machine had no text of the licence. Do not hand this {whole} on.)"]
     for licence, file in COMMON.items():
         path = pathlib.Path("/usr/share/common-licenses", file)
-        if path.is_file() and any(licence in part[1] for part in parts):
+        if path.is_file() and any(part[1].startswith(licence) for part in parts):
             lines += ["", "=" * 100, f"{path}, which texts above refer to", "=" * 100, "", path.read_text(errors="replace")]
     return "\n".join(lines) + "\n"
 
 
-def bill(wheel, parts):
-    version = wheel.name.split("-")[1]
+def bill(name, parts):
+    version = name.split("-")[1]
     listed = [sbom.Part(name, licence, why, found or None, sbom.INSIDE) for name, licence, why, found, _ in parts]
-    return json.dumps(sbom.cyclonedx(wheel.name, version, {}, listed, None), indent=1) + "\n"
+    return json.dumps(sbom.cyclonedx(name, version, {}, listed, None), indent=1) + "\n"
 
 
 def rewritten(wheel, added):
@@ -153,6 +157,13 @@ def put(archive, name, data, stamp):
     archive.writestr(entry, data, compress_type=zipfile.ZIP_DEFLATED)
 
 
+def report_lacking(maker, parts):
+    lacking = [part[0] for part in parts if not part[4]]
+    if lacking:
+        print(f"{maker}: this machine has no licence text of {', '.join(lacking)}: do not hand on what was made", file=sys.stderr)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", type=pathlib.Path)
@@ -160,12 +171,10 @@ def main():
     arguments = parser.parse_args()
     with zipfile.ZipFile(arguments.wheel) as archive:
         libraries = [pathlib.PurePath(name).name for name in archive.namelist() if ".libs/lib" in name]
-    parts = parts_of(libraries, arguments.root)
-    rewritten(arguments.wheel, {"licenses/THIRD_PARTY.txt": notices(parts), "sboms/intaglio.cdx.json": bill(arguments.wheel, parts)})
-    lacking = [part[0] for part in parts if not part[4]]
-    if lacking:
-        print(f"wheel: this machine has no licence text of {', '.join(lacking)}: do not hand the wheel on", file=sys.stderr)
-    return 0
+    parts = sorted([*parts_of(libraries, arguments.root), pybind(arguments.root)], key=lambda part: part[0].lower())
+    rewritten(arguments.wheel, {"licenses/THIRD_PARTY.txt": notices("wheel", parts),
+                                "sboms/intaglio.cdx.json": bill(arguments.wheel.name, parts)})
+    return report_lacking("wheel", parts)
 
 
 if __name__ == "__main__":

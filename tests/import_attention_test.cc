@@ -74,8 +74,8 @@ TEST_CASE("what is nearly a normalization stays as it is") {
   const auto ops_with = [](const char* axis_node, int64_t axis) {
     OnnxBuilder file =
         pieces(true, Root::kDivBySqrt, std::vector<float>(kChannels, 1), std::vector<float>(kChannels, 0));
-    for (auto& node : *file.graph().mutable_node())
-      if (node.output(0) == axis_node) node.mutable_attribute(0)->set_ints(0, axis);
+    for (auto& node : file.graph().node)
+      if (node.output[0] == axis_node) node.attribute[0].ints[0] = axis;
     Import import(file.bytes());
     REQUIRE_MESSAGE(import.good(), import.message());
     return import.ops();

@@ -45,7 +45,7 @@ TEST_CASE("ONNX: products, functions, pictures and orders of constants") {
   CHECK(computed(3, [](OnnxBuilder& file) {
           file.floats("a", {4}, {3, 9, 1, 7});
           file.integers("k", {3});
-          file.node("TopK", {"a", "k"}, "c").add_output("order");
+          file.node("TopK", {"a", "k"}, "c").output.push_back("order");
         }) == Reals{9, 7, 3});
   CHECK(computed(2, [](OnnxBuilder& file) {
           file.floats("a", {2, 2}, {3, 4, 6, 8});
@@ -122,7 +122,7 @@ TEST_CASE("ONNX: what would take long, or cannot be computed, is refused by name
 TEST_CASE("an output too many that names the network's input is not computed") {
   const Reals sum = computed(3, [](OnnxBuilder& file) {
     file.floats("a", {3}, {-2, 0, 5});
-    file.node("Relu", {"a"}, "c").add_output("x");
+    file.node("Relu", {"a"}, "c").output.push_back("x");
   });
   CHECK(sum == Reals{0, 0, 5});
   TfliteBuilder file;

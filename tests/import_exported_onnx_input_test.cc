@@ -9,21 +9,20 @@ namespace intaglio::test::import_exported_onnx_input_test {
 
 TEST_CASE("an input that is an output, too, stays what it is") {
   const CalibratedNetwork net(small_network());
-  onnx_file::ModelProto file;
-  REQUIRE(file.ParseFromString(net.network));
-  *file.mutable_graph()->add_output() = file.graph().input(0);
-  const std::string network = file.SerializeAsString(), input = file.graph().input(0).name();
+  onnx_file::ModelProto file = parsed_onnx(net.network);
+  file.graph.make().output.add() = file.graph->input[0];
+  const std::string network = serialize(file), input = file.graph->input[0].name;
   const Result<Model> model = Model::open(net.int8.view());
   REQUIRE(static_cast<bool>(model));
   for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
     const auto made = export_onnx({reinterpret_cast<const uint8_t*>(network.data()), network.size()},
                                   "net.onnx", "", *model, "net.int8.itg", form);
     REQUIRE_MESSAGE(made, made.message());
-    REQUIRE(file.ParseFromString(made->bytes));
-    REQUIRE(file.graph().output_size() == 2);
-    CHECK(file.graph().output(1).name() == input);
-    for (const auto& node : file.graph().node())
-      for (const std::string& output : node.output()) CHECK(output != input);
+    file = parsed_onnx(made->bytes);
+    REQUIRE(file.graph->output.count() == 2);
+    CHECK(file.graph->output[1].name == input);
+    for (const auto& node : file.graph->node)
+      for (const std::string& output : node.output) CHECK(output != input);
   }
 }
 

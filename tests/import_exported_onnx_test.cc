@@ -42,35 +42,29 @@ std::vector<std::vector<float>> run_real(AlignedBytes bytes, const Samples& samp
   return results;
 }
 
-onnx_file::ModelProto parsed(const std::string& bytes) {
-  onnx_file::ModelProto file;
-  REQUIRE(file.ParseFromString(bytes));
-  return file;
-}
-
 int count(const onnx_file::ModelProto& file, const std::string& op) {
   int found = 0;
-  for (const Node& node : file.graph().node()) found += node.op_type() == op;
+  for (const Node& node : file.graph->node) found += node.op_type == op;
   return found;
 }
 
 // Every value is written once and before it is read, every constant is read, every node is needed.
 void check_order(const onnx_file::ModelProto& file) {
   std::set<std::string> written{""}, read;
-  for (const auto& input : file.graph().input()) CHECK(written.insert(input.name()).second);
-  for (const auto& tensor : file.graph().initializer()) CHECK(written.insert(tensor.name()).second);
-  for (const Node& node : file.graph().node()) {
-    CAPTURE(node.name());
-    for (const std::string& input : node.input()) {
+  for (const auto& input : file.graph->input) CHECK(written.insert(input.name).second);
+  for (const auto& tensor : file.graph->initializer) CHECK(written.insert(tensor.name).second);
+  for (const Node& node : file.graph->node) {
+    CAPTURE(node.name);
+    for (const std::string& input : node.input) {
       CAPTURE(input);
       CHECK(written.count(input) == 1);
       read.insert(input);
     }
-    for (const std::string& output : node.output()) CHECK(written.insert(output).second);
+    for (const std::string& output : node.output) CHECK(written.insert(output).second);
   }
-  for (const auto& output : file.graph().output()) {
-    CHECK(written.count(output.name()) == 1);
-    read.insert(output.name());
+  for (const auto& output : file.graph->output) {
+    CHECK(written.count(output.name) == 1);
+    read.insert(output.name);
   }
   for (const std::string& name : written) {
     CAPTURE(name);
@@ -83,7 +77,7 @@ onnx_file::ModelProto check_same_bytes(const Calibrated& net, int32_t batch = 1)
   const auto made = net.to_onnx();
   REQUIRE_MESSAGE(made, made.message());
   for (const std::string& note : made->notes) FAIL_CHECK(note);
-  const onnx_file::ModelProto file = parsed(made->bytes);
+  const onnx_file::ModelProto file = parsed_onnx(made->bytes);
   check_order(file);
   Import back(made->bytes, with_batch(batch));
   REQUIRE_MESSAGE(back.good(), back.message());
@@ -139,21 +133,21 @@ TEST_CASE("a network of everything that is common comes back to the bit") {
   // Batch normalization is in the weights; all other nodes stay, under their names.
   CHECK(count(file, "BatchNormalization") == 0);
   std::map<std::string, std::string> kinds;
-  for (const Node& node : file.graph().node()) kinds[node.name()] = node.op_type();
+  for (const Node& node : file.graph->node) kinds[node.name] = node.op_type;
   for (const char* const name :
        {"c1_node", "r1_node", "c2_node", "a_node", "r2_node", "p_node", "f_node", "g_node"})
     CHECK(kinds.count(name) == 1);
-  CHECK(file.opset_import(0).version() == 13);
-  CHECK(file.graph().input(0).name() == "x");
-  CHECK(file.graph().output(0).name() == "y");
+  CHECK(file.opset_import[0].version == 13);
+  CHECK(file.graph->input[0].name == "x");
+  CHECK(file.graph->output[0].name == "y");
   // Weights are codes with a scale a channel, biases int32 with the products' scales.
   std::map<std::string, const onnx_file::TensorProto*> constants;
-  for (const auto& tensor : file.graph().initializer()) constants[tensor.name()] = &tensor;
+  for (const auto& tensor : file.graph->initializer) constants[tensor.name] = &tensor;
   REQUIRE(constants.count("w1/s8") == 1);
-  CHECK(constants["w1/s8"]->data_type() == onnx_file::TensorProto::INT8);
-  CHECK(constants["w1/s8"]->dims_size() == 4);
-  CHECK(constants["w1/scale"]->dims(0) == 4);
-  CHECK(constants["b1/s32"]->data_type() == onnx_file::TensorProto::INT32);
+  CHECK(constants["w1/s8"]->data_type == onnx_file::TensorProto::INT8);
+  CHECK(constants["w1/s8"]->dims.count() == 4);
+  CHECK(constants["w1/scale"]->dims[0] == 4);
+  CHECK(constants["b1/s32"]->data_type == onnx_file::TensorProto::INT32);
   CHECK(constants.count("w1") == 0);
   CHECK(constants.count("gamma") == 0);
 }
@@ -212,7 +206,7 @@ TEST_CASE("nodes without names, and with the same name") {
     const std::string a = net.node("Relu", {net.conv("x", 3, 6, 3)});
     const std::string b = net.node("Relu", {net.conv(a, 6, 6, 3)});
     net.file.output(net.conv(b, 6, 4, 1));
-    for (Node& node : *net.file.graph().mutable_node()) node.set_name(same ? "node" : "");
+    for (Node& node : net.file.graph().node) node.name = same ? "node" : "";
     check_same_bytes(Calibrated(net.file));
   }
 }
@@ -245,7 +239,7 @@ TEST_CASE("random chains come back to the bit") {
           [[fallthrough]];
         default:
           x = net.conv(x, channels, net.random.between(2, 9), kernel);
-          channels = net.file.graph().initializer(net.file.graph().initializer_size() - 1).dims(0);
+          channels = net.file.graph().initializer[net.file.graph().initializer.count() - 1].dims[0];
       }
     }
     x = net.node("GlobalAveragePool", {net.conv(x, channels, 5, 1)});
@@ -261,9 +255,9 @@ TEST_CASE("older opsets are raised, exactly") {
   const std::string scores = net.node("Gemm", {flat, net.floats({6, 4}, -1, 1), net.floats({4}, -1, 1)});
   net.file.output(net.node("Softmax", {scores}));
   const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
-  CHECK(file.opset_import(0).version() == 13);
-  for (const Node& node : file.graph().node())
-    if (node.op_type() == "Softmax") CHECK(node.attribute(0).i() == -1);
+  CHECK(file.opset_import[0].version == 13);
+  for (const Node& node : file.graph->node)
+    if (node.op_type == "Softmax") CHECK(node.attribute[0].i.value_or(0) == -1);
 }
 
 TEST_CASE("an old Softmax over several axes stays one") {
@@ -279,12 +273,12 @@ TEST_CASE("FakeQuantize has the same codes, and scales but for rounding") {
   const Calibrated net(small_network());
   const auto made = net.to_onnx(OnnxForm::kFakeQuantize);
   REQUIRE_MESSAGE(made, made.message());
-  const onnx_file::ModelProto file = parsed(made->bytes);
+  const onnx_file::ModelProto file = parsed_onnx(made->bytes);
   check_order(file);
   CHECK(count(file, "FakeQuantize") == made->layers + made->activations);
   CHECK(count(file, "QuantizeLinear") == 0);
-  for (const Node& node : file.graph().node())
-    if (node.op_type() == "FakeQuantize") CHECK(node.domain() == "org.openvinotoolkit");
+  for (const Node& node : file.graph->node)
+    if (node.op_type == "FakeQuantize") CHECK(node.domain == "org.openvinotoolkit");
   Import back(made->bytes);
   REQUIRE_MESSAGE(back.good(), back.message());
   const auto a = run_real(AlignedBytes(net.int8.view()), net.samples);
@@ -314,16 +308,16 @@ TEST_CASE("what cannot be written is refused, with its name") {
   says(from(quantized->bytes), "the network is quantized already");
   // Other weights of the same shapes are replaced; weights of other shapes are not.
   OnnxBuilder narrow = small_network();
-  for (auto& tensor : *narrow.graph().mutable_initializer())
-    if (tensor.name() == "w3" || tensor.name() == "b3") {
-      tensor.set_dims(0, 3);
-      tensor.mutable_raw_data()->resize((tensor.name() == "w3" ? 3 * 64 : 3) * sizeof(float));
+  for (auto& tensor : narrow.graph().initializer)
+    if (tensor.name == "w3" || tensor.name == "b3") {
+      tensor.dims[0] = 3;
+      tensor.raw_data.set(std::string((tensor.name == "w3" ? 3 * 64 : 3) * sizeof(float), '\0'));
     }
   says(from(narrow.bytes()), "node 'g_node' (Gemm): its weights have another size");
   // A second writer of 'r2' makes a ring of what is read.
   OnnxBuilder ring = small_network();
-  for (auto& node : *ring.graph().mutable_node())
-    if (node.name() == "g_node") node.add_output("r2");
+  for (auto& node : ring.graph().node)
+    if (node.name == "g_node") node.output.push_back("r2");
   says(from(ring.bytes()), "reads what follows from it");
   Import fp32(net.network);
   const AlignedBytes plain = fp32.write();
@@ -345,7 +339,7 @@ TEST_CASE("operators of codes: no layer stands between quantizers, and the same 
   const auto made = net.to_onnx(OnnxForm::kQOperator);
   REQUIRE_MESSAGE(made, made.message());
   CHECK(made->notes.empty());
-  const onnx_file::ModelProto file = parsed(made->bytes);
+  const onnx_file::ModelProto file = parsed_onnx(made->bytes);
   check_order(file);
   CHECK(count(file, "QLinearConv") == 2);
   for (const char* const one : {"QGemm", "QLinearAdd", "MaxPool"}) {
@@ -366,8 +360,8 @@ TEST_CASE("operators of codes: products without a bias, and bounds in any field 
   const std::string conv = net.conv("x", 3, 4, 3);
   for (const float bound : {-0.0f, 6.0f}) {
     auto& tensor = net.file.floats(bound < 1 ? "low" : "high", {}, {});
-    tensor.clear_raw_data();
-    tensor.add_float_data(bound);
+    tensor.raw_data.reset();
+    tensor.float_data.push_back(bound);
   }
   const std::string flat = net.node("Flatten", {net.node("Clip", {conv, "low", "high"})});
   const std::string one =
@@ -378,14 +372,14 @@ TEST_CASE("operators of codes: products without a bias, and bounds in any field 
   const Calibrated calibrated(net.file, options);
   const auto made = calibrated.to_onnx(OnnxForm::kQOperator);
   REQUIRE_MESSAGE(made, made.message());
-  const onnx_file::ModelProto file = parsed(made->bytes);
+  const onnx_file::ModelProto file = parsed_onnx(made->bytes);
   check_order(file);
   CHECK(count(file, "QLinearConv") == 1);
   CHECK(count(file, "Clip") == 0);
   CHECK(count(file, "QLinearMatMul") == 2);
   CHECK(count(file, "MatMul") == 1);  // whose bias is added behind it
-  for (const Node& node : file.graph().node())
-    if (node.op_type() == "QLinearMatMul") CHECK(node.domain().empty());
+  for (const Node& node : file.graph->node)
+    if (node.op_type == "QLinearMatMul") CHECK(node.domain.empty());
   Import back(made->bytes);
   REQUIRE_MESSAGE(back.good(), back.message());
   CHECK(run_real(AlignedBytes(calibrated.int8.view()), calibrated.samples) ==

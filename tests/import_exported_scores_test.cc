@@ -45,12 +45,11 @@ TEST_CASE("ONNX, each form: one Add of the mask and a Softmax in FP32, and a not
                                   "net.int8.itg", form);
     REQUIRE_MESSAGE(made, made.message());
     CHECK(made->notes == std::vector<std::string>{kNote});
-    onnx_file::ModelProto file;
-    REQUIRE(file.ParseFromString(made->bytes));
+    const onnx_file::ModelProto file = parsed_onnx(made->bytes);
     int softmaxes = 0, sums = 0;
-    for (const auto& node : file.graph().node()) {
-      softmaxes += node.op_type() == "Softmax" ? 1 : 0;
-      sums += node.op_type() == "Add" && node.input(1) == "causal" ? 1 : 0;
+    for (const auto& node : file.graph->node) {
+      softmaxes += node.op_type == "Softmax" ? 1 : 0;
+      sums += node.op_type == "Add" && node.input[1] == "causal" ? 1 : 0;
     }
     CHECK(softmaxes == 1);
     CHECK(sums == 1);

@@ -15,15 +15,11 @@ const CalibratedNetwork& calibrated() {
   return net;
 }
 
-onnx_file::ModelProto network() {
-  onnx_file::ModelProto file;
-  REQUIRE(file.ParseFromString(calibrated().network));
-  return file;
-}
+onnx_file::ModelProto network() { return parsed_onnx(calibrated().network); }
 
 // The export of this network in a form; empty where it is refused, with a message.
 std::string exported(const onnx_file::ModelProto& file, OnnxForm form) {
-  const std::string bytes = file.SerializeAsString();
+  const std::string bytes = serialize(file);
   const Result<Model> model = Model::open(calibrated().int8.view());
   REQUIRE(static_cast<bool>(model));
   const auto made = export_onnx({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "net.onnx",
@@ -36,33 +32,32 @@ std::string exported(const onnx_file::ModelProto& file, OnnxForm form) {
 
 TEST_CASE("a ring, and a long row, of bounds that nothing needs") {
   onnx_file::ModelProto ring = network();
-  append_node(*ring.mutable_graph(), "Relu", {"rb"}, "ra");
-  append_node(*ring.mutable_graph(), "Relu", {"ra"}, "rb");
+  append_node(ring.graph.make(), "Relu", {"rb"}, "ra");
+  append_node(ring.graph.make(), "Relu", {"ra"}, "rb");
   for (const OnnxForm form : kForms) (void)exported(ring, form);
   onnx_file::ModelProto row = network();
-  const std::string start = row.graph().input(0).name();
+  const std::string start = row.graph->input[0].name;
   for (int i = 0; i < 15000; ++i)
-    append_node(*row.mutable_graph(), "Relu", {i == 0 ? start : "dead" + std::to_string(i)},
+    append_node(row.graph.make(), "Relu", {i == 0 ? start : "dead" + std::to_string(i)},
                 "dead" + std::to_string(i + 1));
   for (const OnnxForm form : kForms) {
     const std::string bytes = exported(row, form);
-    onnx_file::ModelProto made;
-    REQUIRE(made.ParseFromString(bytes));
-    CHECK(made.graph().node_size() > 5);  // without them
+    const onnx_file::ModelProto made = parsed_onnx(bytes);
+    CHECK(made.graph->node.count() > 5);  // without them
   }
 }
 
 TEST_CASE("nodes of a layer's name without inputs, or without outputs") {
   for (const bool has_inputs : {false, true}) {
     onnx_file::ModelProto file = network();
-    const onnx_file::GraphProto graph = file.graph();
-    file.mutable_graph()->clear_node();
-    for (const auto& node : graph.node()) {
-      auto& twin = *file.mutable_graph()->add_node();
+    const onnx_file::GraphProto graph = *file.graph;
+    file.graph.make().node.clear();
+    for (const auto& node : graph.node) {
+      auto& twin = file.graph.make().node.add();
       twin = node;
-      twin.clear_output();
-      if (!has_inputs) twin.clear_input();
-      *file.mutable_graph()->add_node() = node;
+      twin.output.clear();
+      if (!has_inputs) twin.input.clear();
+      file.graph.make().node.add() = node;
     }
     for (const OnnxForm form : kForms) (void)exported(file, form);
   }
@@ -79,13 +74,12 @@ TEST_CASE("nodes of an older opset without inputs or outputs") {
   const Result<Model> model = Model::open(net.int8.view());
   REQUIRE(static_cast<bool>(model));
   for (const std::string op : {"Softmax", "Clip", "Squeeze", "Split", "Relu"}) {
-    onnx_file::ModelProto file;
-    REQUIRE(file.ParseFromString(net.network));
-    auto& node = *file.mutable_graph()->add_node();
-    node.set_op_type(op);
+    onnx_file::ModelProto file = parsed_onnx(net.network);
+    auto& node = file.graph.make().node.add();
+    node.op_type = op;
     for (const char* const name : {"axes", "split", "min", "max"}) set(node, name, std::vector<int64_t>{1});
     CAPTURE(op);
-    const std::string bytes = file.SerializeAsString();
+    const std::string bytes = serialize(file);
     for (const OnnxForm form : kForms) {
       const auto made = export_onnx({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
                                     "net.onnx", "", *model, "net.int8.itg", form);

@@ -15,12 +15,12 @@ std::string network(const Entries& entries) {
   OnnxBuilder file(13);
   file.input("x", {1, 2});
   onnx_file::TensorProto& w = file.floats("w", {2}, {0, 0});
-  w.clear_raw_data();
-  w.set_data_location(onnx_file::TensorProto::EXTERNAL);
+  w.raw_data.reset();
+  w.data_location = onnx_file::TensorProto::EXTERNAL;
   for (const auto& [key, value] : entries) {
-    auto& entry = *w.add_external_data();
-    entry.set_key(key);
-    entry.set_value(value);
+    auto& entry = w.external_data.add();
+    entry.key = key;
+    entry.value = value;
   }
   file.node("Mul", {"x", "w"}, "y");
   file.output("y");
@@ -72,27 +72,27 @@ TEST_CASE("weights of an If's branch are read, too") {
   folder.put("w.bin", bytes_of({2, 3}));
   OnnxBuilder file(13);
   file.input("x", {1, 2});
-  file.integers("yes", {1}).clear_dims();
+  file.integers("yes", {1}).dims.clear();
   auto& node = file.node("If", {"yes"}, "y");
   for (const char* name : {"then_branch", "else_branch"}) {
-    auto& attribute = *node.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx_file::AttributeProto::GRAPH);
-    onnx_file::GraphProto& branch = *attribute.mutable_g();
-    onnx_file::TensorProto& w = *branch.add_initializer();
-    w.set_name("w");
-    w.set_data_type(onnx_file::TensorProto::FLOAT);
-    w.add_dims(2);
-    w.set_data_location(onnx_file::TensorProto::EXTERNAL);
-    auto& entry = *w.add_external_data();
-    entry.set_key("location");
-    entry.set_value("w.bin");
-    auto& product = *branch.add_node();
-    product.set_op_type("Mul");
-    product.add_input("x");
-    product.add_input("w");
-    product.add_output("z");
-    branch.add_output()->set_name("z");
+    auto& attribute = node.attribute.add();
+    attribute.name = name;
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    onnx_file::GraphProto& branch = attribute.g.make();
+    onnx_file::TensorProto& w = branch.initializer.add();
+    w.name = "w";
+    w.data_type = onnx_file::TensorProto::FLOAT;
+    w.dims.push_back(2);
+    w.data_location = onnx_file::TensorProto::EXTERNAL;
+    auto& entry = w.external_data.add();
+    entry.key = "location";
+    entry.value = "w.bin";
+    auto& product = branch.node.add();
+    product.op_type = "Mul";
+    product.input.push_back("x");
+    product.input.push_back("w");
+    product.output.push_back("z");
+    branch.output.add().name = "z";
   }
   file.output("y");
   Import import(file.bytes(), within(folder.path()));

@@ -15,12 +15,12 @@ std::string scan(int64_t opset, int inputs, int64_t rows) {
   if (opset < 9) lists.insert(lists.begin(), "");
   auto& node = file.node("Scan", lists, "y");
   set(node, "num_scan_inputs", int64_t{inputs});
-  auto& attribute = *node.add_attribute();
-  attribute.set_name("body");
-  attribute.set_type(onnx_file::AttributeProto::GRAPH);
-  auto& body = *attribute.mutable_g();
-  for (int i = 0; i < inputs; ++i) body.add_input()->set_name("in" + std::to_string(i));
-  body.add_output()->set_name("out");
+  auto& attribute = node.attribute.add();
+  attribute.name = "body";
+  attribute.type = onnx_file::AttributeProto::GRAPH;
+  auto& body = attribute.g.make();
+  for (int i = 0; i < inputs; ++i) body.input.add().name = "in" + std::to_string(i);
+  body.output.add().name = "out";
   append_node(body, "Identity", {"in0"}, "out");
   file.output("y");
   return file.bytes();
@@ -30,7 +30,7 @@ std::string add_onnx(const std::string& node_name, const std::string& input, con
   OnnxBuilder file;
   file.input(input, {1, 4});
   file.floats(constant, {1}, {2});
-  file.node("Add", {input, constant}, "y").set_name(node_name);
+  file.node("Add", {input, constant}, "y").name = node_name;
   file.output("y");
   return file.bytes();
 }
@@ -121,26 +121,26 @@ TEST_CASE("a large attribute that a function's nodes refer to again and again") 
   const auto calling = [](int nodes, size_t bytes) {
     OnnxBuilder file(17);
     file.input("x", {1, 4});
-    auto& domain = *file.model().add_opset_import();
-    domain.set_domain("own");
-    domain.set_version(1);
-    auto& function = *file.model().add_functions();
-    function.set_name("Long");
-    function.set_domain("own");
-    function.add_input("a");
-    function.add_output("b0");
-    function.add_attribute("words");
+    auto& domain = file.model().opset_import.add();
+    domain.domain = "own";
+    domain.version = 1;
+    auto& function = file.model().functions.add();
+    function.name = "Long";
+    function.domain = "own";
+    function.input.push_back("a");
+    function.output.push_back("b0");
+    function.attribute.push_back("words");
     for (int i = 0; i < nodes; ++i) {
-      auto& node = *function.add_node();
-      node.set_op_type("Relu");
-      node.add_input("a");
-      node.add_output("b" + std::to_string(i));
-      auto& attribute = *node.add_attribute();
-      attribute.set_name("alpha");
-      attribute.set_ref_attr_name("words");
+      auto& node = function.node.add();
+      node.op_type = "Relu";
+      node.input.push_back("a");
+      node.output.push_back("b" + std::to_string(i));
+      auto& attribute = node.attribute.add();
+      attribute.name = "alpha";
+      attribute.ref_attr_name = "words";
     }
     auto& call = file.node("Long", {"x"}, "y");
-    call.set_domain("own");
+    call.domain = "own";
     set(call, "words", std::string(bytes, 'w').c_str());
     file.output("y");
     return file.bytes();

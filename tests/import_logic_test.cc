@@ -39,10 +39,13 @@ Attribute integer(const char* name, int64_t value) { return {name, 0.0f, value, 
 
 void set(OnnxBuilder::Node& node, const std::vector<Attribute>& attributes) {
   for (const Attribute& a : attributes) {
-    auto& made = *node.add_attribute();
-    made.set_name(a.name);
-    made.set_type(a.is_real ? onnx_file::AttributeProto::FLOAT : onnx_file::AttributeProto::INT);
-    a.is_real ? made.set_f(a.real) : made.set_i(a.integer);
+    auto& made = node.attribute.add();
+    made.name = a.name;
+    made.type = a.is_real ? onnx_file::AttributeProto::FLOAT : onnx_file::AttributeProto::INT;
+    if (a.is_real)
+      made.f = a.real;
+    else
+      made.i = a.integer;
   }
 }
 
@@ -119,8 +122,8 @@ TEST_CASE("Where: truth values that are constants or computed, infinities, broad
   OnnxBuilder constant(16);
   constant.input("x", {2, 3});
   auto& truth = constant.floats("c", {3}, {});
-  truth.set_data_type(onnx_file::TensorProto::BOOL);
-  truth.set_raw_data(std::string("\1\0\1", 3));
+  truth.data_type = onnx_file::TensorProto::BOOL;
+  truth.raw_data.set(std::string("\1\0\1", 3));
   constant.floats("other", {2, 1}, {7, 8});
   constant.node("Where", {"c", "x", "other"}, "y");
   constant.output("y");
@@ -318,10 +321,10 @@ TEST_CASE("sides of matrices, products over an axis, norms over channels and win
               expected);
   OnnxBuilder pool(18);
   pool.input("x", {1, 1, 4});
-  auto& kernel = *pool.node("LpPool", {"x"}, "y").add_attribute();
-  kernel.set_name("kernel_shape");
-  kernel.set_type(onnx_file::AttributeProto::INTS);
-  kernel.add_ints(2);
+  auto& kernel = pool.node("LpPool", {"x"}, "y").attribute.add();
+  kernel.name = "kernel_shape";
+  kernel.type = onnx_file::AttributeProto::INTS;
+  kernel.ints.push_back(2);
   pool.output("y");
   Import pooled(pool.bytes());
   check_close(run(pooled, {{3, 4, 0, 5}}), {5, 4, 5});
@@ -332,10 +335,10 @@ TEST_CASE("Pad by the other end, and below 0") {
     OnnxBuilder file(19);
     file.input("x", {4});
     file.integers("pads", pads);
-    auto& attribute = *file.node("Pad", {"x", "pads"}, "y").add_attribute();
-    attribute.set_name("mode");
-    attribute.set_type(onnx_file::AttributeProto::STRING);
-    attribute.set_s(mode);
+    auto& attribute = file.node("Pad", {"x", "pads"}, "y").attribute.add();
+    attribute.name = "mode";
+    attribute.type = onnx_file::AttributeProto::STRING;
+    attribute.s = mode;
     file.output("y");
     Import import(file.bytes());
     return run(import, {{1, 2, 3, 4}});

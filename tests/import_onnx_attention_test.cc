@@ -110,7 +110,7 @@ TEST_CASE("attention of many heads, of keys that several share, with and without
 TEST_CASE("an Attention that does not fit is refused") {
   const auto message = [](const Heads& h, const char* attribute) {
     OnnxBuilder file = file_of(h);
-    set(*file.graph().mutable_node(0), attribute, 1.0f);
+    set(file.graph().node[0], attribute, 1.0f);
     return Import(file.bytes()).message();
   };
   const auto says = [](const std::string& text, const char* part) {
@@ -118,12 +118,12 @@ TEST_CASE("an Attention that does not fit is refused") {
   };
   CHECK(message({3, 5, 4, 2, 3, true, false, false}, "scale").empty());
   OnnxBuilder below = file_of({3, 5, 4, 2, 3, true, false, false});
-  set(*below.graph().mutable_node(0), "softcap", -1.0f);
+  set(below.graph().node[0], "softcap", -1.0f);
   CHECK(says(Import(below.bytes()).message(), "its softcap is -1"));
   CHECK(says(message({3, 5, 4, 3, 3, true, false, false}, "scale"), "do not divide among 3 of keys"));
   OnnxBuilder headless = file_of({3, 5, 4, 2, 3, true, false, false});
-  for (auto& attribute : *headless.graph().mutable_node(0)->mutable_attribute())
-    if (attribute.name() == "q_num_heads") attribute.set_i(0);
+  for (auto& attribute : headless.graph().node[0].attribute)
+    if (attribute.name == "q_num_heads") attribute.i = 0;
   CHECK(Import(headless.bytes()).says("attribute q_num_heads is 0; inputs of rank 3 need it"));
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("bools choose scores, whatever has moved or joined them") {
       {"a triangle",
        [](OnnxBuilder& f, const char* to) {
          f.node("Greater", {"c", "low"}, "g");
-         f.integers("diagonal", {1}).clear_dims();
+         f.integers("diagonal", {1}).dims.clear();
          set(f.node("Trilu", {"g", "diagonal"}, to), "upper", int64_t{0});
        }},
       {"joined with constants",

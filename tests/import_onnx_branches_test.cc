@@ -12,12 +12,12 @@ using Reals = std::vector<float>;
 // A branch that gives `op` of x.
 onnx_file::GraphProto branch(const std::string& op, const std::string& output) {
   onnx_file::GraphProto graph;
-  auto& node = *graph.add_node();
-  node.set_op_type(op);
-  node.set_name(output + "_node");
-  node.add_input("x");
-  node.add_output(output);
-  graph.add_output()->set_name(output);
+  auto& node = graph.node.add();
+  node.op_type = op;
+  node.name = output + "_node";
+  node.input.push_back("x");
+  node.output.push_back(output);
+  graph.output.add().name = output;
   return graph;
 }
 
@@ -25,10 +25,10 @@ OnnxBuilder::Node& add_if(OnnxBuilder& file, const std::string& condition, const
   auto& node = file.node("If", {condition}, "y");
   const std::pair<const char*, const char*> sides[] = {{"then_branch", "yes"}, {"else_branch", "no"}};
   for (const auto& [name, output] : sides) {
-    auto& attribute = *node.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx_file::AttributeProto::GRAPH);
-    *attribute.mutable_g() = branch(output == std::string("yes") ? then_op : "Neg", output);
+    auto& attribute = node.attribute.add();
+    attribute.name = name;
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    attribute.g.make() = branch(output == std::string("yes") ? then_op : "Neg", output);
   }
   file.output("y");
   return node;
@@ -72,19 +72,19 @@ TEST_CASE("an If that a run decides computes both branches") {
   file.node("Greater", {"sum", "zero"}, "is_positive");
   auto& node = add_if(file, "is_positive", "Abs");
   // Names of its own that both branches have, and a constant in each.
-  for (auto& attribute : *node.mutable_attribute()) {
-    onnx_file::GraphProto& graph = *attribute.mutable_g();
-    auto& constant = *graph.add_initializer();
-    constant.set_name("by");
-    constant.set_data_type(onnx_file::TensorProto::FLOAT);
-    constant.add_float_data(attribute.name() == "then_branch" ? 10.0f : 100.0f);
-    auto& product = *graph.add_node();
-    product.set_op_type("Mul");
-    product.set_name("product");
-    product.add_input(graph.output(0).name());
-    product.add_input("by");
-    product.add_output("scaled");
-    graph.mutable_output(0)->set_name("scaled");
+  for (auto& attribute : node.attribute) {
+    onnx_file::GraphProto& graph = attribute.g.make();
+    auto& constant = graph.initializer.add();
+    constant.name = "by";
+    constant.data_type = onnx_file::TensorProto::FLOAT;
+    constant.float_data.push_back(attribute.name == "then_branch" ? 10.0f : 100.0f);
+    auto& product = graph.node.add();
+    product.op_type = "Mul";
+    product.name = "product";
+    product.input.push_back(graph.output[0].name);
+    product.input.push_back("by");
+    product.output.push_back("scaled");
+    graph.output[0].name = "scaled";
   }
   CHECK(run_file(file.bytes(), {-1, 2}) == Reals{10, 20});
   CHECK(run_file(file.bytes(), {-3, 2}) == Reals{300, -200});
@@ -127,20 +127,15 @@ TEST_CASE("an If that is wrong is refused") {
   CHECK(message("condition", nothing).empty());
   CHECK(says(message("x", nothing), "its condition must be one value, it has the shape [1, 2]"));
   CHECK(says(message("one_of_x",
-                     [](OnnxBuilder::Node& node) {
-                       node.mutable_attribute(0)->mutable_g()->mutable_node(0)->set_op_type("Size");
-                     }),
+                     [](OnnxBuilder::Node& node) { node.attribute[0].g.make().node[0].op_type = "Size"; }),
              "its branches give [1] and [1, 2]; a run that chooses needs the same"));
   CHECK(says(message("two", nothing), "its condition must be one value, it has 2"));
-  CHECK(says(message("condition", [](OnnxBuilder::Node& node) { node.clear_attribute(); }),
+  CHECK(says(message("condition", [](OnnxBuilder::Node& node) { node.attribute.clear(); }),
              "attribute 'then_branch' is missing"));
-  CHECK(says(message("condition",
-                     [](OnnxBuilder::Node& node) { node.mutable_attribute(0)->mutable_g()->clear_output(); }),
+  CHECK(says(message("condition", [](OnnxBuilder::Node& node) { node.attribute[0].g.make().output.clear(); }),
              "its branch has 0 outputs where 1 are expected"));
   CHECK(says(message("condition",
-                     [](OnnxBuilder::Node& node) {
-                       node.mutable_attribute(0)->mutable_g()->mutable_output(0)->set_name("lost");
-                     }),
+                     [](OnnxBuilder::Node& node) { node.attribute[0].g.make().output[0].name = "lost"; }),
              "its branch does not write 'lost'"));
 }
 

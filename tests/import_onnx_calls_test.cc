@@ -8,21 +8,21 @@ namespace {
 using Reals = std::vector<float>;
 
 onnx_file::FunctionProto& function(OnnxBuilder& file, const char* name) {
-  auto& made = *file.model().add_functions();
-  made.set_name(name);
-  made.set_domain("own");
-  made.add_input("a");
-  made.add_output("b");
+  auto& made = file.model().functions.add();
+  made.name = name;
+  made.domain = "own";
+  made.input.push_back("a");
+  made.output.push_back("b");
   return made;
 }
 
 OnnxBuilder::Node& node(onnx_file::FunctionProto& function, const char* op, const char* domain,
                         const std::vector<std::string>& inputs, const char* output) {
-  auto& made = *function.add_node();
-  made.set_op_type(op);
-  made.set_domain(domain);
-  for (const std::string& input : inputs) made.add_input(input);
-  made.add_output(output);
+  auto& made = function.node.add();
+  made.op_type = op;
+  made.domain = domain;
+  for (const std::string& input : inputs) made.input.push_back(input);
+  made.output.push_back(output);
   return made;
 }
 
@@ -30,18 +30,18 @@ OnnxBuilder::Node& node(onnx_file::FunctionProto& function, const char* op, cons
 OnnxBuilder nested() {
   OnnxBuilder file(13);
   auto& leaky = function(file, "leaky");
-  leaky.add_attribute("slope");
-  auto& alpha = *node(leaky, "LeakyRelu", "", {"a"}, "b").add_attribute();
-  alpha.set_name("alpha");
-  alpha.set_type(onnx_file::AttributeProto::FLOAT);
-  alpha.set_ref_attr_name("slope");
+  leaky.attribute.push_back("slope");
+  auto& alpha = node(leaky, "LeakyRelu", "", {"a"}, "b").attribute.add();
+  alpha.name = "alpha";
+  alpha.type = onnx_file::AttributeProto::FLOAT;
+  alpha.ref_attr_name = "slope";
   auto& twice = function(file, "twice");
   set(node(twice, "leaky", "own", {"a"}, "x"), "slope", 0.5f);  // "x" is the graph's name, too
   node(twice, "leaky", "own", {"x"}, "b");
   file.input("x", {1, 4});
-  file.node("twice", {"x"}, "z").set_domain("own");
+  file.node("twice", {"x"}, "z").domain = "own";
   set(file.node("leaky", {"z"}, "y"), "slope", 0.25f);
-  file.graph().mutable_node(1)->set_domain("own");
+  file.graph().node[1].domain = "own";
   file.output("y");
   return file;
 }
@@ -58,13 +58,10 @@ TEST_CASE("calls within calls, each with its own names and attributes") {
 TEST_CASE("an attribute's value in the function holds where the call gives none") {
   OnnxBuilder file = nested();
   onnx_file::AttributeProto own;
-  own.set_name("slope");
-  own.set_type(onnx_file::AttributeProto::FLOAT);
-  own.set_f(0.125f);
-  // Field 11 of a function, which older definitions of the format lack.
-  const std::string bytes = own.SerializeAsString();
-  *file.model().mutable_functions(0)->mutable_unknown_fields() =
-      std::string("\x5a") + static_cast<char>(bytes.size()) + bytes;
+  own.name = "slope";
+  own.type = onnx_file::AttributeProto::FLOAT;
+  own.f = 0.125f;
+  file.model().functions[0].attribute_proto.add(own);
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<float>(import, Reals{-64, 1, 2, 3}) == Reals{-64 * 0.5f * 0.125f * 0.25f, 1, 2, 3});
@@ -74,21 +71,21 @@ TEST_CASE("a function that calls itself, or does not fit its call, is refused") 
   OnnxBuilder endless(13);
   node(function(endless, "f"), "f", "own", {"a"}, "b");
   endless.input("x", {1, 4});
-  endless.node("f", {"x"}, "y").set_domain("own");
+  endless.node("f", {"x"}, "y").domain = "own";
   endless.output("y");
   CHECK(Import(endless.bytes()).says("more than 32 in one another"));
 
   OnnxBuilder wide(13);
   node(function(wide, "f"), "Relu", "", {"a"}, "b");
   wide.input("x", {1, 4});
-  wide.node("f", {"x", "x"}, "y").set_domain("own");
+  wide.node("f", {"x", "x"}, "y").domain = "own";
   wide.output("y");
   CHECK(Import(wide.bytes()).says("it has 2 inputs and 1 outputs; its function 'f' has 1 and 1"));
 
   OnnxBuilder silent(13);
   function(silent, "f");
   silent.input("x", {1, 4});
-  silent.node("f", {"x"}, "y").set_domain("own");
+  silent.node("f", {"x"}, "y").domain = "own";
   silent.output("y");
   CHECK(Import(silent.bytes()).says("output 'y' is not written by any node"));
 
@@ -99,11 +96,11 @@ TEST_CASE("a function that calls itself, or does not fit its call, is refused") 
     auto& f = function(many, ("f" + std::to_string(i)).c_str());
     node(f, inner.c_str(), domain.c_str(), {"a"}, "c");
     node(f, inner.c_str(), domain.c_str(), {"c"}, "b");
-    inner = f.name();
+    inner = f.name;
     domain = "own";
   }
   many.input("x", {1, 4});
-  many.node(inner, {"x"}, "y").set_domain("own");
+  many.node(inner, {"x"}, "y").domain = "own";
   many.output("y");
   CHECK(Import(many.bytes()).says("calls its functions and runs its loops more than 4096 times"));
 }

@@ -61,14 +61,14 @@ struct DepthwiseNetwork {
 };
 
 const Type& initializer(const OnnxBuilder& file, const std::string& name) {
-  for (const Type& tensor : const_cast<OnnxBuilder&>(file).graph().initializer())
-    if (tensor.name() == name) return tensor;
+  for (const Type& tensor : const_cast<OnnxBuilder&>(file).graph().initializer)
+    if (tensor.name == name) return tensor;
   FAIL("no constant " << name);
   std::abort();
 }
 
 std::vector<double> reals_of(const OnnxBuilder& file, const std::string& name) {
-  const std::string& raw = initializer(file, name).raw_data();
+  const onnx_file::Data& raw = initializer(file, name).raw_data;
   std::vector<float> values(raw.size() / sizeof(float));
   std::memcpy(values.data(), raw.data(), raw.size());
   return {values.begin(), values.end()};
@@ -77,10 +77,10 @@ std::vector<double> reals_of(const OnnxBuilder& file, const std::string& name) {
 std::vector<double> weights_of(const OnnxBuilder& file, const std::string& name) {
   const Type& stored = initializer(file, name);
   const std::vector<double> scales = reals_of(file, name + "s");
-  const int each = stored.int32_data_size() / kChannels;
+  const int each = stored.int32_data.count() / kChannels;
   std::vector<double> values;
-  for (int i = 0; i < stored.int32_data_size(); ++i)
-    values.push_back(stored.int32_data(i) * scales[static_cast<size_t>(i / each)]);
+  for (int i = 0; i < stored.int32_data.count(); ++i)
+    values.push_back(stored.int32_data[i] * scales[static_cast<size_t>(i / each)]);
   return values;
 }
 
@@ -182,10 +182,10 @@ TEST_CASE("codes of weights stay, and their scales change as far as the channel'
   const TensorInfo& w = import.tensor(import.node(Op::kConv2d).inputs[1]);
   const TensorInfo& d = import.tensor(import.node(Op::kDepthwiseConv2d).inputs[1]);
   const Type &own_w = initializer(net.file, "w"), &own_d = initializer(net.file, "d");
-  for (int i = 0; i < own_w.int32_data_size(); ++i)
-    CHECK(static_cast<int8_t>(w.constant.data[i]) == own_w.int32_data(i));
-  for (int i = 0; i < own_d.int32_data_size(); ++i)  // [kh, kw, c] of [c, 1, kh, kw]
-    CHECK(static_cast<int8_t>(d.constant.data[i % 9 * kChannels + i / 9]) == own_d.int32_data(i));
+  for (int i = 0; i < own_w.int32_data.count(); ++i)
+    CHECK(static_cast<int8_t>(w.constant.data[i]) == own_w.int32_data[i]);
+  for (int i = 0; i < own_d.int32_data.count(); ++i)  // [kh, kw, c] of [c, 1, kh, kw]
+    CHECK(static_cast<int8_t>(d.constant.data[i % 9 * kChannels + i / 9]) == own_d.int32_data[i]);
   const std::array<double, 3> stretched{1, 4, 2};
   for (size_t c = 0; c < kChannels; ++c) {
     CHECK(static_cast<double>(w.quantization.scales[c]) ==
@@ -226,7 +226,7 @@ TEST_CASE("FakeQuantize with a range a channel, one of them dead") {
   net.file.floats("low", {1, kChannels, 1, 1}, {0, 0, 0});
   net.file.floats("high", {1, kChannels, 1, 1}, {0.02f * 255, 0, 0.01f * 255});
   auto& fake = net.file.node("FakeQuantize", {"relu", "low", "high", "low", "high"}, "r");
-  fake.set_domain("org.openvinotoolkit");
+  fake.domain = "org.openvinotoolkit";
   set(fake, "levels", int64_t{256});
   net.end();
   Import import(net.file.bytes());
@@ -244,7 +244,7 @@ TEST_CASE("ranges of FakeQuantize that codes do not have are counted") {
     file.floats("low", {}, {low});
     file.floats("high", {}, {high});
     auto& fake = file.node("FakeQuantize", {"x", "low", "high", "low", "high"}, "y");
-    fake.set_domain("org.openvinotoolkit");
+    fake.domain = "org.openvinotoolkit";
     set(fake, "levels", int64_t{256});
     file.output("y");
     Import import(file.bytes());

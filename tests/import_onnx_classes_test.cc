@@ -11,14 +11,14 @@ using Words = std::vector<std::string>;
 
 OnnxBuilder::Node& classical(OnnxBuilder& file, const char* op, const Words& inputs, const char* output) {
   auto& node = file.node(op, inputs, output);
-  node.set_domain("ai.onnx.ml");
+  node.domain = "ai.onnx.ml";
   return node;
 }
 void words(OnnxBuilder::Node& node, const char* name, const Words& values) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx_file::AttributeProto::STRINGS);
-  for (const std::string& value : values) attribute.add_strings(value);
+  auto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = onnx_file::AttributeProto::STRINGS;
+  for (const std::string& value : values) attribute.strings.push_back(value);
 }
 
 // All outputs in turn, integers as reals.
@@ -49,7 +49,7 @@ OnnxBuilder linear(const Reals& coefficients, const Reals& intercepts, const Int
   OnnxBuilder file(17);
   file.input("x", {2, 2});
   auto& node = classical(file, "LinearClassifier", {"x"}, "label");
-  node.add_output("scores");
+  node.output.push_back("scores");
   set(node, "coefficients", coefficients);
   set(node, "intercepts", intercepts);
   if (!labels.empty()) set(node, "classlabels_ints", labels);
@@ -127,9 +127,9 @@ TEST_CASE("ArrayFeatureExtractor: columns, labels by a run, and names, which bec
     file.input("x", {2, 3});
     auto& labels = file.integers("labels", {7, 8, 9});
     if (is_named) {
-      labels.set_data_type(onnx_file::TensorProto::STRING);
-      labels.clear_int64_data();
-      for (const char* name : {"cat", "dog", "owl"}) labels.add_string_data(name);
+      labels.data_type = onnx_file::TensorProto::STRING;
+      labels.int64_data.clear();
+      for (const char* name : {"cat", "dog", "owl"}) labels.string_data.push_back(name);
     }
     set(file.node("ArgMax", {"x"}, "place"), "axis", int64_t{1});
     classical(file, "ArrayFeatureExtractor", {"labels", "place"}, "y");
@@ -158,14 +158,14 @@ TEST_CASE("TreeEnsembleClassifier: a score a class, and one for two of them") {
   OnnxBuilder file(13);
   auto& node =
       trees(file, "TreeEnsembleClassifier", "class", {0, 1, 1, 0, 1}, {0.5f, 0.5f, 0.5f, 0.25f, 0.25f});
-  node.add_output("scores");
+  node.output.push_back("scores");
   set(node, "classlabels_int64s", Ints{10, 20});
   Import import(file.output("y").output("scores").bytes());
   CHECK(run_all(import, kPlaces) == Reals{10, 20, 20, 0.75f, 0, 0.25f, 0.5f, 0, 0.75f});
   OnnxBuilder single(13);
   auto& share =
       trees(single, "TreeEnsembleClassifier", "class", {0, 0, 0, 0, 0}, {0.25f, 0.5f, 0.5f, 0, 0.25f});
-  share.add_output("scores");
+  share.output.push_back("scores");
   words(share, "classlabels_strings", {"no", "yes"});
   Import of_shares(single.output("y").output("scores").bytes());
   CHECK(run_all(of_shares, kPlaces) == Reals{0, 0, 1, 0.75f, 0.25f, 0.5f, 0.5f, 0.25f, 0.75f});
@@ -185,10 +185,10 @@ TEST_CASE("trees that are none, and lists that do not fit, are refused") {
   const auto says = [](const char* name, const Ints& list, const std::string& part) {
     OnnxBuilder file(13);
     auto& node = trees(file, "TreeEnsembleRegressor", "target", {0, 0, 0, 0, 0}, {1, 2, 4, 10, 20});
-    for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.name() != name) continue;
-      attribute.clear_ints();
-      for (const int64_t value : list) attribute.add_ints(value);
+    for (auto& attribute : node.attribute) {
+      if (attribute.name != name) continue;
+      attribute.ints.clear();
+      for (const int64_t value : list) attribute.ints.push_back(value);
     }
     Import import(file.output("y").bytes());
     CAPTURE(import.message());
@@ -241,10 +241,10 @@ TEST_CASE("trees that are none, and lists that do not fit, are refused") {
   OnnxBuilder many(17);
   many.input("x", {1, 2});
   auto& labels = many.integers("labels", {0});
-  labels.set_data_type(onnx_file::TensorProto::STRING);
-  labels.clear_int64_data();
-  labels.set_dims(0, 65537);
-  for (int i = 0; i < 65537; ++i) labels.add_string_data("");
+  labels.data_type = onnx_file::TensorProto::STRING;
+  labels.int64_data.clear();
+  labels.dims[0] = 65537;
+  for (int i = 0; i < 65537; ++i) labels.string_data.push_back("");
   set(many.node("ArgMax", {"x"}, "place"), "axis", int64_t{1});
   classical(many, "ArrayFeatureExtractor", {"labels", "place"}, "y");
   CHECK(Import(many.output("y").bytes())

@@ -13,7 +13,7 @@ std::string file_of(const char* op, const std::vector<std::pair<const char*, Rea
   OnnxBuilder file(13);
   file.input("x", input);
   auto& node = file.node(op, {"x"}, "y");
-  node.set_domain("ai.onnx.ml");
+  node.domain = "ai.onnx.ml";
   for (const auto& [name, values] : reals) set(node, name, values);
   if (targets != 0) set(node, "targets", targets);
   if (transform != nullptr) set(node, "post_transform", transform);

@@ -53,8 +53,8 @@ TEST_CASE("inputs of codes without a zero point have their own type's numbers") 
     CAPTURE(is_unsigned);
     OnnxBuilder file(21);
     file.input("x", {1, 3});
-    auto& described = *file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type();
-    described.set_elem_type(is_unsigned ? Type::UINT8 : Type::INT8);
+    auto& described = file.graph().input[0].type.make().tensor_type.make();
+    described.elem_type = is_unsigned ? Type::UINT8 : Type::INT8;
     file.floats("s", {}, {0.5f});
     file.node("DequantizeLinear", {"x", "s"}, "y");
     file.output("y");
@@ -96,7 +96,7 @@ TEST_CASE("operators on codes without a zero point give the codes that they take
   scale(file, "s", 0.5f, Type::INT8, 0);
   file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
   auto& add = file.node("QLinearAdd", {"q", "s", "", "q", "s", "", "s"}, "a");
-  add.set_domain("com.microsoft");
+  add.domain = "com.microsoft";
   file.node("DequantizeLinear", {"a", "s"}, "y");
   file.output("y");
   CHECK(run_file(file.bytes(), {1, -3}) == std::vector<float>{2, -6});
@@ -151,7 +151,7 @@ TEST_CASE("constants of 4 bits, packed two a byte, with a scale for each channel
       file.input("x", {2, 3});
       // Codes 1, 15, 8, 2, 7, 9; signed: 1, -1, -8, 2, 7, -7.
       codes(file, "w", {2, 3}, Type::UINT8, {0xf1, 0x28, 0x97});
-      file.graph().mutable_initializer(0)->set_data_type(is_signed ? 22 : 21);
+      file.graph().initializer[0].data_type = is_signed ? 22 : 21;
       file.floats("s", blocks ? std::vector<int64_t>{2, 2} : std::vector<int64_t>{3},
                   blocks ? std::vector<float>{1, 2, 4, 8} : std::vector<float>{1, 2, 4});
       auto& node = file.node("DequantizeLinear", {"w", "s"}, "d");
@@ -194,7 +194,7 @@ TEST_CASE("steps of a scale that no model holds are reals") {
 TEST_CASE("codes that are looked up become reals behind it") {
   OnnxBuilder file(21);
   file.input("i", {1, 3});
-  file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(Type::INT64);
+  file.graph().input[0].type.make().tensor_type.make().elem_type = Type::INT64;
   codes(file, "rows", {3, 1}, Type::UINT8, {10, 128, 255});
   scale(file, "s", 0.5f, Type::UINT8, 128);
   file.node("Gather", {"rows", "i"}, "g");
@@ -259,12 +259,12 @@ TEST_CASE("a computed zero point has the type that its operator gives") {
     if (*op == 'C') {
       file.integers("shape", {});
       auto& node = file.node(op, {"shape"}, "z");
-      auto& value = *node.add_attribute();
-      value.set_name("value");
-      value.set_type(onnx_file::AttributeProto::TENSOR);
-      value.mutable_t()->set_data_type(Type::UINT8);
-      value.mutable_t()->add_dims(1);
-      value.mutable_t()->add_int32_data(0);
+      auto& value = node.attribute.add();
+      value.name = "value";
+      value.type = onnx_file::AttributeProto::TENSOR;
+      value.t.make().data_type = Type::UINT8;
+      value.t.make().dims.push_back(1);
+      value.t.make().int32_data.push_back(0);
     } else {
       codes(file, "condition", {}, Type::BOOL, {1});
       codes(file, "zero", {}, Type::UINT8, {0});
@@ -289,7 +289,7 @@ TEST_CASE("constants of 4 bits go through operators of constants") {
   OnnxBuilder file(21);
   file.input("x", {4, 2});
   codes(file, "w", {2, 4}, Type::UINT8, {0xf1, 0x28, 0x97, 0x70});
-  file.graph().mutable_initializer(0)->set_data_type(22);
+  file.graph().initializer[0].data_type = 22;
   file.floats("s", {}, {0.5f});
   set(file.node("Transpose", {"w"}, "t"), "perm", std::vector<int64_t>{1, 0});
   file.node("DequantizeLinear", {"t", "s"}, "d");
@@ -306,7 +306,7 @@ TEST_CASE("255 levels end at both ends of their range") {
   file.floats("low", {}, {-127});
   file.floats("high", {}, {127});
   auto& node = file.node("FakeQuantize", {"x", "low", "high", "low", "high"}, "y");
-  node.set_domain("org.openvinotoolkit");
+  node.domain = "org.openvinotoolkit";
   set(node, "levels", int64_t{255});
   file.output("y");
   CHECK(run_file(file.bytes(), {-500, -127, 3, 500}) == std::vector<float>{-127, -127, 3, 127});

@@ -33,8 +33,8 @@ Whole expected(Function function) {
 
 void whole(OnnxBuilder& file, const std::string& name, const Ints& dims, const Ints& values) {
   auto& tensor = file.integers(name, values);
-  tensor.clear_dims();
-  for (const int64_t dim : dims) tensor.add_dims(dim);
+  tensor.dims.clear();
+  for (const int64_t dim : dims) tensor.dims.push_back(dim);
 }
 
 // Sums of patches where they lie.
@@ -108,7 +108,7 @@ TEST_CASE("bits of constants, of shapes that fit each other and of codes") {
   file.node("Add", {"x", "r"}, "y");
   file.output("y");
   CHECK(Import(file.bytes()).says("it shifts by 64 bits; 0 to 63 are supported"));
-  node.mutable_attribute(0)->set_s("UP");
+  node.attribute[0].s = "UP";
   CHECK(Import(file.bytes()).says("its direction 'UP' is not LEFT or RIGHT"));
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("places of the greatest, and numbers put back to them") {
   OnnxBuilder file(17);
   file.input("x", {1, 1, 4, 6});
   auto& pool = file.node("MaxPool", {"x"}, "p");
-  pool.add_output("i");
+  pool.output.push_back("i");
   auto& back = file.node("MaxUnpool", {"p", "i"}, "u");
   for (auto* node : {&pool, &back}) {
     set(*node, "kernel_shape", Ints{2, 3});
@@ -203,7 +203,7 @@ TEST_CASE("windows and places that do not fit are refused") {
   empty.input("x", {1});
   empty.floats("none", {1, 1, 0, 4}, {});
   auto& pool = empty.node("MaxPool", {"none"}, "p");
-  pool.add_output("y");
+  pool.output.push_back("y");
   set(pool, "kernel_shape", Ints{2, 2});
   set(pool, "strides", Ints{2, 2});
   empty.output("y");
@@ -235,10 +235,10 @@ TEST_CASE("rows turned round, the greatest alone, and what is left of a mean") {
     CHECK(Import(file.bytes()).says("time_axis 0 and batch_axis 0 are not allowed"));
     set(node, "time_axis", int64_t{1});
     CHECK(Import(file.bytes()).says("it has 2 constant lengths for 3 rows"));
-    file.graph().mutable_initializer(0)->set_dims(0, 3);
-    file.graph().mutable_initializer(0)->add_int64_data(1);
+    file.graph().initializer[0].dims[0] = 3;
+    file.graph().initializer[0].int64_data.push_back(1);
     CHECK(Import(file.bytes()).says("a length is 3 of 2 steps"));
-    file.graph().mutable_initializer(0)->set_int64_data(0, 1);
+    file.graph().initializer[0].int64_data[0] = 1;
     CHECK(run_file(file.bytes(), {1, 2, 3, 4, 5, 6}) == Reals{1, 2, 4, 3, 5, 6});
   }
   const auto hardmax = [](int64_t opset, const Ints& shape, int64_t axis) {

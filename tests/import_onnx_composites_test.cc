@@ -218,7 +218,7 @@ TEST_CASE("convolutions and pools of one dimension") {
   const std::vector<float> w = random.reals(4 * 3 * 3, -1.0f, 1.0f);
   const auto build = [&](OnnxBuilder& file, OnnxBuilder::Node& node, Random&) {
     file.floats("w", {4, 3, 3}, w);
-    node.add_input("w");
+    node.input.push_back("w");
     set(node, "kernel_shape", Ints{3});
     set(node, "strides", Ints{2});
     set(node, "dilations", Ints{2});
@@ -274,10 +274,10 @@ TEST_CASE("normalizations") {
         summands.push_back(0.125f * static_cast<float>(i) - 0.5f);
       }
       file.floats("factor", shape, factors);
-      node.add_input("factor");
-      if (node.op_type() == "RMSNormalization") return;
+      node.input.push_back("factor");
+      if (node.op_type == "RMSNormalization") return;
       file.floats("summand", shape, summands);
-      node.add_input("summand");
+      node.input.push_back("summand");
     };
   };
   const auto scaled = [](Reals y, const Ints& shape, const std::function<int64_t(const Ints&)>& parameter,
@@ -344,10 +344,10 @@ TEST_CASE("reductions over axes wherever they lie") {
           [&](OnnxBuilder& file, OnnxBuilder::Node& node, Random&) {
             if (op == "ReduceLogSum") {  // of numbers above 0
               file.node("Exp", {"x"}, "positive");
-              file.graph().mutable_node()->SwapElements(0, 1);
+              file.graph().node.swap(0, 1);
             }
-            OnnxBuilder::Node& reduce = op == "ReduceLogSum" ? *file.graph().mutable_node(1) : node;
-            if (op == "ReduceLogSum") reduce.set_input(0, "positive");
+            OnnxBuilder::Node& reduce = op == "ReduceLogSum" ? file.graph().node[1] : node;
+            if (op == "ReduceLogSum") reduce.input[0] = "positive";
             set(reduce, "axes", axes);
             set(reduce, "keepdims", int64_t{0});
           },
@@ -374,8 +374,8 @@ TEST_CASE("logarithms of softmax, also where softmax is 0") {
           set(node, "axis", axis);
           file.floats("factor", {1}, {100.0f});
           file.node("Mul", {"x", "factor"}, "large");
-          file.graph().mutable_node()->SwapElements(0, 1);
-          file.graph().mutable_node(1)->set_input(0, "large");
+          file.graph().node.swap(0, 1);
+          file.graph().node[1].input[0] = "large";
         },
         [&](const std::vector<float>& x) {
           Reals y(x.size());

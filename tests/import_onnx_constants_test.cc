@@ -9,14 +9,14 @@ namespace {
 OnnxBuilder with_input(int32_t type, const std::vector<int64_t>& dims, bool has_shape = true) {
   OnnxBuilder file;
   file.input("x", {1, 2, 3});
-  auto& input = *file.graph().add_input();
-  input.set_name("n");
-  auto& tensor = *input.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(type);
-  if (has_shape) tensor.mutable_shape();
+  auto& input = file.graph().input.add();
+  input.name = "n";
+  auto& tensor = input.type.make().tensor_type.make();
+  tensor.elem_type = type;
+  if (has_shape) tensor.shape.make();
   for (const int64_t dim : dims) {
-    auto& made = *tensor.mutable_shape()->add_dim();
-    if (dim > 0) made.set_dim_value(dim);
+    auto& made = tensor.shape.make().dim.add();
+    if (dim > 0) made.dim_value = dim;
   }
   return file;
 }
@@ -41,18 +41,18 @@ TEST_CASE("an input that is given as a constant decides shapes and branches, and
   }
   for (const float rate : {16000.0f, 8000.0f}) {
     OnnxBuilder file = with_input(onnx_file::TensorProto::INT64, {});
-    file.integers("wide", {16000}).clear_dims();
+    file.integers("wide", {16000}).dims.clear();
     file.node("Equal", {"n", "wide"}, "is_wide");
     auto& choice = file.node("If", {"is_wide"}, "y");
     for (const bool first : {true, false}) {
-      auto& attribute = *choice.add_attribute();
-      attribute.set_name(first ? "then_branch" : "else_branch");
-      attribute.set_type(onnx_file::AttributeProto::GRAPH);
-      auto& node = *attribute.mutable_g()->add_node();
-      node.set_op_type(first ? "Abs" : "Neg");
-      node.add_input("x");
-      node.add_output("z");
-      attribute.mutable_g()->add_output()->set_name("z");
+      auto& attribute = choice.attribute.add();
+      attribute.name = first ? "then_branch" : "else_branch";
+      attribute.type = onnx_file::AttributeProto::GRAPH;
+      auto& node = attribute.g.make().node.add();
+      node.op_type = first ? "Abs" : "Neg";
+      node.input.push_back("x");
+      node.output.push_back("z");
+      attribute.g.make().output.add().name = "z";
     }
     file.output("y");
     Import import(file.bytes(), given({rate}));

@@ -9,18 +9,18 @@ using Reals = std::vector<float>;
 
 onnx_file::TensorProto& codes(OnnxBuilder& file, const std::string& name, const std::vector<int64_t>& dims,
                               const std::string& bytes, onnx_file::TensorProto::DataType type) {
-  onnx_file::TensorProto& tensor = *file.graph().add_initializer();
-  tensor.set_name(name);
-  tensor.set_data_type(type);
-  for (const int64_t dim : dims) tensor.add_dims(dim);
-  tensor.set_raw_data(bytes);
+  onnx_file::TensorProto& tensor = file.graph().initializer.add();
+  tensor.name = name;
+  tensor.data_type = type;
+  for (const int64_t dim : dims) tensor.dims.push_back(dim);
+  tensor.raw_data.set(bytes);
   return tensor;
 }
 
 void add_dynamic_quantize(OnnxBuilder& file) {
   auto& node = file.node("DynamicQuantizeLinear", {"x"}, "xq");
-  node.add_output("x_scale");
-  node.add_output("x_zero");
+  node.output.push_back("x_scale");
+  node.output.push_back("x_zero");
 }
 
 // The product times both scales, as reals.
@@ -82,7 +82,7 @@ TEST_CASE("a dynamically quantized convolution") {
 TEST_CASE("integers of their own: the zero point is taken off") {
   OnnxBuilder file;
   file.input("x", {1, 2});
-  file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(Type::UINT8);
+  file.graph().input[0].type.make().tensor_type.make().elem_type = Type::UINT8;
   codes(file, "w", {2, 1}, std::string("\x02\x03", 2), Type::UINT8);
   codes(file, "x_zero", {}, "\x0a", Type::UINT8);
   file.node("MatMulInteger", {"x", "w", "x_zero"}, "y");

@@ -349,7 +349,7 @@ TEST_CASE("empty constants are joined, cut and shaped as any") {
   file.node("Gather", {"dims", "one"}, "five");
   file.integers("two", {2});
   file.node("Concat", {"one", "two"}, "shape");
-  set(*file.graph().mutable_node(file.graph().node_size() - 1), "axis", int64_t{0});
+  set(file.graph().node[file.graph().node.count() - 1], "axis", int64_t{0});
   file.node("Expand", {"five", "shape"}, "fives");
   auto& cast = file.node("Cast", {"fives"}, "real");
   set(cast, "to", int64_t{1});

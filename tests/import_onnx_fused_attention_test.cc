@@ -34,14 +34,14 @@ TEST_CASE("attention, with masks of each kind, states and biases") {
               auto& node = microsoft(file, "Attention",
                                      {"x", "w", "b", mask > 0 ? "mask" : "", past ? "past" : ""}, "y");
               set(node, "num_heads", int64_t{2});
-              if (past) node.add_output("present");
+              if (past) node.output.push_back("present");
             } else {
               file.node("MatMul", {"x", "w"}, "m");
               file.node("Add", {"m", "b"}, "p");
               file.integers("parts", {4, 4, 4});
               auto& split = file.node("Split", {"p", "parts"}, "q");
-              split.add_output("k");
-              split.add_output("v");
+              split.output.push_back("k");
+              split.output.push_back("v");
               set(split, "axis", int64_t{2});
               if (mask > 0)
                 codes(file, "all", mask == 3 ? Ints{2, 1, 3, keys} : Ints{2, 1, 1, keys}, Type::BOOL,
@@ -50,7 +50,7 @@ TEST_CASE("attention, with masks of each kind, states and biases") {
                 file.integers("zero", {0});
                 file.integers("one", {1});
                 auto& halves = file.node("Split", {"past"}, "pk1");
-                halves.add_output("pv1");
+                halves.output.push_back("pv1");
                 set(halves, "num_outputs", int64_t{2});
                 file.node("Squeeze", {"pk1", "zero"}, "pk");
                 file.node("Squeeze", {"pv1", "zero"}, "pv");
@@ -61,8 +61,8 @@ TEST_CASE("attention, with masks of each kind, states and biases") {
               set(node, "q_num_heads", int64_t{2});
               set(node, "kv_num_heads", int64_t{2});
               if (past) {
-                node.add_output("nk");
-                node.add_output("nv");
+                node.output.push_back("nk");
+                node.output.push_back("nv");
                 file.node("Unsqueeze", {"nk", "zero"}, "nk1");
                 file.node("Unsqueeze", {"nv", "zero"}, "nv1");
                 set(file.node("Concat", {"nk1", "nv1"}, "present"), "axis", int64_t{0});

@@ -202,7 +202,7 @@ TEST_CASE("embeddings with places of their own, and counts that are integers") {
       }
       microsoft(file, "EmbedLayerNormalization",
                 {"ids", "", "words", "places", "", "gamma", "beta", has_mask ? "mask" : ""}, "y")
-          .add_output("count");
+          .output.push_back("count");
       file.output("count");
       file.output("y");
       Import import = of(file);
@@ -234,8 +234,8 @@ TEST_CASE("Attention of values with a size of their own, and attributes that say
           file.node("Add", {"m", "b"}, "p");
           file.integers("parts", {4, 4, 6});
           auto& split = file.node("Split", {"p", "parts"}, "q");
-          split.add_output("k");
-          split.add_output("v");
+          split.output.push_back("k");
+          split.output.push_back("v");
           set(split, "axis", int64_t{2});
           auto& node = file.node("Attention", {"q", "k", "v"}, "y");
           set(node, "q_num_heads", int64_t{2});
@@ -285,8 +285,8 @@ TEST_CASE("MultiHeadAttention with keys in heads, with a past, and with a mask a
             is_fused ? Names{"q", "k", "v", "", "", "", "pk", "pv"} : Names{"q", "k", "v", "", "pk", "pv"};
         auto& node = is_fused ? microsoft(file, "MultiHeadAttention", inputs, "y")
                               : file.node("Attention", inputs, "y");
-        node.add_output("nk");
-        node.add_output("nv");
+        node.output.push_back("nk");
+        node.output.push_back("nv");
         if (is_fused) {
           set(node, "num_heads", int64_t{2});
         } else {

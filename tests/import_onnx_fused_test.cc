@@ -22,7 +22,7 @@ TEST_CASE("a convolution with what comes behind it") {
         file.floats("b", {3}, {0.1f, -0.2f, 0.3f});
         if (is_fused) {
           auto& node = microsoft(file, "FusedConv", {"x", "w", "b"}, "c");
-          if (joins) node.add_input("z");
+          if (joins) node.input.push_back("z");
           set(node, "pads", Ints{1, 1, 1, 1});
           set(node, "activation", activation.name);
           if (!activation.parameters.empty()) set(node, "activation_params", activation.parameters);
@@ -33,8 +33,8 @@ TEST_CASE("a convolution with what comes behind it") {
           if (std::string(activation.name) == "Clip") {
             file.floats("low", {}, {-0.25f});
             file.floats("high", {}, {0.5f});
-            node.add_input("low");
-            node.add_input("high");
+            node.input.push_back("low");
+            node.input.push_back("high");
           } else if (!activation.parameters.empty()) {
             set(node, "alpha", activation.parameters[0]);
             if (activation.parameters.size() > 1) set(node, "beta", activation.parameters[1]);
@@ -124,7 +124,7 @@ TEST_CASE("normalized sums, and embeddings") {
                     ? microsoft(file, "SkipSimplifiedLayerNormalization", {"x", "skip", "gamma", "bias"}, "y")
                     : microsoft(file, "SkipLayerNormalization", {"x", "skip", "gamma", "beta", "bias"}, "y");
             set(node, "epsilon", 0.01f);
-            for (const char* output : {"", "", "sum"}) node.add_output(output);
+            for (const char* output : {"", "", "sum"}) node.output.push_back(output);
           } else {
             file.node("Add", {"x", "skip"}, "a");
             file.node("Add", {"a", "bias"}, "sum");
@@ -150,7 +150,7 @@ TEST_CASE("normalized sums, and embeddings") {
     if (is_fused) {
       auto& node = microsoft(file, "EmbedLayerNormalization",
                              {"ids", "segments", "words", "places", "kinds", "gamma", "beta", "mask"}, "y");
-      node.add_output("count");
+      node.output.push_back("count");
       set(node, "epsilon", 0.01f);
     } else {
       file.node("Gather", {"words", "ids"}, "a");
@@ -190,8 +190,8 @@ TEST_CASE("products with weights in codes whose input stays real") {
     file.floats("s", {1}, {0.5f});
     if (is_fused) {
       auto& node = file.node("DynamicQuantizeLinear", {"x"}, "q");
-      node.add_output("qs");
-      node.add_output("qz");
+      node.output.push_back("qs");
+      node.output.push_back("qz");
       microsoft(file, "MatMulIntegerToFloat", {"q", "w", "qs", "s", "qz"}, "y");
     } else {
       file.floats("r", {2, 1}, {1.5f, -2.5f});
@@ -287,7 +287,7 @@ TEST_CASE("fused operators that do not fit are refused") {
              "is read before anything writes it"));
   OnnxBuilder file(17);
   file.input("x", {1, 2, 4, 4});
-  file.node("Conv", {"x", "x"}, "y").set_domain("com.microsoft.nchwc");
+  file.node("Conv", {"x", "x"}, "y").domain = "com.microsoft.nchwc";
   file.output("y");
   CHECK(Import(file.bytes()).says("save it with ORT_ENABLE_EXTENDED, not ALL"));
 }

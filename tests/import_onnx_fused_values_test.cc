@@ -58,7 +58,7 @@ TEST_CASE("Attention with a mask, and what it splits and slices, in files of old
     add_steps(file, "w", {4, 12});
     add_steps(file, "b", {12});
     auto& node = microsoft(file, "Attention", {"x", "w", "b", "", "past"}, "y");
-    node.add_output("present");
+    node.output.push_back("present");
     set(node, "num_heads", int64_t{2});
     file.output("y");
     file.output("present");

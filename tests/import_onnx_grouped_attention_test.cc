@@ -96,21 +96,21 @@ std::string file_of(const Case& c) {
     for (const char* name : {"pk", "pv"}) file.input(name, {1, kKeyHeads, c.past, kSize});
   codes(file, "total", {1}, Type::INT32, {static_cast<int32_t>(c.total)});
   if (c.of_run)
-    file.input("length", {1}), set_type(file, file.graph().input_size() - 1, Type::INT32);
+    file.input("length", {1}), set_type(file, file.graph().input.count() - 1, Type::INT32);
   else
     codes(file, "length", {1}, Type::INT32, {static_cast<int32_t>(c.place + c.steps - 1)});
   const std::string k = c.packed ? "" : "k", v = c.packed ? "" : "v", pk = c.past > 0 ? "pk" : "",
                     pv = c.past > 0 ? "pv" : "";
   auto& node = microsoft(file, "GroupQueryAttention", {"q", k, v, pk, pv, "length", "total"}, "y");
-  node.add_output("nk");
-  node.add_output("nv");
+  node.output.push_back("nk");
+  node.output.push_back("nv");
   set(node, "num_heads", kHeads);
   set(node, "kv_num_heads", kKeyHeads);
   set(node, "local_window_size", c.window);
   if (c.rotates) {
     add_tables(file);
-    node.add_input("cos");
-    node.add_input("sin");
+    node.input.push_back("cos");
+    node.input.push_back("sin");
     set(node, "do_rotary", int64_t{1});
     set(node, "rotary_interleaved", int64_t{c.interleaved});
   }
@@ -245,9 +245,9 @@ TEST_CASE("rotary embedding, of onnxruntime and of ONNX") {
         add_tables(file);
         file.integers("one", {2});
         auto& places = file.integers("places", {7, 0, 5});
-        places.clear_dims();
-        places.add_dims(1);
-        places.add_dims(steps);
+        places.dims.clear();
+        places.dims.push_back(1);
+        places.dims.push_back(steps);
         auto& node = standard ? file.node("RotaryEmbedding", {"x", "cos", "sin", "places"}, "y")
                               : microsoft(file, "RotaryEmbedding", {"x", "one", "cos", "sin"}, "y");
         set(node, "interleaved", int64_t{interleaved});

@@ -15,8 +15,8 @@ using Type = onnx_file::TensorProto;
 
 void input_of(OnnxBuilder& file, const std::string& name, const Ints& dims, Type::DataType type) {
   file.input(name, dims);
-  auto& made = *file.graph().mutable_input(file.graph().input_size() - 1);
-  made.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+  auto& made = file.graph().input[file.graph().input.count() - 1];
+  made.type.make().tensor_type.make().elem_type = type;
 }
 
 void table_of(OnnxBuilder& file, int64_t rows, int64_t columns) {
@@ -225,7 +225,7 @@ TEST_CASE("TopK: values and indices, sorted") {
     file.input("x", {2, 4});
     file.integers("k", {3});
     auto& node = file.node("TopK", {"x", "k"}, "y");
-    node.add_output("indices");
+    node.output.push_back("indices");
     set(node, "axis", int64_t{-1});
     set(node, "largest", int64_t{largest});
     file.output("y");
@@ -281,13 +281,13 @@ TEST_CASE("GatherElements by computed and by constant indices") {
     file.input("x", {2, 3});
     if (is_constant) {
       auto& indices = file.integers("i", {2, 0, 1, 1});
-      indices.clear_dims();
-      indices.add_dims(2);
-      indices.add_dims(2);
+      indices.dims.clear();
+      indices.dims.push_back(2);
+      indices.dims.push_back(2);
     } else {
       file.integers("k", {2});
       auto& node = file.node("TopK", {"x", "k"}, "values");
-      node.add_output("i");
+      node.output.push_back("i");
     }
     set(file.node("GatherElements", {"x", "i"}, "y"), "axis", int64_t{1});
     CHECK(run_file<float>(file.output("y").bytes(), Reals{1, 2, 3, 6, 5, 4}) ==
@@ -300,16 +300,16 @@ TEST_CASE("GatherND and ScatterND with constant indices") {
     OnnxBuilder file(13);
     file.input("x", {2, 2, 2});
     auto& indices = file.integers("i", {0, 1, 1, -2});
-    indices.clear_dims();
-    for (const int64_t dim : {2, 2}) indices.add_dims(dim);
+    indices.dims.clear();
+    for (const int64_t dim : {2, 2}) indices.dims.push_back(dim);
     file.node("GatherND", {"x", "i"}, "y");
     CHECK(run_file<float>(file.output("y").bytes(), Reals{0, 1, 2, 3, 4, 5, 6, 7}) == Reals{2, 3, 4, 5});
   }
   OnnxBuilder file(13);
   file.input("x", {4, 2});
   auto& indices = file.integers("i", {3, 1, 3});
-  indices.clear_dims();
-  for (const int64_t dim : {3, 1}) indices.add_dims(dim);
+  indices.dims.clear();
+  for (const int64_t dim : {3, 1}) indices.dims.push_back(dim);
   file.floats("u", {3, 2}, {-1, -2, -3, -4, -5, -6});
   file.node("ScatterND", {"x", "i", "u"}, "y");
   CHECK(run_file<float>(file.output("y").bytes(), Reals{0, 1, 2, 3, 4, 5, 6, 7}) ==
@@ -339,10 +339,10 @@ TEST_CASE("uint8 inputs of a quantized network are codes") {
   input_of(file, "x", {1, 2}, Type::UINT8);
   file.floats("s", {}, {0.5f});
   auto& zero = file.integers("z", {3});
-  zero.clear_dims();
-  zero.clear_int64_data();
-  zero.set_data_type(Type::UINT8);
-  zero.add_int32_data(3);
+  zero.dims.clear();
+  zero.int64_data.clear();
+  zero.data_type = Type::UINT8;
+  zero.int32_data.push_back(3);
   file.node("DequantizeLinear", {"x", "s", "z"}, "y");
   file.output("y");
   Import import(file.bytes());

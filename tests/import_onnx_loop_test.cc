@@ -10,8 +10,8 @@ namespace {
 struct LoopFile {
   explicit LoopFile(int64_t opset = 17) : file(opset) {
     file.input("x", {1, 2});
-    file.integers("three", {3}).clear_dims();
-    file.integers("yes", {1}).clear_dims();
+    file.integers("three", {3}).dims.clear();
+    file.integers("yes", {1}).dims.clear();
     file.floats("half", {}, {0.5f});
   }
   onnx_file::NodeProto& node(const char* op, const std::vector<std::string>& inputs, const char* output) {
@@ -19,15 +19,15 @@ struct LoopFile {
   }
   OnnxBuilder& finish(const std::string& runs, const std::string& condition, bool has_scan) {
     for (const std::string& name : {number, std::string("on"), std::string("in")})
-      body.add_input()->set_name(name);
-    for (const char* name : {"go_on", "out"}) body.add_output()->set_name(name);
-    if (has_scan) body.add_output()->set_name("row");
+      body.input.add().name = name;
+    for (const char* name : {"go_on", "out"}) body.output.add().name = name;
+    if (has_scan) body.output.add().name = "row";
     auto& loop = file.node("Loop", {runs, condition, "x"}, "s");
-    if (has_scan) loop.add_output("rows");
-    auto& attribute = *loop.add_attribute();
-    attribute.set_name("body");
-    attribute.set_type(onnx_file::AttributeProto::GRAPH);
-    *attribute.mutable_g() = body;
+    if (has_scan) loop.output.push_back("rows");
+    auto& attribute = loop.attribute.add();
+    attribute.name = "body";
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    attribute.g.make() = body;
     file.output(has_scan ? "rows" : "s");
     return file;
   }
@@ -65,7 +65,7 @@ TEST_CASE("what each run gives stands in rows, for old opsets, too") {
 
 TEST_CASE("more runs than a Concat takes inputs") {
   LoopFile loop;
-  loop.file.integers("many", {150}).clear_dims();
+  loop.file.integers("many", {150}).dims.clear();
   loop.node("Add", {"in", "half"}, "out");
   loop.node("Identity", {"on"}, "go_on");
   loop.node("Identity", {"out"}, "row");
@@ -84,7 +84,7 @@ TEST_CASE("a condition that the runs' numbers decide ends a loop") {
 TEST_CASE("loops that a run decides, that never end or do not fit are refused") {
   const auto message = [](const char* runs, const char* condition, const char* compared, bool has_scan) {
     LoopFile loop;
-    loop.file.integers("none", {0}).clear_dims();
+    loop.file.integers("none", {0}).dims.clear();
     loop.node("Add", {"in", "in"}, "out");
     if (has_scan) loop.node("Identity", {"in"}, "row");
     if (compared == nullptr)
@@ -109,7 +109,7 @@ TEST_CASE("loops that a run decides, that never end or do not fit are refused") 
   LoopFile loop;
   loop.node("Identity", {"on"}, "go_on");
   loop.node("Identity", {"in"}, "out");
-  loop.body.add_input()->set_name("more");
+  loop.body.input.add().name = "more";
   CHECK(says(Import(loop.finish("three", "yes", false).bytes()).message(),
              "its body has 4 inputs and 2 outputs"));
 }
@@ -131,29 +131,29 @@ TEST_CASE("names that the importer makes give way to those of the file") {
 
 TEST_CASE("what a body holds as constants is read once") {
   LoopFile loop;
-  loop.file.integers("many", {4000}).clear_dims();
-  auto& table = *loop.body.add_initializer();  // 4000 times this is more than a model may have
-  table.set_name("table");
-  table.set_data_type(onnx_file::TensorProto::FLOAT);
-  table.add_dims(75000);
-  table.set_raw_data(std::string(300000, '\0'));
-  auto& summand = *loop.body.add_initializer();
-  summand.set_name("summand");
-  summand.set_data_type(onnx_file::TensorProto::FLOAT);
-  summand.add_float_data(0.25f);
+  loop.file.integers("many", {4000}).dims.clear();
+  auto& table = loop.body.initializer.add();  // 4000 times this is more than a model may have
+  table.name = "table";
+  table.data_type = onnx_file::TensorProto::FLOAT;
+  table.dims.push_back(75000);
+  table.raw_data.set(std::string(300000, '\0'));
+  auto& summand = loop.body.initializer.add();
+  summand.name = "summand";
+  summand.data_type = onnx_file::TensorProto::FLOAT;
+  summand.float_data.push_back(0.25f);
   loop.node("Identity", {"on"}, "go_on");
   loop.node("Less", {"run", "three"}, "early");
   auto& choice = loop.node("If", {"early"}, "out");
   for (const bool adds : {true, false}) {
-    auto& attribute = *choice.add_attribute();
-    attribute.set_name(adds ? "then_branch" : "else_branch");
-    attribute.set_type(onnx_file::AttributeProto::GRAPH);
-    auto& node = *attribute.mutable_g()->add_node();
-    node.set_op_type(adds ? "Add" : "Identity");
-    node.add_input("in");
-    if (adds) node.add_input("summand");
-    node.add_output("z");
-    attribute.mutable_g()->add_output()->set_name("z");
+    auto& attribute = choice.attribute.add();
+    attribute.name = adds ? "then_branch" : "else_branch";
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    auto& node = attribute.g.make().node.add();
+    node.op_type = adds ? "Add" : "Identity";
+    node.input.push_back("in");
+    if (adds) node.input.push_back("summand");
+    node.output.push_back("z");
+    attribute.g.make().output.add().name = "z";
   }
   CHECK(run_file(loop.finish("many", "yes", false).bytes(), {1, -2}) == std::vector<float>{1.75f, -1.25f});
 }

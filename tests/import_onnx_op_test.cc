@@ -21,14 +21,14 @@ using Integers = std::vector<int64_t>;
 struct OneNode {
   explicit OneNode(int inputs = 1) {
     file.draft = &draft;
-    node.set_op_type("Test");
-    for (int i = 0; i < inputs; ++i) node.add_input(std::string(1, static_cast<char>('a' + i)));
-    node.add_output("y");
+    node.op_type = "Test";
+    for (int i = 0; i < inputs; ++i) node.input.push_back(std::string(1, static_cast<char>('a' + i)));
+    node.output.push_back("y");
   }
   TensorProto& constant(const std::string& name, TensorProto::DataType type, const Integers& dims) {
     tensors.push_back(std::make_unique<TensorProto>());
-    tensors.back()->set_data_type(type);
-    for (const int64_t dim : dims) tensors.back()->add_dims(dim);
+    tensors.back()->data_type = type;
+    for (const int64_t dim : dims) tensors.back()->dims.push_back(dim);
     file.values[name] = {-1, tensors.back().get(), false, false, {}, {}};
     return *tensors.back();
   }
@@ -42,13 +42,13 @@ struct OneNode {
 
 template <typename T>
 void set_raw(TensorProto& tensor, const std::vector<T>& values) {
-  tensor.set_raw_data(values.data(), values.size() * sizeof(T));
+  tensor.raw_data.set(values.data(), values.size() * sizeof(T));
 }
 
 AttributeProto& attribute(OneNode& one, const std::string& name, AttributeProto::AttributeType type) {
-  AttributeProto& made = *one.node.add_attribute();
-  made.set_name(name);
-  made.set_type(type);
+  AttributeProto& made = one.node.attribute.add();
+  made.name = name;
+  made.type = type;
   return made;
 }
 
@@ -57,9 +57,9 @@ AttributeProto& attribute(OneNode& one, const std::string& name, AttributeProto:
 TEST_CASE("names, inputs and their number") {
   OneNode one(3);
   CHECK(one.op().name() == "y");
-  one.node.set_name("n");
+  one.node.name = "n";
   CHECK(one.op().name() == "n");
-  one.node.set_input(1, "");
+  one.node.input[1] = "";
   const OnnxOp op = one.op();
   CHECK(op.has_input(0));
   CHECK(!op.has_input(1));
@@ -76,9 +76,9 @@ TEST_CASE("names, inputs and their number") {
   CHECK(thrown([&] { (void)op.is_constant(2); }) == "input 2 ('c') is read before anything writes it");
   one.file.values["a"].failed = true;
   CHECK_THROWS_AS((void)op.is_constant(0), ReadsFailed);
-  one.node.clear_output();
+  one.node.output.clear();
   CHECK(thrown([&] { (void)one.op(); }) == "it has no output");
-  one.node.add_output("");
+  one.node.output.push_back("");
   CHECK(thrown([&] { (void)one.op(); }) == "it has no output");
 }
 
@@ -104,8 +104,8 @@ TEST_CASE("constants and activations are told apart") {
   CHECK(thrown([&] { (void)op.activation_or_codes(0); }) == "input 0 ('a') is a constant");
   CHECK(thrown([&] { (void)op.floats(1); }) == "input 'b' must be a constant");
   CHECK(thrown([&] { (void)op.integers(1); }) == "input 'b' must be a constant");
-  one.node.set_input(1, "");
-  one.node.set_input(2, "a");
+  one.node.input[1] = "";
+  one.node.input[2] = "a";
   CHECK(one.op().all_constant());
   for (const auto type :
        {TensorProto::FLOAT, TensorProto::DOUBLE, TensorProto::FLOAT16, TensorProto::BFLOAT16})
@@ -122,10 +122,10 @@ TEST_CASE("constants of every type, in raw bytes and in fields") {
   set_raw<float>(one.constant("a", TensorProto::FLOAT, {2, 1}), {1.5f, -2.0f});
   CHECK(floats().values == Reals{1.5f, -2.0f});
   CHECK(floats().shape == Shape{2, 1});
-  one.constant("a", TensorProto::FLOAT, {2}).mutable_float_data()->Add(3.0f);
+  one.constant("a", TensorProto::FLOAT, {2}).float_data.push_back(3.0f);
   CHECK(thrown(floats) == "constant 'a': it holds 1 values, its dimensions need 2");
   TensorProto& field = one.constant("a", TensorProto::FLOAT, {});
-  field.add_float_data(4.0f);
+  field.float_data.push_back(4.0f);
   CHECK(floats().values == Reals{4.0f});
   CHECK(floats().shape.empty());
   set_raw<double>(one.constant("a", TensorProto::DOUBLE, {1}), {0.1});
@@ -133,7 +133,7 @@ TEST_CASE("constants of every type, in raw bytes and in fields") {
   set_raw<uint16_t>(one.constant("a", TensorProto::FLOAT16, {2}), {0x3c00, 0xc000});
   CHECK(floats().values == Reals{1.0f, -2.0f});
   TensorProto& half = one.constant("a", TensorProto::FLOAT16, {1});
-  half.add_int32_data(0x3800);
+  half.int32_data.push_back(0x3800);
   CHECK(floats().values == Reals{0.5f});
   set_raw<uint16_t>(one.constant("a", TensorProto::BFLOAT16, {1}), {0x3fc0});
   CHECK(floats().values == Reals{1.5f});
@@ -152,7 +152,7 @@ TEST_CASE("constants of every type, in raw bytes and in fields") {
   CHECK(integers().values == Integers{1, 0});
   one.constant("a", TensorProto::STRING, {1});
   CHECK(thrown(floats) == "constant 'a': it holds string; float is expected");
-  one.constant("a", TensorProto::UNDEFINED, {1}).set_data_type(99);
+  one.constant("a", TensorProto::UNDEFINED, {1}).data_type = 99;
   CHECK(thrown(integers) == "constant 'a': it holds type 99; int64 is expected");
   one.file.values["a"] = {-1, nullptr, false, false, {}, {}};
   set_raw<float>(one.constant("a", TensorProto::FLOAT, {0}), {});
@@ -169,11 +169,11 @@ TEST_CASE("constants whose bytes, places or dimensions are wrong") {
   const std::string external =
       "constant 'a': its data stands in another file (external data); read it with --external-data, or save the "
       "model as one file";
-  one.constant("a", TensorProto::FLOAT, {1}).set_data_location(TensorProto::EXTERNAL);
+  one.constant("a", TensorProto::FLOAT, {1}).data_location = TensorProto::EXTERNAL;
   CHECK(thrown(floats) == external);
-  one.constant("a", TensorProto::FLOAT, {1}).add_external_data()->set_key("location");
+  one.constant("a", TensorProto::FLOAT, {1}).external_data.add().key = "location";
   CHECK(thrown(floats) == external);
-  one.constant("a", TensorProto::FLOAT, {1}).mutable_segment()->set_begin(0);
+  one.constant("a", TensorProto::FLOAT, {1}).segment.make().begin = 0;
   CHECK(thrown(floats) == "constant 'a': segmented tensors are not supported");
   const auto dimension = [](int64_t dim) {
     return "constant 'a': dimension " + std::to_string(dim) +
@@ -195,7 +195,7 @@ TEST_CASE("constants whose bytes, places or dimensions are wrong") {
   CHECK(thrown(floats) == "constant 'a': it holds 0 values, its dimensions need 268435456");
   // Constants are counted each time that one is used: 256 MiB of values here, 1 GiB in all.
   CHECK(one.file.constant_bytes == static_cast<uint64_t>(kGiB));
-  one.constant("a", TensorProto::FLOAT, {1}).add_float_data(1.0f);
+  one.constant("a", TensorProto::FLOAT, {1}).float_data.push_back(1.0f);
   CHECK(thrown(floats) ==
         "constant 'a': the constants that nodes use are larger than the limit of 1073741824 bytes together");
   one.file.constant_bytes = static_cast<uint64_t>(kGiB) - 4;
@@ -205,14 +205,14 @@ TEST_CASE("constants whose bytes, places or dimensions are wrong") {
 
 TEST_CASE("attributes: types, defaults, and those that nobody asked for") {
   OneNode one;
-  attribute(one, "i", AttributeProto::INT).set_i(5);
-  attribute(one, "f", AttributeProto::FLOAT).set_f(0.5f);
-  attribute(one, "s", AttributeProto::STRING).set_s("text");
+  attribute(one, "i", AttributeProto::INT).i = 5;
+  attribute(one, "f", AttributeProto::FLOAT).f = 0.5f;
+  attribute(one, "s", AttributeProto::STRING).s = "text";
   AttributeProto& list = attribute(one, "is", AttributeProto::INTS);
-  list.add_ints(1);
-  list.add_ints(-2);
-  attribute(one, "fs", AttributeProto::FLOATS).add_floats(1.5f);
-  attribute(one, "t", AttributeProto::TENSOR).mutable_t()->set_name("inner");
+  list.ints.push_back(1);
+  list.ints.push_back(-2);
+  attribute(one, "fs", AttributeProto::FLOATS).floats.push_back(1.5f);
+  attribute(one, "t", AttributeProto::TENSOR).t.make().name = "inner";
   const OnnxOp op = one.op();
   CHECK(op.integer("i", 1) == 5);
   CHECK(op.real("f", 1.0f) == 0.5f);
@@ -220,7 +220,7 @@ TEST_CASE("attributes: types, defaults, and those that nobody asked for") {
   CHECK(op.integers("is") == Integers{1, -2});
   CHECK(op.reals("fs") == Reals{1.5f});
   REQUIRE(op.tensor("t") != nullptr);
-  CHECK(op.tensor("t")->name() == "inner");
+  CHECK(op.tensor("t")->name == "inner");
   CHECK(op.integer("none", 7) == 7);
   CHECK(op.real("none", 2.5f) == 2.5f);
   CHECK(op.string("none", "other") == "other");
@@ -234,7 +234,7 @@ TEST_CASE("attributes: types, defaults, and those that nobody asked for") {
   CHECK(thrown([&] { (void)op.reals("f"); }) == "attribute 'f' has another type than the operator asks for");
   CHECK(thrown([&] { op.check_all_read(); }).empty());
   attribute(one, "late", AttributeProto::INT);
-  attribute(one, "old", AttributeProto::UNDEFINED).set_i(3);  // as old files leave it
+  attribute(one, "old", AttributeProto::UNDEFINED).i = 3;  // as old files leave it
   CHECK(thrown([&] { op.check_all_read(); }) == "attribute 'late' is not supported");
   op.ignore("late");
   CHECK(thrown([&] { op.check_all_read(); }) == "attribute 'old' is not supported");
@@ -244,7 +244,7 @@ TEST_CASE("attributes: types, defaults, and those that nobody asked for") {
 
 TEST_CASE("results: tensors and constants, each once") {
   OneNode one(1);
-  one.node.add_output("z");
+  one.node.output.push_back("z");
   OnnxOp op = one.op();
   const int32_t y = op.new_tensor({2, 3}), z = op.new_tensor({4}, 1);
   CHECK(one.draft.tensor(y).name == "y");
@@ -258,8 +258,8 @@ TEST_CASE("results: tensors and constants, each once") {
   CHECK(one.file.values["z"].tensor == -1);
   CHECK(one.file.constant_bytes == 8);
   NodeProto reader;
-  reader.add_input("z");
-  reader.add_output("w");
+  reader.input.push_back("z");
+  reader.output.push_back("w");
   OnnxOp reads(one.file, reader);
   CHECK(reads.floats(0).values == Reals{1.0f, 2.0f});
   CHECK(one.file.constant_bytes == 16);

@@ -21,7 +21,7 @@ TEST_CASE("Concat and Split") {
   file.input("x", {1, 6});
   file.integers("sizes", {2, 4});
   auto& split = file.node("Split", {"x", "sizes"}, "a");
-  split.add_output("b");
+  split.output.push_back("b");
   set(split, "axis", int64_t{1});
   file.floats("c", {1, 1}, {9});
   set(file.node("Concat", {"b", "c", "a"}, "y"), "axis", int64_t{1});
@@ -103,7 +103,7 @@ TEST_CASE("a channel shuffle that is taken apart becomes slices") {
   set(file.node("Transpose", {"a"}, "t"), "perm", Ints{1, 0, 2});
   file.node("Reshape", {"t", "together"}, "b");
   auto& index = file.integers("one", {1});
-  index.clear_dims();
+  index.dims.clear();
   set(file.node("Gather", {"b", "one"}, "y"), "axis", int64_t{0});
   file.output("y");
   Import import(file.bytes());
@@ -116,7 +116,7 @@ TEST_CASE("shape arithmetic is folded") {
   OnnxBuilder file(13);
   file.input("x", {2, 3, 4});
   file.node("Shape", {"x"}, "shape");
-  file.integers("zero", {0}).clear_dims();
+  file.integers("zero", {0}).dims.clear();
   file.integers("axis", {0});
   file.integers("rest", {-1});
   file.integers("two", {2});

@@ -22,7 +22,7 @@ OnnxBuilder file_of(const Quant& q, const char* domain = "onnx.brevitas") {
   file.floats("zero", {}, {q.zero_point});
   file.floats("bits", {}, {q.bits});
   auto& node = file.node("Quant", {"x", "scale", "zero", "bits"}, "y");
-  node.set_domain(domain);
+  node.domain = domain;
   set(node, "signed", int64_t{q.is_signed});
   set(node, "narrow", int64_t{q.narrow});
   set(node, "rounding_mode", "ROUND");
@@ -60,7 +60,7 @@ TEST_CASE("constants take the codes' numbers, one scale a channel") {
   file.floats("scale", {1, 2}, {0.5f, 2});
   file.floats("zero", {}, {0});
   file.floats("bits", {}, {4});
-  file.node("Quant", {"w", "scale", "zero", "bits"}, "q").set_domain("onnx.brevitas");
+  file.node("Quant", {"w", "scale", "zero", "bits"}, "q").domain = "onnx.brevitas";
   file.node("MatMul", {"x", "q"}, "y");
   file.output("y");
   Import import(file.bytes());

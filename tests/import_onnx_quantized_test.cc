@@ -119,7 +119,7 @@ TEST_CASE("FakeQuantize: activations and weights") {
   const auto fake = [&](const std::string& x, const std::string& low, const std::string& high,
                         const std::string& y, int64_t levels) {
     auto& node = file.node("FakeQuantize", {x, low, high, low, high}, y);
-    node.set_domain("org.openvinotoolkit");
+    node.domain = "org.openvinotoolkit";
     set(node, "levels", levels);
   };
   fake("x", "low", "high", "a", 256);
@@ -149,7 +149,7 @@ TEST_CASE("FakeQuantize: fewer levels, and a dead channel among others") {
   const auto fake = [&](const std::string& x, const std::string& low, const std::string& high,
                         const std::string& y, int64_t levels) {
     auto& node = file.node("FakeQuantize", {x, low, high, low, high}, y);
-    node.set_domain("org.openvinotoolkit");
+    node.domain = "org.openvinotoolkit";
     set(node, "levels", levels);
   };
   fake("x", "zero", "fifteen", "a", 16);
@@ -171,7 +171,7 @@ TEST_CASE("FakeQuantize: fewer levels, and a dead channel among others") {
     other.floats("low", {1}, {-1});
     other.floats("high", {1}, {1});
     auto& node = other.node("FakeQuantize", {"x", "low", "high", "low", "high"}, "y");
-    node.set_domain("org.openvinotoolkit");
+    node.domain = "org.openvinotoolkit";
     set(node, "levels", levels);
     other.output("y");
     CHECK(Import(other.bytes()).says(" levels are not supported; 2 to 65536 are"));
@@ -186,7 +186,7 @@ TEST_CASE("FakeQuantize: more levels than 8 bits have, ranges without 0, and oth
     for (size_t i = 0; i < 4; ++i)
       file.floats(names[i], {1, static_cast<int64_t>(limits[i].size())}, limits[i]);
     auto& node = file.node("FakeQuantize", {"x", "low", "high", "to_low", "to_high"}, "y");
-    node.set_domain("org.openvinotoolkit");
+    node.domain = "org.openvinotoolkit";
     set(node, "levels", levels);
     return file.output("y").bytes();
   };
@@ -240,7 +240,7 @@ TEST_CASE(
   file.node("QLinearConv", {"q", "s", "s0", "w", "ws", "ws0", "t", "t0", "b"}, "c");  // x + 1, 2 - x
   const auto microsoft = [&](const char* op, const std::vector<std::string>& inputs, const char* output) {
     auto& node = file.node(op, inputs, output);
-    node.set_domain("com.microsoft");
+    node.domain = "com.microsoft";
     return &node;
   };
   auto& pool = file.node("MaxPool", {"c"}, "m");  // on codes as they are
@@ -269,7 +269,7 @@ TEST_CASE("a quantized matrix product with a bias, and FP32 behind it") {
   codes(file, "b", {1}, Type::INT32, {8});
   file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
   auto& gemm = file.node("QGemm", {"q", "s", "s0", "w", "ws", "ws0", "b"}, "y");
-  gemm.set_domain("com.microsoft");
+  gemm.domain = "com.microsoft";
   set(gemm, "transB", int64_t{1});
   file.output("y");
   CHECK(run_one(file.bytes(), {3, -2}) == std::vector<float>{3 - 4 + 1});

@@ -90,7 +90,7 @@ OnnxBuilder::Node& cell(OnnxBuilder& file, const std::string& op, const Weights&
   file.floats("r", {n(directions), n(gates * kSize), n(kSize)}, weights.r);
   file.floats("b", {n(directions), n(2 * gates * kSize)}, weights.b);
   auto& node = file.node(op, {"x", "w", "r", "b"}, "y");
-  node.add_output("h");
+  node.output.push_back("h");
   set(node, "hidden_size", n(kSize));
   return node;
 }
@@ -116,14 +116,14 @@ TEST_CASE("LSTM and GRU are their definition, in each direction, with and withou
           if (op == "GRU") set(node, "linear_before_reset", int64_t{linear_before_reset});
           const std::vector<int64_t> dims{static_cast<int64_t>(directions), kBatch, kSize};
           if (with_state) {
-            node.add_input("");
-            node.add_input("h0");
+            node.input.push_back("");
+            node.input.push_back("h0");
             file.input("h0", dims);
-            if (op == "LSTM") node.add_input("c0");
+            if (op == "LSTM") node.input.push_back("c0");
             if (op == "LSTM") file.input("c0", dims);
           }
           for (const char* output : {"y", "h"}) file.output(output);
-          if (op == "LSTM") node.add_output("c"), file.output("c");
+          if (op == "LSTM") node.output.push_back("c"), file.output("c");
           Import import(file.bytes());
           REQUIRE_MESSAGE(import.good(), import.message());
           RunningModel model(import.write());
@@ -154,7 +154,7 @@ TEST_CASE("an LSTM whose first output nobody reads, and what is not supported") 
     file.output("h");
     return Import(file.bytes());
   };
-  CHECK(import([](OnnxBuilder::Node& node) { node.set_output(0, ""); }).good());
+  CHECK(import([](OnnxBuilder::Node& node) { node.output[0] = ""; }).good());
   const auto says = [&](const std::function<void(OnnxBuilder::Node&)>& change, const std::string& words) {
     CHECK(import(change).message() == "model cannot be imported: node 'y_node' (LSTM): " + words);
   };
@@ -164,13 +164,7 @@ TEST_CASE("an LSTM whose first output nobody reads, and what is not supported") 
   OnnxBuilder longer;
   cell(longer, "LSTM", weights_of(4, 1, 3), 1);
   longer.output("h");
-  longer.graph()
-      .mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(0)
-      ->set_dim_value(1 << 20);
+  longer.graph().input[0].type.make().tensor_type.make().shape.make().dim[0].dim_value = 1 << 20;
   CHECK(Import(longer.bytes())
             .says("it takes 1048576 steps in 1 directions; at most 1024 together are supported"));
   says([](OnnxBuilder::Node& node) { set(node, "direction", "sideways"); },
@@ -188,15 +182,15 @@ TEST_CASE("clip bounds the sums of gates, peepholes see the cell, and activation
     const float clip = 0.6f;
     OnnxBuilder file;
     auto& node = cell(file, "LSTM", weights, 1);
-    for (int absent = 0; absent < 3; ++absent) node.add_input("");
-    node.add_input("p");
+    for (int absent = 0; absent < 3; ++absent) node.input.push_back("");
+    node.input.push_back("p");
     file.floats("p", {1, 3 * static_cast<int64_t>(size)}, peepholes);
     set(node, "clip", clip);
     if (others) {
-      auto& attribute = *node.add_attribute();
-      attribute.set_name("activations");
-      attribute.set_type(onnx_file::AttributeProto::STRINGS);
-      for (const char* name : {"Sigmoid", "Relu", "Tanh"}) attribute.add_strings(name);
+      auto& attribute = node.attribute.add();
+      attribute.name = "activations";
+      attribute.type = onnx_file::AttributeProto::STRINGS;
+      for (const char* name : {"Sigmoid", "Relu", "Tanh"}) attribute.strings.push_back(name);
     }
     file.output("y");
     Import import(file.bytes());

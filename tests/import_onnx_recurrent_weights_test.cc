@@ -47,7 +47,7 @@ Reals run_case(const Case& c, const std::string& given) {
   for (const Operand& operand : operands_of(c.op, c.direction == "bidirectional" ? 2 : 1)) {
     const std::string name = operand.name;
     const bool is_absent = name.empty() || c.absent.find(name) != std::string::npos;
-    node.add_input(is_absent ? "" : name);
+    node.input.push_back(is_absent ? "" : name);
     if (is_absent) continue;
     size_t count = 1;
     for (const int64_t dim : operand.dims) count *= static_cast<size_t>(dim);
@@ -59,7 +59,7 @@ Reals run_case(const Case& c, const std::string& given) {
       inputs[name] = values;
     }
   }
-  node.add_output("h");
+  node.output.push_back("h");
   set(node, "hidden_size", kSize);
   set(node, "direction", c.direction.c_str());
   if (c.op == "GRU") set(node, "linear_before_reset", int64_t{c.linear_before_reset});

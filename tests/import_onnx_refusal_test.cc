@@ -51,7 +51,7 @@ TEST_CASE("everything that is not supported is listed at once") {
   file.node("Det", {"x"}, "a");
   file.node("Relu", {"a"}, "b");
   file.node("Unique", {"b"}, "c");
-  file.node("Foo", {"x"}, "y").set_domain("com.example");
+  file.node("Foo", {"x"}, "y").domain = "com.example";
   file.output("c");
   file.output("y");
   Import import(file.bytes());
@@ -80,22 +80,22 @@ TEST_CASE("faults of the file are named") {
   }
   SUBCASE("external data") {
     OnnxBuilder file = small_network();
-    file.graph().mutable_initializer(0)->set_data_location(onnx_file::TensorProto::EXTERNAL);
+    file.graph().initializer[0].data_location = onnx_file::TensorProto::EXTERNAL;
     holds(message(file), "external data");
   }
   SUBCASE("too few bytes") {
     OnnxBuilder file = small_network();
-    file.graph().mutable_initializer(0)->mutable_raw_data()->resize(100);
+    file.graph().initializer[0].raw_data.set(std::string(100, '\0'));
     holds(message(file), "'w1': it holds 100 bytes, its dimensions need 432");
   }
   SUBCASE("huge dimensions") {
     OnnxBuilder file = small_network();
-    for (int i = 0; i < 4; ++i) file.graph().mutable_initializer(0)->set_dims(i, int64_t{1} << 40);
+    for (int i = 0; i < 4; ++i) file.graph().initializer[0].dims[i] = int64_t{1} << 40;
     holds(message(file), "'w1': dimension 1099511627776");
   }
   SUBCASE("dimensions whose product overflows") {
     OnnxBuilder file = small_network();
-    for (int i = 0; i < 4; ++i) file.graph().mutable_initializer(0)->set_dims(i, int64_t{1} << 16);
+    for (int i = 0; i < 4; ++i) file.graph().initializer[0].dims[i] = int64_t{1} << 16;
     holds(message(file), "'w1': dimension 65536");
   }
   SUBCASE("a huge input") {
@@ -163,8 +163,8 @@ TEST_CASE("long, doubled and broken names become good ones") {
   OnnxBuilder file;
   const std::string name(400, 'n');
   file.input(name, {1, 2});
-  file.node("Relu", {name}, "a").set_name("same");
-  file.node("Softmax", {"a"}, "b\xff\n").set_name("same");
+  file.node("Relu", {name}, "a").name = "same";
+  file.node("Softmax", {"a"}, "b\xff\n").name = "same";
   file.output("b\xff\n");
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
@@ -196,7 +196,7 @@ TEST_CASE("messages are short, whatever the file says") {
   check(constant, "node 'y_node' (Gemm)");
   OnnxBuilder op_type;
   op_type.input("x", {1, 2});
-  op_type.node(name, {"x"}, "y").set_domain(name);
+  op_type.node(name, {"x"}, "y").domain = name;
   op_type.output("y");
   check(op_type, "this operator is not supported");
   for (const size_t bytes : {4000u, 4097u}) {

@@ -10,8 +10,8 @@ struct ScanFile {
   explicit ScanFile(int64_t opset = 17) : file(opset) {
     file.input("x", {1, 2, 3});
     file.floats("zeros", {1, 2}, {0, 0});
-    for (const char* name : {"in", "piece"}) body.add_input()->set_name(name);
-    for (const char* name : {"out", "row"}) body.add_output()->set_name(name);
+    for (const char* name : {"in", "piece"}) body.input.add().name = name;
+    for (const char* name : {"out", "row"}) body.output.add().name = name;
     node("Add", {"in", "piece"}, "out");
     node("Identity", {"out"}, "row");
   }
@@ -20,11 +20,11 @@ struct ScanFile {
   }
   OnnxBuilder::Node& scan(const std::vector<std::string>& inputs = {"zeros", "x"}, int64_t slices = 1) {
     auto& made = file.node("Scan", inputs, "last");
-    made.add_output("rows");
-    auto& attribute = *made.add_attribute();
-    attribute.set_name("body");
-    attribute.set_type(onnx_file::AttributeProto::GRAPH);
-    *attribute.mutable_g() = body;
+    made.output.push_back("rows");
+    auto& attribute = made.attribute.add();
+    attribute.name = "body";
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    attribute.g.make() = body;
     set(made, "num_scan_inputs", slices);
     return made;
   }
@@ -66,8 +66,8 @@ TEST_CASE("a scan goes backwards, in and out, and stacks along any axis") {
 
 TEST_CASE("single numbers that the runs of a scan give are a list") {
   ScanFile file;
-  file.body.mutable_output(1)->set_name("number");
-  file.body.mutable_output(1)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  file.body.output[1].name = "number";
+  file.body.output[1].type.make().tensor_type.make().shape.make();
   auto& sum = file.node("ReduceSum", {"out"}, "number");
   set(sum, "keepdims", int64_t{0});
   set(file.scan(), "scan_input_axes", std::vector<int64_t>{2});
@@ -82,7 +82,7 @@ namespace {
 // A Scan of opset 8: a batch of two rows of three numbers, whose sums so far it gives.
 struct BatchedScanFile : ScanFile {
   BatchedScanFile() : ScanFile(8) {
-    file.graph().clear_input();
+    file.graph().input.clear();
     file.input("x", {2, 3, 1});
     file.floats("begin", {2, 1}, {100, 200});
   }
@@ -119,11 +119,10 @@ TEST_CASE("rows of a batch have their own lengths, and go backwards from their e
 
 TEST_CASE("a batch of single numbers keeps its axes") {
   BatchedScanFile file;
-  file.file.graph().clear_input();
+  file.file.graph().input.clear();
   file.file.input("x", {2, 3});
   file.file.floats("numbers", {2}, {100, 200});
-  for (auto& output : *file.body.mutable_output())
-    output.mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (auto& output : file.body.output) output.type.make().tensor_type.make().shape.make();
   file.scan({"", "numbers", "x"});
   Import import(file.file.output("rows").output("last").bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
@@ -164,7 +163,7 @@ TEST_CASE("scans that do not fit are refused") {
   }
   {
     BatchedScanFile file;
-    file.file.graph().clear_input();
+    file.file.graph().input.clear();
     file.file.input("x", {4097, 3, 1});
     file.file.input("many", {4097, 1});
     file.scan({"", "many", "x"});
@@ -193,7 +192,7 @@ TEST_CASE("scans that do not fit are refused") {
   }
   {
     ScanFile file;
-    file.body.add_input()->set_name("more");
+    file.body.input.add().name = "more";
     set(file.scan({"zeros", "x", "x"}, 2), "scan_input_axes", std::vector<int64_t>{2, 1});
     CHECK(Import(file.file.output("rows").bytes()).says("its inputs have 3 and 2 slices"));
   }

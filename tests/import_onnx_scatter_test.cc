@@ -18,8 +18,8 @@ OnnxBuilder file_of(const Scattered& s) {
   OnnxBuilder file(18);
   file.input("x", s.dims);
   auto& indices = file.integers("indices", s.indices);
-  indices.clear_dims();
-  for (const int64_t dim : s.of_indices) indices.add_dims(dim);
+  indices.dims.clear();
+  for (const int64_t dim : s.of_indices) indices.dims.push_back(dim);
   file.floats("updates", s.of_updates, s.updates);
   set(file.node(s.op, {"x", "indices", "updates"}, "y"), "reduction", s.reduction);
   file.output("y");
@@ -62,8 +62,8 @@ TEST_CASE("GatherND by indices that a run computes") {
   OnnxBuilder file(13);
   file.input("x", {2, 3});
   file.input("indices", {4, 2});
-  auto& type = *file.graph().mutable_input(1)->mutable_type()->mutable_tensor_type();
-  type.set_elem_type(onnx_file::TensorProto::INT64);
+  auto& type = file.graph().input[1].type.make().tensor_type.make();
+  type.elem_type = onnx_file::TensorProto::INT64;
   file.node("GatherND", {"x", "indices"}, "y");
   file.output("y");
   Import import(file.bytes());
@@ -100,7 +100,7 @@ OnnxBuilder with_places(int64_t count) {
   OnnxBuilder file(18);
   file.input("x", {1, 4});
   file.integers("count", {count});
-  file.node("TopK", {"x", "count"}, "values").add_output("places");
+  file.node("TopK", {"x", "count"}, "values").output.push_back("places");
   return file;
 }
 

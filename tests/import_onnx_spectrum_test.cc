@@ -36,10 +36,10 @@ TEST_CASE("transforms of reals and complex numbers, longer and shorter than thei
     CAPTURE(c.parts);
     OnnxBuilder file(c.opset);
     file.input("x", {kRows, kSteps, kColumns, c.parts});
-    file.integers("length", {c.length}).clear_dims();
-    file.integers("axis", {1}).clear_dims();
+    file.integers("length", {c.length}).dims.clear();
+    file.integers("axis", {1}).dims.clear();
     auto& node = file.node("DFT", {"x", "length"}, "y");
-    if (c.opset >= 20) node.add_input("axis");
+    if (c.opset >= 20) node.input.push_back("axis");
     set(node, "inverse", int64_t{c.inverse});
     set(node, "onesided", int64_t{c.one_sided});
     file.output("y");
@@ -70,8 +70,8 @@ TEST_CASE("transforms of a signal's frames, with and without a window") {
     OnnxBuilder file(17);
     constexpr size_t kSamples = 20, kStep = 4, kLength = 8, kFrames = 4, kBins = 5;
     file.input("x", {1, kSamples, 1});
-    file.integers("step", {kStep}).clear_dims();
-    file.integers("length", {kLength}).clear_dims();
+    file.integers("step", {kStep}).dims.clear();
+    file.integers("length", {kLength}).dims.clear();
     Reals window(kLength, 1.0f);
     for (size_t n = 0; windowed && n < kLength; ++n) window[n] = 0.1f * static_cast<float>(n + 1);
     if (windowed) file.floats("window", {kLength}, window);
@@ -110,7 +110,7 @@ TEST_CASE("a transform that does not fit is refused") {
   for (const int64_t length : {INT64_MAX, int64_t{1} << 62, (int64_t{1} << 24) + 1, int64_t{0}}) {
     OnnxBuilder file(17);
     file.input("x", {1, 1, 1});
-    file.integers("length", {length}).clear_dims();
+    file.integers("length", {length}).dims.clear();
     file.node("DFT", {"x", "length"}, "y");
     file.output("y");
     CHECK(Import(file.bytes())

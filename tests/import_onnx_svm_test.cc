@@ -25,7 +25,7 @@ std::string file_of(const Svm& svm) {
   OnnxBuilder file(17);
   file.input("x", {3, 2});
   auto& node = file.node(svm.op, {"x"}, "y");
-  node.set_domain("ai.onnx.ml");
+  node.domain = "ai.onnx.ml";
   set(node, "kernel_type", svm.kernel);
   set(node, "kernel_params", svm.params);
   set(node, "coefficients", svm.coefficients);
@@ -45,7 +45,7 @@ std::string file_of(const Svm& svm) {
   while (svm.per_class.size() > 4 && classes.size() < svm.per_class.size()) classes.push_back(100);
   set(node, "classlabels_ints", classes);
   if (!svm.per_class.empty()) set(node, "vectors_per_class", svm.per_class);
-  node.add_output("scores");
+  node.output.push_back("scores");
   return file.output("scores").bytes();
 }
 
@@ -156,16 +156,16 @@ TEST_CASE("OneHotEncoder, of integers and of reals, which are cut off") {
   OnnxBuilder file(17);
   file.input("x", {2, 2});
   auto& node = file.node("OneHotEncoder", {"x"}, "y");
-  node.set_domain("ai.onnx.ml");
+  node.domain = "ai.onnx.ml";
   set(node, "cats_int64s", Ints{1, 3, -2});
   Import import(file.output("y").bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.dims(import.output()) == std::vector<int32_t>{2, 2, 3});
   CHECK(run_import<float>(import, Reals{1.7f, 3, -2.5f, 7}) == Reals{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0});
-  auto& strings = *node.add_attribute();
-  strings.set_name("cats_strings");
-  strings.set_type(onnx_file::AttributeProto::STRINGS);
-  strings.add_strings("cat");
+  auto& strings = node.attribute.add();
+  strings.name = "cats_strings";
+  strings.type = onnx_file::AttributeProto::STRINGS;
+  strings.strings.push_back("cat");
   CHECK(Import(file.bytes()).says("its categories are strings, which no run has; number them"));
 }
 

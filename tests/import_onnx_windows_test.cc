@@ -92,7 +92,7 @@ TEST_CASE("convolutions: groups and the bias") {
   Import depthwise = conv(with("group", int64_t{4}), 4, {8, 1, 3, 2});
   Import bias = conv([](OnnxBuilder& file, OnnxBuilder::Node& node) {
     file.floats("b", {6}, {1, 2, 3, 4, 5, 6});
-    node.add_input("b");
+    node.input.push_back("b");
   });
   CHECK(bias.floats(bias.node(Op::kConv2d).inputs[2]) == std::vector<float>{1, 2, 3, 4, 5, 6});
   Import none = conv(kNone);
@@ -137,14 +137,14 @@ TEST_CASE("convolutions: what does not fit") {
   says(conv(with("bogus", int64_t{1})), "attribute 'bogus' is not supported");
   says(conv([](OnnxBuilder& file, OnnxBuilder::Node& node) {
          file.floats("b", {5}, {1, 2, 3, 4, 5});
-         node.add_input("b");
+         node.input.push_back("b");
        }),
        "constant 'b' has 5 values for 6 channels");
-  says(conv([](OnnxBuilder&, OnnxBuilder::Node& node) { node.mutable_input()->RemoveLast(); }),
+  says(conv([](OnnxBuilder&, OnnxBuilder::Node& node) { node.input.pop_back(); }),
        "it has 1 inputs where 2 to 3 are expected");
   says(conv([](OnnxBuilder&, OnnxBuilder::Node& node) {
-         node.add_input("");
-         node.add_input("x");
+         node.input.push_back("");
+         node.input.push_back("x");
        }),
        "it has 4 inputs where 2 to 3 are expected");
 }
@@ -297,7 +297,7 @@ TEST_CASE("batch norms") {
   says(norm(with("epsilon", 0.25f), {1, 2}, 2, {1.0f, -0.25f}),
        "variance -0.25 with epsilon 0.25 in channel 1 has no square root above 0");
   CHECK(norm(with("epsilon", 0.5f), {1, 2, 1, 1}, 2, {1.0f, -0.25f}).good());
-  says(norm([](OnnxBuilder&, OnnxBuilder::Node& node) { node.mutable_input()->RemoveLast(); }),
+  says(norm([](OnnxBuilder&, OnnxBuilder::Node& node) { node.input.pop_back(); }),
        "it has 4 inputs where 5 to 5 are expected");
 }
 

@@ -16,13 +16,7 @@ OnnxBuilder sum_of(const std::vector<std::string>& names) {
 }
 
 void name_dimension(OnnxBuilder& file, int input, int dimension, const std::string& name) {
-  file.graph()
-      .mutable_input(input)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(dimension)
-      ->set_dim_param(name);
+  file.graph().input[input].type.make().tensor_type.make().shape.make().dim[dimension].dim_param = name;
 }
 
 }  // namespace

@@ -24,16 +24,16 @@ void check_same(const Ir& ir, const OnnxBuilder& onnx, size_t elements, float le
 }
 
 void add_ints(OnnxBuilder::Node& node, const char* name, const std::vector<int64_t>& values) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx_file::AttributeProto::INTS);
-  for (const int64_t value : values) attribute.add_ints(value);
+  auto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = onnx_file::AttributeProto::INTS;
+  for (const int64_t value : values) attribute.ints.push_back(value);
 }
 void add_int(OnnxBuilder::Node& node, const char* name, int64_t value) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx_file::AttributeProto::INT);
-  attribute.set_i(value);
+  auto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = onnx_file::AttributeProto::INT;
+  attribute.i = value;
 }
 
 const char* const kWindow =

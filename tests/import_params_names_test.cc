@@ -16,11 +16,11 @@ struct TorchModel {
     file.floats("conv1.weight", {2, 3, 1, 1}, {0.5f, -1.27f, 0.25f, 1.27f, 0.5f, 0.25f});
     file.floats("onnx::Conv_7", {2, 2, 1, 1}, random.reals(4, -1, 1));
     file.floats("onnx::Conv_9", {2, 2, 1, 1}, random.reals(4, -1, 1));
-    file.node("Conv", {"x", "conv1.weight"}, "/conv1/Conv_output_0").set_name("/conv1/Conv");
-    file.node("Conv", {"/conv1/Conv_output_0", "onnx::Conv_7"}, "/layer1/layer1.0/conv2/Conv_output_0")
-        .set_name("/layer1/layer1.0/conv2/Conv");
-    file.node("Conv", {"/layer1/layer1.0/conv2/Conv_output_0", "onnx::Conv_9"}, "y")
-        .set_name("/layer1/layer1.1/conv2/Conv");
+    file.node("Conv", {"x", "conv1.weight"}, "/conv1/Conv_output_0").name = "/conv1/Conv";
+    file.node("Conv", {"/conv1/Conv_output_0", "onnx::Conv_7"}, "/layer1/layer1.0/conv2/Conv_output_0").name =
+        "/layer1/layer1.0/conv2/Conv";
+    file.node("Conv", {"/layer1/layer1.0/conv2/Conv_output_0", "onnx::Conv_9"}, "y").name =
+        "/layer1/layer1.1/conv2/Conv";
     file.output("y");
     Import import(file.bytes());
     bytes = import.write();

@@ -102,10 +102,10 @@ TEST_CASE("Einsum of two inputs, or of one and a constant on either side") {
       };
       operand("p", da, a, constant == 0);
       operand("q", db, b, constant == 1);
-      auto& attribute = *file.node("Einsum", {"p", "q"}, "y").add_attribute();
-      attribute.set_name("equation");
-      attribute.set_type(onnx_file::AttributeProto::STRING);
-      attribute.set_s(std::string(c.a) + ", " + c.b + " -> " + c.y);
+      auto& attribute = file.node("Einsum", {"p", "q"}, "y").attribute.add();
+      attribute.name = "equation";
+      attribute.type = onnx_file::AttributeProto::STRING;
+      attribute.s = std::string(c.a) + ", " + c.b + " -> " + c.y;
       file.output("y");
       Import import(file.bytes());
       std::vector<float> found = run(import, inputs);
@@ -118,10 +118,10 @@ TEST_CASE("equations that are no product of two are refused") {
     OnnxBuilder file(13);
     file.input("p", {2, 2});
     file.input("q", {2, 2});
-    auto& attribute = *file.node("Einsum", {"p", "q"}, "y").add_attribute();
-    attribute.set_name("equation");
-    attribute.set_type(onnx_file::AttributeProto::STRING);
-    attribute.set_s(equation);
+    auto& attribute = file.node("Einsum", {"p", "q"}, "y").attribute.add();
+    attribute.name = "equation";
+    attribute.type = onnx_file::AttributeProto::STRING;
+    attribute.s = equation;
     file.output("y");
     return Import(file.bytes()).message();
   };
@@ -204,10 +204,10 @@ TEST_CASE("a Transpose of the second operand's matrices goes into the product") 
   OnnxBuilder file(13);
   file.input("p", {2, 3, 4});
   file.input("q", {2, 5, 4});
-  auto& perm = *file.node("Transpose", {"q"}, "t").add_attribute();
-  perm.set_name("perm");
-  perm.set_type(onnx_file::AttributeProto::INTS);
-  for (const int64_t axis : {0, 2, 1}) perm.add_ints(axis);
+  auto& perm = file.node("Transpose", {"q"}, "t").attribute.add();
+  perm.name = "perm";
+  perm.type = onnx_file::AttributeProto::INTS;
+  for (const int64_t axis : {0, 2, 1}) perm.ints.push_back(axis);
   file.node("MatMul", {"p", "t"}, "y");
   file.output("y");
   Import import(file.bytes());
@@ -230,14 +230,14 @@ TEST_CASE("Gemm of activations: alpha, beta and a third input that is computed, 
       if (!constant_c) file.input("c", {2, 1}), inputs.push_back(c);
       auto& node = file.node("Gemm", {"a", "b", "c"}, "y");
       const auto set = [&](const char* name, auto value) {
-        auto& attribute = *node.add_attribute();
-        attribute.set_name(name);
-        attribute.set_type(sizeof value == 4 ? onnx_file::AttributeProto::FLOAT
-                                             : onnx_file::AttributeProto::INT);
+        auto& attribute = node.attribute.add();
+        attribute.name = name;
+        attribute.type =
+            sizeof value == 4 ? onnx_file::AttributeProto::FLOAT : onnx_file::AttributeProto::INT;
         if (sizeof value == 4)
-          attribute.set_f(static_cast<float>(value));
+          attribute.f = static_cast<float>(value);
         else
-          attribute.set_i(static_cast<int64_t>(value));
+          attribute.i = static_cast<int64_t>(value);
       };
       set("alpha", 0.5f);
       set("beta", 2.0f);
@@ -319,15 +319,15 @@ TEST_CASE("CumSum: exclusive, backwards, along any axis") {
     for (const bool reverse : {false, true}) {
       OnnxBuilder file(14);
       file.input("x", {2, 3});
-      file.integers("axis", {0, 1}).mutable_dims()->Clear();
-      file.graph().mutable_initializer(0)->clear_int64_data();
-      file.graph().mutable_initializer(0)->add_int64_data(1);
+      file.integers("axis", {0, 1}).dims.clear();
+      file.graph().initializer[0].int64_data.clear();
+      file.graph().initializer[0].int64_data.push_back(1);
       auto& node = file.node("CumSum", {"x", "axis"}, "y");
       for (const char* const name : {"exclusive", "reverse"}) {
-        auto& attribute = *node.add_attribute();
-        attribute.set_name(name);
-        attribute.set_type(onnx_file::AttributeProto::INT);
-        attribute.set_i(std::string(name) == "reverse" ? reverse : exclusive);
+        auto& attribute = node.attribute.add();
+        attribute.name = name;
+        attribute.type = onnx_file::AttributeProto::INT;
+        attribute.i = std::string(name) == "reverse" ? reverse : exclusive;
       }
       file.output("y");
       Import import(file.bytes());

@@ -47,14 +47,14 @@ std::string recurrent(const std::string& op, bool one_step, bool linear_before_r
   if (op == "GRU") set(node, "linear_before_reset", int64_t{linear_before_reset});
   file.output("y");
   if (!one_step) return file.bytes();
-  node.add_input("");
-  node.add_output("h_next");
-  node.add_input("h");
+  node.input.push_back("");
+  node.output.push_back("h_next");
+  node.input.push_back("h");
   file.input("h", {1, 1, size});
   file.output("h_next");
   if (op == "LSTM") {
-    node.add_output("c_next");
-    node.add_input("c");
+    node.output.push_back("c_next");
+    node.input.push_back("c");
     file.input("c", {1, 1, size});
     file.output("c_next");
   }

@@ -131,7 +131,7 @@ TEST_CASE("what a step cannot give is refused by the node's name") {
           " 0: the input 'x' has the shape [1, 3, 24], and one row along that axis; give a whole sequence with "
           "--shape");
   OnnxBuilder mean = line_network({{3, 1, 2}}, 3);
-  mean.graph().clear_output();
+  mean.graph().output.clear();
   set(mean.node("ReduceMean", {"y"}, "m"), "axes", std::vector<int64_t>{2});
   mean.output("m");
   CHECK(message_of(mean).find("looks at all of time at once") != std::string::npos);

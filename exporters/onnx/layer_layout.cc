@@ -9,20 +9,20 @@ using importers::fail;
 using importers::quoted;
 
 [[noreturn]] void does_not_fit(const OnnxNode& node) {
-  fail("node ", quoted(node.name()), " (", node.op_type(),
+  fail("node ", quoted(node.name), " (", node.op_type,
        "): its weights have another size than the model's; was the model made from another network?");
 }
 
 const OnnxTensor* weights_of(const OnnxGraph& graph, const OnnxNode& node) {
-  return node.input_size() > 1 ? graph.constant(node.input(1)) : nullptr;
+  return node.input.count() > 1 ? graph.constant(node.input[1]) : nullptr;
 }
 
 LayerLayout conv_layout(const OnnxGraph& graph, const OnnxNode& node, const Shape& weights,
                         bool is_depthwise) {
   LayerLayout layout;
   const OnnxTensor* const own = weights_of(graph, node);
-  if (own == nullptr || own->dims_size() < 3) does_not_fit(node);
-  layout.dims.assign(own->dims().begin(), own->dims().end());
+  if (own == nullptr || own->dims.count() < 3) does_not_fit(node);
+  layout.dims.assign(own->dims.begin(), own->dims.end());
   int64_t taps = 1;
   for (size_t d = 2; d < layout.dims.size(); ++d) taps *= layout.dims[d];
   const int64_t oc = layout.dims[0], ic = layout.dims[1];
@@ -37,12 +37,12 @@ LayerLayout conv_layout(const OnnxGraph& graph, const OnnxNode& node, const Shap
 
 // Whether the file itself turns pictures to NHWC before it flattens them for this node.
 bool is_turned(const OnnxGraph& graph, const OnnxNode& node) {
-  for (const OnnxNode* at = graph.writer(node.input(0)); at != nullptr; at = graph.writer(at->input(0))) {
-    const std::string& op = at->op_type();
+  for (const OnnxNode* at = graph.writer(node.input[0]); at != nullptr; at = graph.writer(at->input[0])) {
+    const std::string& op = at->op_type;
     if (op == "Transpose") return true;
     if (op != "Flatten" && op != "Reshape" && op != "Squeeze" && op != "Identity" && op != "Dropout")
       return false;
-    if (at->input_size() == 0) return false;
+    if (at->input.count() == 0) return false;
   }
   return false;
 }
@@ -65,7 +65,7 @@ Shape flattened_picture(const Model& model, const NodeInfo& layer) {
 LayerLayout matrix_layout(const OnnxGraph& graph, const OnnxNode& node, const Model& model,
                           const NodeInfo& layer, const Shape& weights) {
   const onnx_file::AttributeProto* const transposed = find_attribute(node, "transB");
-  const bool rows = transposed != nullptr && transposed->i() != 0;
+  const bool rows = transposed != nullptr && transposed->i.value_or(0) != 0;
   const int64_t n = weights[0], k = weights.elements() / n;
   std::vector<size_t> column(static_cast<size_t>(k));
   for (size_t i = 0; i < column.size(); ++i) column[i] = i;
@@ -80,8 +80,8 @@ LayerLayout matrix_layout(const OnnxGraph& graph, const OnnxNode& node, const Mo
   layout.dims = rows ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n};
   layout.axis = rows ? 0 : 1;
   const OnnxTensor* const own = weights_of(graph, node);
-  if (own == nullptr || own->dims_size() != 2 || own->dims(0) != layout.dims[0] ||
-      own->dims(1) != layout.dims[1])
+  if (own == nullptr || own->dims.count() != 2 || own->dims[0] != layout.dims[0] ||
+      own->dims[1] != layout.dims[1])
     does_not_fit(node);
   const auto width = static_cast<size_t>(k), height = static_cast<size_t>(n);
   for (size_t i = 0; i < (rows ? height : width); ++i)
@@ -96,8 +96,8 @@ LayerLayout layer_layout(const OnnxGraph& graph, const OnnxNode& node, const Mod
                          const NodeInfo& layer) {
   const Shape weights = model.tensor(layer.inputs[1]).shape;
   const bool is_depthwise = layer.op == Op::kDepthwiseConv2d;
-  if (node.op_type() == "Conv") return conv_layout(graph, node, weights, is_depthwise);
-  if (node.op_type() == "Gemm" || node.op_type() == "MatMul") {
+  if (node.op_type == "Conv") return conv_layout(graph, node, weights, is_depthwise);
+  if (node.op_type == "Gemm" || node.op_type == "MatMul") {
     if (layer.op != Op::kFullyConnected) does_not_fit(node);
     return matrix_layout(graph, node, model, layer, weights);
   }

@@ -12,28 +12,27 @@ using importers::quoted;
 using onnx_file::AttributeProto;
 
 OnnxGraph::OnnxGraph(onnx_file::GraphProto& graph) : graph_(graph) {
-  for (auto& tensor : *graph.mutable_initializer()) {
-    names_.insert(tensor.name());
+  for (auto& tensor : graph.initializer) {
+    names_.insert(tensor.name);
     constants_.push_back(std::move(tensor));
-    constant_of_[constants_.back().name()] = &constants_.back();
+    constant_of_[constants_.back().name] = &constants_.back();
   }
-  for (const auto& input : graph.input()) {
-    names_.insert(input.name());
-    if (constant_of_.count(input.name()) == 0)
-      inputs_.insert(input.name());  // old files list their weights here
+  for (const auto& input : graph.input) {
+    names_.insert(input.name);
+    if (constant_of_.count(input.name) == 0) inputs_.insert(input.name);  // old files list their weights here
   }
-  for (const auto& output : graph.output()) outputs_.insert(output.name());
-  for (auto& node : *graph.mutable_node()) {
+  for (const auto& output : graph.output) outputs_.insert(output.name);
+  for (auto& node : graph.node) {
     nodes_.push_back(std::move(node));
     OnnxNode& own = nodes_.back();
-    for (int i = 0; i < own.input_size(); ++i) uses_[own.input(i)].push_back({&own, i});
-    for (const std::string& output : own.output()) {
+    for (int i = 0; i < own.input.count(); ++i) uses_[own.input[i]].push_back({&own, i});
+    for (const std::string& output : own.output) {
       writers_[output] = &own;
       names_.insert(output);
     }
   }
-  graph.clear_node();
-  graph.clear_initializer();
+  graph.node.clear();
+  graph.initializer.clear();
 }
 
 std::vector<OnnxNode*> OnnxGraph::nodes() {
@@ -57,9 +56,9 @@ const OnnxTensor* OnnxGraph::constant(const std::string& value) const {
   const auto found = constant_of_.find(value);
   if (found != constant_of_.end()) return found->second;
   const OnnxNode* const node = writer(value);
-  if (node == nullptr || node->op_type() != "Constant") return nullptr;
+  if (node == nullptr || node->op_type != "Constant") return nullptr;
   const AttributeProto* const attribute = find_attribute(*node, "value");
-  return attribute != nullptr && attribute->has_t() ? &attribute->t() : nullptr;
+  return attribute != nullptr && attribute->t.has() ? &*attribute->t : nullptr;
 }
 
 std::string OnnxGraph::unused_name(const std::string& wanted) {
@@ -72,13 +71,13 @@ OnnxNode& OnnxGraph::add_node(const std::string& op, const std::string& name,
                               const std::vector<std::string>& inputs, const std::string& output) {
   nodes_.emplace_back();
   OnnxNode& node = nodes_.back();
-  node.set_op_type(op);
-  node.set_name(name);
+  node.op_type = op;
+  node.name = name;
   for (const std::string& input : inputs) {
-    uses_[input].push_back({&node, node.input_size()});
-    node.add_input(input);
+    uses_[input].push_back({&node, node.input.count()});
+    node.input.push_back(input);
   }
-  node.add_output(output);
+  node.output.push_back(output);
   writers_[output] = &node;
   names_.insert(output);
   return node;
@@ -88,43 +87,43 @@ void OnnxGraph::add_constant(const std::string& name, OnnxTensor::DataType type,
                              const std::vector<int64_t>& dims, const void* data, size_t bytes) {
   constants_.emplace_back();
   OnnxTensor& tensor = constants_.back();
-  tensor.set_name(name);
-  tensor.set_data_type(type);
-  for (const int64_t dim : dims) tensor.add_dims(dim);
-  tensor.set_raw_data(data, bytes);
+  tensor.name = name;
+  tensor.data_type = type;
+  for (const int64_t dim : dims) tensor.dims.push_back(dim);
+  tensor.raw_data.set(data, bytes);
   constant_of_[name] = &tensor;
   names_.insert(name);
 }
 
 void OnnxGraph::set_input(OnnxNode& node, int input, const std::string& value) {
-  while (node.input_size() <= input) {
-    node.add_input("");
-    uses_[""].push_back({&node, node.input_size() - 1});
+  while (node.input.count() <= input) {
+    node.input.push_back("");
+    uses_[""].push_back({&node, node.input.count() - 1});
   }
-  auto& before = uses_[node.input(input)];
+  auto& before = uses_[node.input[input]];
   before.erase(std::remove_if(before.begin(), before.end(),
                               [&](const OnnxUse& use) { return use.node == &node && use.input == input; }),
                before.end());
-  node.set_input(input, value);
+  node.input[input] = value;
   uses_[value].push_back({&node, input});
 }
 
 void OnnxGraph::set_output(OnnxNode& node, const std::string& value) {
-  writers_.erase(node.output(0));
-  names_.erase(node.output(0));
-  node.set_output(0, value);
+  writers_.erase(node.output[0]);
+  names_.erase(node.output[0]);
+  node.output[0] = value;
   writers_[value] = &node;
   names_.insert(value);
 }
 
 void OnnxGraph::remove(OnnxNode& node) {
-  for (int i = 0; i < node.input_size(); ++i) {
-    auto& list = uses_[node.input(i)];
+  for (int i = 0; i < node.input.count(); ++i) {
+    auto& list = uses_[node.input[i]];
     list.erase(
         std::remove_if(list.begin(), list.end(), [&](const OnnxUse& use) { return use.node == &node; }),
         list.end());
   }
-  for (const std::string& output : node.output()) {
+  for (const std::string& output : node.output) {
     const auto found = writers_.find(output);
     if (found == writers_.end() || found->second != &node) continue;
     writers_.erase(found);
@@ -137,7 +136,7 @@ void OnnxGraph::release_constant(const std::string& value) {
   if (!uses(value).empty() || is_output(value)) return;
   if (constant_of_.erase(value) != 0) names_.erase(value);
   OnnxNode* const node = writer(value);
-  if (node != nullptr && node->op_type() == "Constant") remove(*node);
+  if (node != nullptr && node->op_type == "Constant") remove(*node);
 }
 
 void OnnxGraph::remove_dead() {
@@ -145,12 +144,11 @@ void OnnxGraph::remove_dead() {
   while (!open.empty()) {
     OnnxNode* const node = open.back();
     open.pop_back();
-    const bool needed =
-        std::any_of(node->output().begin(), node->output().end(), [&](const std::string& output) {
-          return !output.empty() && (is_output(output) || !uses(output).empty());
-        });
+    const bool needed = std::any_of(node->output.begin(), node->output.end(), [&](const std::string& output) {
+      return !output.empty() && (is_output(output) || !uses(output).empty());
+    });
     if (needed || removed_.count(node) != 0) continue;
-    const std::vector<std::string> inputs(node->input().begin(), node->input().end());
+    const std::vector<std::string> inputs(node->input.begin(), node->input.end());
     remove(*node);
     for (const std::string& input : inputs)
       if (OnnxNode* const before = writer(input)) open.push_back(before);
@@ -170,11 +168,11 @@ std::vector<OnnxNode*> OnnxGraph::sorted() {
         continue;
       }
       bool ready = true;
-      for (const std::string& input : node->input()) {
+      for (const std::string& input : node->input) {
         OnnxNode* const before = writer(input);
         if (before == nullptr || placed.count(before) != 0) continue;
         if (before == node || open.count(before) != 0)
-          fail("node ", quoted(before->name()), " (", before->op_type(), ") reads what follows from it");
+          fail("node ", quoted(before->name), " (", before->op_type, ") reads what follows from it");
         waiting.push_back(before);
         ready = false;
       }
@@ -191,39 +189,39 @@ std::vector<OnnxNode*> OnnxGraph::sorted() {
 
 void OnnxGraph::finish() {
   remove_dead();
-  for (OnnxNode* const node : sorted()) *graph_.add_node() = *node;
+  for (OnnxNode* const node : sorted()) graph_.node.add() = *node;
   for (const OnnxTensor& tensor : constants_) {
-    const auto found = constant_of_.find(tensor.name());
+    const auto found = constant_of_.find(tensor.name);
     if (found == constant_of_.end() || found->second != &tensor) continue;
-    if (!uses(tensor.name()).empty() || is_output(tensor.name())) *graph_.add_initializer() = tensor;
+    if (!uses(tensor.name).empty() || is_output(tensor.name)) graph_.initializer.add() = tensor;
   }
-  onnx_file::GraphProto kept;
-  for (const auto& input : graph_.input())
-    if (inputs_.count(input.name()) != 0) *kept.add_input() = input;
-  graph_.mutable_input()->Swap(kept.mutable_input());
+  onnx_file::Messages<onnx_file::ValueInfoProto> kept;
+  for (const auto& input : graph_.input)
+    if (inputs_.count(input.name) != 0) kept.add(input);
+  graph_.input = std::move(kept);
   // Shapes of values between the ends, as the exporter of the network noted them: runtimes infer them anew.
-  graph_.clear_value_info();
+  graph_.value_info.clear();
 }
 
 const AttributeProto* find_attribute(const OnnxNode& node, const std::string& name) {
-  for (const AttributeProto& attribute : node.attribute())
-    if (attribute.name() == name) return &attribute;
+  for (const AttributeProto& attribute : node.attribute)
+    if (attribute.name == name) return &attribute;
   return nullptr;
 }
 
 void remove_attribute(OnnxNode& node, const std::string& name) {
-  auto& list = *node.mutable_attribute();
+  auto& list = node.attribute;
   list.erase(
-      std::remove_if(list.begin(), list.end(), [&](const AttributeProto& a) { return a.name() == name; }),
+      std::remove_if(list.begin(), list.end(), [&](const AttributeProto& a) { return a.name == name; }),
       list.end());
 }
 
 void set_attribute(OnnxNode& node, const std::string& name, int64_t value) {
   remove_attribute(node, name);
-  AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(AttributeProto::INT);
-  attribute.set_i(value);
+  AttributeProto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = AttributeProto::INT;
+  attribute.i = value;
 }
 
 }  // namespace intaglio::exporters

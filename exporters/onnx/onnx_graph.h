@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "importers/onnx/intaglio_onnx.pb.h"
+#include "importers/onnx/onnx_file.h"
 
 namespace intaglio::exporters {
 

@@ -24,9 +24,9 @@ constexpr Changed kChanged[] = {
 
 void axes_to_input(OnnxGraph& graph, OnnxNode& node, const char* attribute_name) {
   const AttributeProto* const axes = find_attribute(node, attribute_name);
-  if (axes == nullptr || node.input_size() > 1) return;
-  const std::vector<int64_t> values(axes->ints().begin(), axes->ints().end());
-  const std::string name = graph.unused_name(node.output(0) + "/" + attribute_name);
+  if (axes == nullptr || node.input.count() > 1) return;
+  const std::vector<int64_t> values(axes->ints.begin(), axes->ints.end());
+  const std::string name = graph.unused_name(node.output[0] + "/" + attribute_name);
   graph.add_constant(name, OnnxTensor::INT64, {static_cast<int64_t>(values.size())}, values.data(),
                      values.size() * sizeof(int64_t));
   graph.set_input(node, 1, name);
@@ -38,8 +38,8 @@ void bounds_to_inputs(OnnxGraph& graph, OnnxNode& node) {
   for (size_t i = 0; i < kBounds.size(); ++i) {
     const AttributeProto* const bound = find_attribute(node, kBounds[i]);
     if (bound == nullptr) continue;
-    const float value = bound->f();
-    const std::string name = graph.unused_name(node.output(0) + "/" + kBounds[i]);
+    const float value = bound->f.value_or(0.0f);
+    const std::string name = graph.unused_name(node.output[0] + "/" + kBounds[i]);
     graph.add_constant(name, OnnxTensor::FLOAT, {}, &value, sizeof value);
     graph.set_input(node, static_cast<int>(i) + 1, name);
     remove_attribute(node, kBounds[i]);
@@ -50,23 +50,23 @@ void bounds_to_inputs(OnnxGraph& graph, OnnxNode& node) {
 int64_t rank_of(const OnnxGraph& graph, const std::string& value) {
   const OnnxNode* const node = graph.writer(value);
   if (node == nullptr) return -1;
-  const std::string& op = node->op_type();
+  const std::string& op = node->op_type;
   if (op == "Gemm" || op == "Flatten") return 2;
   if (op == "Transpose") {
     const AttributeProto* const order = find_attribute(*node, "perm");
-    return order == nullptr ? -1 : order->ints_size();
+    return order == nullptr ? -1 : order->ints.count();
   }
-  if (op != "Reshape" || node->input_size() < 2) return -1;
-  const OnnxTensor* const shape = graph.constant(node->input(1));
-  return shape == nullptr || shape->dims_size() != 1 ? -1 : shape->dims(0);
+  if (op != "Reshape" || node->input.count() < 2) return -1;
+  const OnnxTensor* const shape = graph.constant(node->input[1]);
+  return shape == nullptr || shape->dims.count() != 1 ? -1 : shape->dims[0];
 }
 
 // Before opset 13 all axes from `axis` on, by default 1, count as one. Where that is not the last axis for sure, the
 // value is made flat first, and gets its shape back.
 void set_softmax_axis(OnnxGraph& graph, OnnxNode& node) {
   const AttributeProto* const given = find_attribute(node, "axis");
-  const int64_t axis = given == nullptr ? 1 : given->i();
-  const std::string x = node.input(0), y = node.output(0);
+  const int64_t axis = given == nullptr ? 1 : given->i.value_or(0);
+  const std::string x = node.input[0], y = node.output[0];
   set_attribute(node, "axis", -1);
   if (axis == -1 || axis == rank_of(graph, x) - 1) return;
   const std::string flat = graph.unused_name(y + "/flat"), shape = graph.unused_name(y + "/shape"),
@@ -86,11 +86,11 @@ void raise_opset(OnnxGraph& graph, int64_t from) {
     fail("opset ", from,
          " is too old to be written; convert the network to opset 13 with onnx.version_converter");
   for (OnnxNode* const node : graph.nodes()) {
-    const std::string& op = node->op_type();
-    if (node->input_size() == 0 || node->output_size() == 0) continue;  // nothing needs it
+    const std::string& op = node->op_type;
+    if (node->input.count() == 0 || node->output.count() == 0) continue;  // nothing needs it
     for (const Changed& changed : kChanged)
       if (op == changed.op && from < changed.since)
-        fail("node ", quoted(node->name()), " (", op, "): its form of opset ", from,
+        fail("node ", quoted(node->name), " (", op, "): its form of opset ", from,
              " is not that of opset 13; convert the network with onnx.version_converter first");
     if (op == "Squeeze" || op == "Unsqueeze" || op == "ReduceSum") axes_to_input(graph, *node, "axes");
     if (op == "Split") axes_to_input(graph, *node, "split");

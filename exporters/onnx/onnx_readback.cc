@@ -20,23 +20,23 @@ using importers::text;
 ImportOptions options_for(const onnx_file::GraphProto& graph, const std::string& folder, const Model& model) {
   ImportOptions options;
   options.external_data_folder = folder;
-  for (const auto& input : graph.input()) {
+  for (const auto& input : graph.input) {
     for (const int32_t t : model.inputs()) {
       const TensorInfo info = model.tensor(t);
-      if (input.name() != info.name) continue;
+      if (input.name != info.name) continue;
       std::vector<int32_t> dims(info.shape.dims, info.shape.dims + info.shape.rank);
-      const auto& in_file = input.type().tensor_type().shape();
+      const auto& in_file = *input.type->tensor_type->shape;
       const auto fits = [&] {
-        bool good = in_file.dim_size() == info.shape.rank;
-        for (int d = 0; good && d < in_file.dim_size(); ++d)
-          good = d == 0 || in_file.dim(d).dim_value() < 1 ||
-                 in_file.dim(d).dim_value() == dims[static_cast<size_t>(d)];
+        bool good = in_file.dim.count() == info.shape.rank;
+        for (int d = 0; good && d < in_file.dim.count(); ++d)
+          good = d == 0 || in_file.dim[d].dim_value.value_or(0) < 1 ||
+                 in_file.dim[d].dim_value.value_or(0) == dims[static_cast<size_t>(d)];
         return good;
       };
       if (info.shape.rank == 4)
         dims = {dims[0], dims[3], dims[1], dims[2]};  // pictures are NHWC in the model
       if (!fits()) dims.assign(info.shape.dims, info.shape.dims + info.shape.rank);
-      if (fits()) options.shapes.push_back({input.name(), dims});
+      if (fits()) options.shapes.push_back({input.name, dims});
     }
   }
   return options;
@@ -45,10 +45,9 @@ ImportOptions options_for(const onnx_file::GraphProto& graph, const std::string&
 // `name` is for messages.
 Outcome<Done> import_network(Span<const uint8_t> bytes, const std::string& name, const std::string& folder,
                              const Model& model, Reimported& back) {
-  onnx_file::ModelProto file;
-  if (!file.ParseFromArray(bytes.data, static_cast<int>(bytes.size)))
-    return Failure{name + ": is no ONNX file (the protobuf is damaged or cut short)"};
-  return import_again(bytes, name, options_for(file.graph(), folder, model), back);
+  const auto file = onnx_file::parse_model(onnx_file::text_of(bytes.data, bytes.size));
+  if (!file) return Failure{name + ": is no ONNX file (the protobuf is damaged or cut short)"};
+  return import_again(bytes, name, options_for(*file->graph, folder, model), back);
 }
 
 // What must be the same of a layer, one after the other; the first that is not.

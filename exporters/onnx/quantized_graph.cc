@@ -36,7 +36,7 @@ std::vector<T> in_order(const TensorInfo& constant, const std::vector<size_t>& o
 }
 
 bool bears_weights(const OnnxNode& node) {
-  const std::string& op = node.op_type();
+  const std::string& op = node.op_type;
   return op == "Conv" || op == "Gemm" || op == "MatMul" || op == "BatchNormalization";
 }
 
@@ -53,14 +53,14 @@ class Export {
     }
     for (OnnxNode* const node : graph_.nodes()) {
       refuse_quantized(*node);
-      if (node->name().empty() && node->output_size() > 0)
-        node->set_name(node->output(0));  // as the import calls it
+      if (node->name.empty() && node->output.count() > 0)
+        node->name = node->output[0];  // as the import calls it
       // Without either it is no layer, and nothing needs it.
-      if (node->input_size() > 0 && node->output_size() > 0) nodes_[name_of(*node)].push_back(node);
-      for (const std::string& output : node->output()) values_[clean_name(output)] = output;
+      if (node->input.count() > 0 && node->output.count() > 0) nodes_[name_of(*node)].push_back(node);
+      for (const std::string& output : node->output) values_[clean_name(output)] = output;
     }
-    for (const auto& input : graph.input())
-      if (graph_.is_input(input.name())) values_[clean_name(input.name())] = input.name();
+    for (const auto& input : graph.input)
+      if (graph_.is_input(input.name)) values_[clean_name(input.name)] = input.name;
     if (form != OnnxForm::kFakeQuantize) raise_opset(graph_, opset);
   }
 
@@ -83,13 +83,13 @@ class Export {
 
  private:
   static std::string name_of(const OnnxNode& node) {
-    return clean_name(!node.name().empty() ? node.name() : node.output_size() > 0 ? node.output(0) : "");
+    return clean_name(!node.name.empty() ? node.name : node.output.count() > 0 ? node.output[0] : "");
   }
 
   static void refuse_quantized(const OnnxNode& node) {
     for (const char* const op : {"QuantizeLinear", "DequantizeLinear", "FakeQuantize"})
-      if (node.op_type() == op)
-        fail("node ", quoted(node.name()), " (", op,
+      if (node.op_type == op)
+        fail("node ", quoted(node.name), " (", op,
              "): the network is quantized already; give the one in FP32 that the model was calibrated from");
   }
 
@@ -119,7 +119,7 @@ class Export {
     OnnxNode* chosen = nullptr;
     for (OnnxNode* const node : found->second) {
       if (!bears_weights(*node) || taken_.count(node) != 0) continue;
-      const bool has_weights = node->input_size() > 1 && base_of(clean_name(node->input(1))) == weights;
+      const bool has_weights = node->input.count() > 1 && base_of(clean_name(node->input[1])) == weights;
       if (chosen == nullptr || has_weights) chosen = node;
       if (has_weights) break;
     }
@@ -138,15 +138,15 @@ class Export {
   bool drop_folded(OnnxNode& node, int32_t layer) {
     const std::string written = model_.tensor(model_.node_outputs(layer)[0]).name;
     bool any = false;
-    while (clean_name(node.output(0)) != written && !graph_.is_output(node.output(0))) {
-      const std::vector<OnnxUse> uses = graph_.uses(node.output(0));
+    while (clean_name(node.output[0]) != written && !graph_.is_output(node.output[0])) {
+      const std::vector<OnnxUse> uses = graph_.uses(node.output[0]);
       if (uses.size() != 1) break;
       OnnxNode& next = *uses[0].node;
-      const bool adds_constant = next.op_type() == "Add" && next.input_size() == 2 &&
-                                 graph_.constant(next.input(1 - uses[0].input)) != nullptr;
-      const bool is_folded = next.op_type() == "BatchNormalization" || adds_constant;
-      if (!is_folded || is_written_elsewhere(next.output(0), layer)) break;
-      const std::string output = next.output(0);
+      const bool adds_constant = next.op_type == "Add" && next.input.count() == 2 &&
+                                 graph_.constant(next.input[1 - uses[0].input]) != nullptr;
+      const bool is_folded = next.op_type == "BatchNormalization" || adds_constant;
+      if (!is_folded || is_written_elsewhere(next.output[0], layer)) break;
+      const std::string output = next.output[0];
       graph_.remove(next);
       graph_.set_output(node, output);
       any = true;
@@ -167,11 +167,11 @@ class Export {
     }
     const LayerLayout layout = layer_layout(graph_, *node, model_, layer);
     const bool folded = drop_folded(*node, index);
-    if (node->op_type() == "BatchNormalization") become_depthwise(*node, layout.dims[0]);
-    if (node->op_type() == "Gemm")
+    if (node->op_type == "BatchNormalization") become_depthwise(*node, layout.dims[0]);
+    if (node->op_type == "Gemm")
       for (const char* const factor : {"alpha", "beta"}) remove_attribute(*node, factor);
     const std::string own =
-        node->input_size() > 1 && !node->input(1).empty() ? node->input(1) : name_of(*node) + "/weights";
+        node->input.count() > 1 && !node->input[1].empty() ? node->input[1] : name_of(*node) + "/weights";
     const auto bias = static_cast<size_t>(rule.bias_input);
     const bool has_bias = rule.bias_input >= 0 && bias < layer.inputs.size && layer.inputs[bias] >= 0;
     if (has_bias) write_bias(*node, layer, weights, model_.tensor(layer.inputs[bias]), own, folded);
@@ -185,30 +185,30 @@ class Export {
     const auto residual = static_cast<size_t>(rule.residual_input);
     if (rule.residual_input < 0 || residual >= layer.inputs.size || layer.inputs[residual] < 0) return;
     const auto& sum = layer.options.as<Intermediate>();
-    sums_[node->output(0)] = {sum.scale, sum.zero_point};
-    for (const OnnxUse& use : graph_.uses(node->output(0))) readers_[index].push_back(use.node);
+    sums_[node->output[0]] = {sum.scale, sum.zero_point};
+    for (const OnnxUse& use : graph_.uses(node->output[0])) readers_[index].push_back(use.node);
   }
 
   void become_depthwise(OnnxNode& node, int64_t channels) {
-    for (int i = node.input_size() - 1; i > 0; --i) graph_.set_input(node, i, "");
-    while (node.input_size() > 1) node.mutable_input()->RemoveLast();
-    node.clear_attribute();
-    node.set_op_type("Conv");
+    for (int i = node.input.count() - 1; i > 0; --i) graph_.set_input(node, i, "");
+    while (node.input.count() > 1) node.input.pop_back();
+    node.attribute.clear();
+    node.op_type = "Conv";
     set_attribute(node, "group", channels);
   }
 
   void write_bias(OnnxNode& node, const NodeInfo& layer, const TensorInfo& weights, const TensorInfo& bias,
                   const std::string& own_weights, bool folded) {
-    const bool has_own = node.input_size() > 2 && !node.input(2).empty();
+    const bool has_own = node.input.count() > 2 && !node.input[2].empty();
     const auto count = static_cast<size_t>(bias.shape.elements());
     const bool is_zero =
         std::all_of(bias.constant.begin(), bias.constant.end(), [](uint8_t b) { return b == 0; });
     if (is_zero && !has_own && !folded) return;
-    const std::string name = has_own ? node.input(2) : own_weights + "/bias";
+    const std::string name = has_own ? node.input[2] : own_weights + "/bias";
     OnnxNode* reader = &node;
     int input = 2;
-    if (node.op_type() == "MatMul") {  // which has no bias
-      const std::string output = node.output(0), product = graph_.unused_name(output + "/product");
+    if (node.op_type == "MatMul") {  // which has no bias
+      const std::string output = node.output[0], product = graph_.unused_name(output + "/product");
       graph_.set_output(node, product);
       reader = &graph_.add_node("Add", name_of(node) + "/add_bias", {product, ""}, output);
       input = 1;
@@ -234,28 +234,28 @@ class Export {
       const TensorInfo info = model_.tensor(input);
       if (!info.is_constant() || info.dtype != DType::kS8) continue;
       for (OnnxNode* const own : found->second)
-        for (int i = 0; i < own->input_size(); ++i)
-          if (clean_name(own->input(i)) == info.name) write_constant(*own, i, info);
+        for (int i = 0; i < own->input.count(); ++i)
+          if (clean_name(own->input[i]) == info.name) write_constant(*own, i, info);
     }
   }
 
   void write_constant(OnnxNode& node, int input, const TensorInfo& info) {
-    const OnnxTensor* const own = graph_.constant(node.input(input));
+    const OnnxTensor* const own = graph_.constant(node.input[input]);
     if (own == nullptr) return;
     const auto count = static_cast<size_t>(info.shape.elements());
-    const std::vector<int64_t> dims(own->dims().begin(), own->dims().end());
+    const std::vector<int64_t> dims(own->dims.begin(), own->dims.end());
     int64_t elements = 1, longest = 1;
     for (const int64_t dim : dims) {
       elements *= dim;
       longest = std::max(longest, dim);
     }
     if (elements != info.shape.elements() || longest != elements) {  // its axes may have another order here
-      result_.notes.push_back(text("node ", quoted(node.name()), " (", node.op_type(), "): its constant ",
-                                   quoted(node.input(input)), " keeps its FP32 values"));
+      result_.notes.push_back(text("node ", quoted(node.name), " (", node.op_type, "): its constant ",
+                                   quoted(node.input[input]), " keeps its FP32 values"));
       return;
     }
     const auto* const codes = reinterpret_cast<const int8_t*>(info.constant.data);
-    const std::string name = node.input(input);
+    const std::string name = node.input[input];
     quantizers_.set_codes(node, input, name, dims, {codes, codes + count}, info.quantization.scales, -1,
                           info.quantization.zero_point);
   }

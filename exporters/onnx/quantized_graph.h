@@ -2,7 +2,7 @@
 #pragma once
 
 #include "exporters/onnx/onnx_export.h"
-#include "importers/onnx/intaglio_onnx.pb.h"
+#include "importers/onnx/onnx_file.h"
 
 namespace intaglio::exporters {
 

@@ -28,7 +28,7 @@ void Quantizers::add_fake_quantize(const std::string& name, const std::string& f
   graph_.add_constant(ends[1], OnnxTensor::FLOAT, dims, high.data(), high.size() * sizeof(float));
   OnnxNode& node =
       graph_.add_node("FakeQuantize", name + "/quantize", {from, ends[0], ends[1], ends[0], ends[1]}, to);
-  node.set_domain(kFakeQuantizeDomain);
+  node.domain = kFakeQuantizeDomain;
   set_attribute(node, "levels", levels);
 }
 

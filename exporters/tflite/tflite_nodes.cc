@@ -34,6 +34,8 @@ class Writer {
       : model_(model), file_(file), operands_(operands), result_(result) {}
 
   void write(const NodeInfo& node) {
+    // First of the node's tensors: below, in what order arguments add theirs would be the compiler's choice.
+    output(node);
     switch (node.op) {
       case Op::kConv2d:
       case Op::kDepthwiseConv2d:

@@ -9,83 +9,83 @@ using onnx_file::TensorProto;
 
 const AttributeProto* OnnxNodeAttributes::find(const char* name) const {
   read_.insert(name);
-  for (const AttributeProto& attribute : node_.attribute())
-    if (attribute.name() == name) return &attribute;
+  for (const AttributeProto& attribute : node_.attribute)
+    if (attribute.name == name) return &attribute;
   return nullptr;
 }
 
 const AttributeProto* OnnxNodeAttributes::find(const char* name, AttributeProto::AttributeType type) const {
   const AttributeProto* attribute = find(name);
   // Old files leave the type out.
-  if (attribute != nullptr && attribute->type() != type && attribute->type() != AttributeProto::UNDEFINED)
+  if (attribute != nullptr && attribute->type != type && attribute->type != AttributeProto::UNDEFINED)
     fail("attribute ", quoted(name), " has another type than the operator asks for");
   return attribute;
 }
 
 int64_t OnnxNodeAttributes::integer(const char* name, int64_t otherwise) const {
   const AttributeProto* attribute = find(name, AttributeProto::INT);
-  return attribute == nullptr ? otherwise : attribute->i();
+  return attribute == nullptr ? otherwise : attribute->i.value_or(0);
 }
 
 float OnnxNodeAttributes::real(const char* name, float otherwise) const {
   const AttributeProto* attribute = find(name, AttributeProto::FLOAT);
-  return attribute == nullptr ? otherwise : attribute->f();
+  return attribute == nullptr ? otherwise : attribute->f.value_or(0.0f);
 }
 
 std::string OnnxNodeAttributes::string(const char* name, const char* otherwise) const {
   const AttributeProto* attribute = find(name, AttributeProto::STRING);
-  return attribute == nullptr ? otherwise : attribute->s();
+  return attribute == nullptr ? otherwise : attribute->s.value_or("");
 }
 
 std::vector<int64_t> OnnxNodeAttributes::integers(const char* name) const {
   const AttributeProto* attribute = find(name, AttributeProto::INTS);
   if (attribute == nullptr) return {};
-  return {attribute->ints().begin(), attribute->ints().end()};
+  return {attribute->ints.begin(), attribute->ints.end()};
 }
 
 std::vector<float> OnnxNodeAttributes::reals(const char* name) const {
   const AttributeProto* attribute = find(name, AttributeProto::FLOATS);
   if (attribute == nullptr) return {};
-  return {attribute->floats().begin(), attribute->floats().end()};
+  return {attribute->floats.begin(), attribute->floats.end()};
 }
 
 std::vector<std::string> OnnxNodeAttributes::strings(const char* name) const {
   const AttributeProto* attribute = find(name, AttributeProto::STRINGS);
   if (attribute == nullptr) return {};
-  return {attribute->strings().begin(), attribute->strings().end()};
+  return {attribute->strings.begin(), attribute->strings.end()};
 }
 
 const TensorProto* OnnxNodeAttributes::tensor(const char* name) const {
   const AttributeProto* attribute = find(name, AttributeProto::TENSOR);
-  return attribute == nullptr ? nullptr : &attribute->t();
+  return attribute == nullptr ? nullptr : &*attribute->t;
 }
 
 const onnx_file::GraphProto& OnnxNodeAttributes::graph(const char* name) const {
   const AttributeProto* attribute = find(name, AttributeProto::GRAPH);
   if (attribute == nullptr) fail("attribute ", quoted(name), " is missing");
-  return attribute->g();
+  return *attribute->g;
 }
 
 void OnnxNodeAttributes::check_all_read() const {
-  for (const AttributeProto& attribute : node_.attribute())
-    if (read_.count(attribute.name()) == 0) fail("attribute ", quoted(attribute.name()), " is not supported");
+  for (const AttributeProto& attribute : node_.attribute)
+    if (read_.count(attribute.name) == 0) fail("attribute ", quoted(attribute.name), " is not supported");
 }
 
 void add_attributes(onnx_file::NodeProto& node, const OnnxAttributes& attributes) {
   using Proto = onnx_file::AttributeProto;
   const auto add = [&](const char* name, Proto::AttributeType type) -> Proto& {
-    Proto& attribute = *node.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(type);
+    Proto& attribute = node.attribute.add();
+    attribute.name = name;
+    attribute.type = type;
     return attribute;
   };
-  for (const auto& [name, value] : attributes.integers) add(name, Proto::INT).set_i(value);
+  for (const auto& [name, value] : attributes.integers) add(name, Proto::INT).i = value;
   for (const auto& [name, list] : attributes.lists) {
     Proto& attribute = add(name, Proto::INTS);
-    for (const int64_t value : list) attribute.add_ints(value);
+    for (const int64_t value : list) attribute.ints.push_back(value);
   }
-  for (const auto& [name, value] : attributes.reals) add(name, Proto::FLOAT).set_f(value);
-  for (const auto& [name, value] : attributes.words) add(name, Proto::STRING).set_s(value);
+  for (const auto& [name, value] : attributes.reals) add(name, Proto::FLOAT).f = value;
+  for (const auto& [name, value] : attributes.words) add(name, Proto::STRING).s = value;
 }
 
 }  // namespace intaglio::importers

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "importers/onnx/intaglio_onnx.pb.h"
+#include "importers/onnx/onnx_file.h"
 
 namespace intaglio::importers {
 

@@ -13,21 +13,21 @@ constexpr int kMostStrings = 65536;  // of a constant, which many nodes may read
 
 OnnxDecomposer::OnnxDecomposer(OnnxFile& file, const NodeProto& node)
     : OnnxNodeAttributes(node), file_(file), node_(node) {
-  const auto named = std::find_if(node.output().begin(), node.output().end(),
+  const auto named = std::find_if(node.output.begin(), node.output.end(),
                                   [](const std::string& output) { return !output.empty(); });
-  if (named == node.output().end()) fail("it has no output");
+  if (named == node.output.end()) fail("it has no output");
   first_output_ = *named;
 }
 
 void OnnxDecomposer::check_inputs(int least, int most) const {
-  int named = node_.input_size();  // what is left out at the end may stand there without a name
+  int named = node_.input.count();  // what is left out at the end may stand there without a name
   while (named > 0 && !has(named - 1)) --named;
-  if (node_.input_size() < least || named > most)
+  if (node_.input.count() < least || named > most)
     fail("it has ", named, " inputs where ", least, " to ", most, " are expected");
 }
 
 void OnnxDecomposer::check_one_output() const {
-  if (node_.output_size() != 1) fail("it has ", node_.output_size(), " outputs where 1 is expected");
+  if (node_.output.count() != 1) fail("it has ", node_.output.count(), " outputs where 1 is expected");
 }
 
 bool OnnxDecomposer::holds_codes(int i) const {
@@ -48,7 +48,7 @@ Shape OnnxDecomposer::shape_of(const std::string& name) const {
   if (found->second.failed) throw ReadsFailed{};
   if (found->second.constant == nullptr) return file_.draft->tensor(found->second.tensor).shape;
   Shape shape;
-  for (const int64_t dim : found->second.constant->dims()) shape.push_back(narrow(dim, "dimension"));
+  for (const int64_t dim : found->second.constant->dims) shape.push_back(narrow(dim, "dimension"));
   return shape;
 }
 
@@ -78,9 +78,9 @@ std::vector<float> OnnxDecomposer::real_constant(int i) const {
 std::vector<std::string> OnnxDecomposer::string_constant(int i) const {
   const auto found = has(i) ? file_.values.find(input(i)) : file_.values.end();
   if (found == file_.values.end() || found->second.constant == nullptr ||
-      found->second.constant->data_type() != onnx_file::TensorProto::STRING)
+      found->second.constant->data_type != onnx_file::TensorProto::STRING)
     return {};
-  const auto& words = found->second.constant->string_data();
+  const auto& words = found->second.constant->string_data;
   if (words.size() > kMostStrings)
     fail("constant ", quoted(input(i)), " holds ", words.size(), " strings; at most ", kMostStrings,
          " are supported");
@@ -98,10 +98,10 @@ NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::st
   if (++file_.made_nodes > kMaxMadeNodes)
     fail("it and nodes before it become more than ", kMaxMadeNodes, " simpler nodes together");
   NodeProto& node = nodes_.emplace_back();
-  node.set_op_type(op_type);
-  node.set_name(node_.name());
-  for (const std::string& name : inputs) node.add_input(name);
-  node.add_output(output.empty() ? unique(text(first_output_, "/", nodes_.size())) : output);
+  node.op_type = op_type;
+  node.name = node_.name;
+  for (const std::string& name : inputs) node.input.push_back(name);
+  node.output.push_back(output.empty() ? unique(text(first_output_, "/", nodes_.size())) : output);
   return node;
 }
 
@@ -109,22 +109,22 @@ std::string OnnxDecomposer::add(const char* op_type, const std::vector<std::stri
                                 const OnnxAttributes& attributes, const std::string& output) {
   NodeProto& node = append(op_type, inputs, output);
   add_attributes(node, attributes);
-  return node.output(0);
+  return node.output[0];
 }
 
 std::string OnnxDecomposer::add_own(const char* op_type, const std::vector<std::string>& inputs,
                                     const std::vector<std::string>& without, const std::string& output) {
   NodeProto& node = append(op_type, inputs, output);
-  for (const AttributeProto& attribute : node_.attribute()) {
-    if (std::find(without.begin(), without.end(), attribute.name()) != without.end()) continue;
-    *node.add_attribute() = attribute;
-    ignore(attribute.name());
+  for (const AttributeProto& attribute : node_.attribute) {
+    if (std::find(without.begin(), without.end(), attribute.name) != without.end()) continue;
+    node.attribute.add() = attribute;
+    ignore(attribute.name);
   }
-  return node.output(0);
+  return node.output[0];
 }
 
 void OnnxDecomposer::add_outputs(const std::vector<std::string>& names) {
-  for (const std::string& name : names) nodes_.back().add_output(name);
+  for (const std::string& name : names) nodes_.back().output.push_back(name);
 }
 
 std::string OnnxDecomposer::number(float value) {
@@ -141,11 +141,11 @@ std::string OnnxDecomposer::integers(const std::vector<int64_t>& list) {
 
 std::string OnnxDecomposer::numbers(const std::vector<float>& list) {
   NodeProto& node = append("Constant", {}, {});
-  AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name("value_floats");
-  attribute.set_type(AttributeProto::FLOATS);
-  attribute.mutable_floats()->Add(list.begin(), list.end());
-  return node.output(0);
+  AttributeProto& attribute = node.attribute.add();
+  attribute.name = "value_floats";
+  attribute.type = AttributeProto::FLOATS;
+  attribute.floats = list;
+  return node.output[0];
 }
 
 std::string OnnxDecomposer::counted(int64_t count, int64_t step) {
@@ -165,8 +165,8 @@ std::vector<std::string> OnnxDecomposer::split(const std::string& x, int64_t axi
     add("Split", {x}, {{{"axis", axis}}, {{"split", sizes}}, {}, {}});
   }
   NodeProto& made = nodes_.back();
-  for (size_t i = 1; i < sizes.size(); ++i) made.add_output(unique(text(made.output(0), "/", i)));
-  return {made.output().begin(), made.output().end()};
+  for (size_t i = 1; i < sizes.size(); ++i) made.output.push_back(unique(text(made.output[0], "/", i)));
+  return {made.output.begin(), made.output.end()};
 }
 
 std::string OnnxDecomposer::slice(const std::string& x, int64_t axis, int64_t begin, int64_t end) {
@@ -263,12 +263,12 @@ void for_each_decomposition(Call call) {
 }  // namespace
 
 std::vector<NodeProto> decomposed_onnx(OnnxFile& file, const NodeProto& node) {
-  const bool is_microsoft = node.domain() == "com.microsoft", is_standard = is_standard_onnx(node.domain()),
-             is_classical = node.domain() == kClassicalDomain;
+  const bool is_microsoft = node.domain == "com.microsoft", is_standard = is_standard_onnx(node.domain),
+             is_classical = node.domain == kClassicalDomain;
   std::vector<NodeProto> nodes;
   if (!is_microsoft && !is_standard && !is_classical) return nodes;
   for_each_decomposition([&](const OnnxDecomposition& row) {
-    if (node.op_type() != row.op_type || is_classical != row.is_classical) return;
+    if (node.op_type != row.op_type || is_classical != row.is_classical) return;
     if (!is_classical && !is_microsoft && !row.is_standard) return;
     OnnxDecomposer decomposer(file, node);
     row.decompose(decomposer);

@@ -11,20 +11,20 @@ class OnnxDecomposer : private OnnxNodeAttributes {
  public:
   OnnxDecomposer(OnnxFile& file, const onnx_file::NodeProto& node);
 
-  const std::string& source() const { return node_.op_type(); }
+  const std::string& source() const { return node_.op_type; }
   void check_inputs(int least, int most) const;
   void check_one_output() const;
-  bool has(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
-  const std::string& input(int i) const { return node_.input(i); }
-  int input_count() const { return node_.input_size(); }
-  bool has_output(int i) const { return i < node_.output_size() && !node_.output(i).empty(); }
-  std::string output(int i) const { return has_output(i) ? node_.output(i) : std::string(); }
+  bool has(int i) const { return i < node_.input.count() && !node_.input[i].empty(); }
+  const std::string& input(int i) const { return node_.input[i]; }
+  int input_count() const { return node_.input.count(); }
+  bool has_output(int i) const { return i < node_.output.count() && !node_.output[i].empty(); }
+  std::string output(int i) const { return has_output(i) ? node_.output[i] : std::string(); }
   // Of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
   Shape shape(int i) const;
   bool all_constant() const;      // each input that is there: the operator itself computes it
   bool holds_codes(int i) const;  // whether a run computes the codes that input i is
   int64_t opset() const { return file_.opset; }
-  bool is_standard() const { return is_standard_onnx(node_.domain()); }
+  bool is_standard() const { return is_standard_onnx(node_.domain); }
   // The integers of input i; empty where a run computes them, or nothing is there.
   std::vector<int64_t> constant(int i) const;
   std::vector<float> real_constant(int i) const;

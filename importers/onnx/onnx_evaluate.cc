@@ -12,10 +12,10 @@ bool OnnxOp::is_integer(int i) const {
 
 // A constant as an input of what is run.
 int32_t OnnxOp::evaluated_input(int i) {
-  const auto known = file_.evaluated.find(node_.input(i));
+  const auto known = file_.evaluated.find(node_.input[i]);
   if (known != file_.evaluated.end()) return known->second;
   DraftTensor constant;
-  constant.name = node_.input(i);
+  constant.name = node_.input[i];
   if (is_constant_of_reals(i)) {
     const OnnxConstant<float> reals = floats(i);
     constant.shape = reals.shape;
@@ -28,14 +28,14 @@ int32_t OnnxOp::evaluated_input(int i) {
     for (const int64_t number : given.values) narrowed.push_back(narrow(number, "number"));
     set_values(constant, narrowed);
   }
-  return file_.evaluated[node_.input(i)] = file_.evaluation->input(std::move(constant));
+  return file_.evaluated[node_.input[i]] = file_.evaluation->input(std::move(constant));
 }
 
 void OnnxOp::set_evaluated(const DraftTensor& result, const OnnxValue& made, int i) {
   bool of_numbers =
       elements(result.shape) == 1;  // of single numbers a single number, which the draft has as [1]
   for (int input = 0; input < input_count(); ++input)
-    if (has_input(input)) of_numbers = of_numbers && value(input).constant->dims_size() == 0;
+    if (has_input(input)) of_numbers = of_numbers && value(input).constant->dims.count() == 0;
   const Shape shape = of_numbers ? Shape() : result.shape;
   if (result.dtype == DType::kF32 && !made.is_integer && !made.is_truth)
     return set_floats({shape, values_of<float>(result)}, i);

@@ -29,11 +29,11 @@ struct Place {
 
 Place read_place(const TensorProto& tensor) {
   Place place;
-  for (const auto& entry : tensor.external_data()) {
-    if (entry.key() == "location") place.location = entry.value();
-    if (entry.key() == "offset") place.offset = number_of(entry.value(), "offset");
-    if (entry.key() == "length") place.length = number_of(entry.value(), "length");
-    place.has_length |= entry.key() == "length";
+  for (const auto& entry : tensor.external_data) {
+    if (entry.key == "location") place.location = entry.value;
+    if (entry.key == "offset") place.offset = number_of(entry.value, "offset");
+    if (entry.key == "length") place.length = number_of(entry.value, "length");
+    place.has_length |= entry.key == "length";
   }
   return place;
 }
@@ -66,24 +66,24 @@ class Loader {
   explicit Loader(const std::string& folder) : folder_(folder) {}
 
   void load(onnx_file::GraphProto& graph) {
-    for (TensorProto& tensor : *graph.mutable_initializer()) load(tensor);
-    for (auto& node : *graph.mutable_node()) load(node);
+    for (TensorProto& tensor : graph.initializer) load(tensor);
+    for (auto& node : graph.node) load(node);
   }
   // The constants of a node, and of the graphs that it runs.
   void load(onnx_file::NodeProto& node) {
-    for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_t()) load(*attribute.mutable_t());
-      if (attribute.has_g()) load(*attribute.mutable_g());
+    for (auto& attribute : node.attribute) {
+      if (attribute.t.has()) load(attribute.t.make());
+      if (attribute.g.has()) load(attribute.g.make());
     }
   }
 
  private:
   void load(TensorProto& tensor) {
-    if (tensor.data_location() != TensorProto::EXTERNAL) return;
+    if (tensor.data_location != TensorProto::EXTERNAL) return;
     try {
       read(tensor);
     } catch (const ImportError& error) {
-      fail("constant ", quoted(tensor.name()), ": ", error.what());
+      fail("constant ", importers::quoted(tensor.name), ": ", error.what());
     }
   }
 
@@ -107,9 +107,9 @@ class Loader {
     if (!file || static_cast<uint64_t>(offset) != place.offset || fseeko(file.get(), offset, SEEK_SET) != 0 ||
         std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
       fail("its external data ", quoted(place.location), " cannot be read");
-    tensor.set_raw_data(std::move(bytes));
-    tensor.clear_external_data();
-    tensor.clear_data_location();
+    tensor.raw_data.set(std::move(bytes));
+    tensor.external_data.clear();
+    tensor.data_location = TensorProto::DEFAULT;
   }
 
   fs::path folder_;
@@ -120,9 +120,9 @@ class Loader {
 
 void load_external_data(onnx_file::ModelProto& model, const std::string& folder) {
   Loader loader(folder);
-  loader.load(*model.mutable_graph());
-  for (auto& function : *model.mutable_functions())
-    for (auto& node : *function.mutable_node()) loader.load(node);
+  loader.load(model.graph.make());
+  for (auto& function : model.functions)
+    for (auto& node : function.node) loader.load(node);
 }
 
 }  // namespace intaglio::importers

@@ -19,7 +19,7 @@ int64_t type_of_result(OnnxOp& op) {
   if (source == "Cast") return op.integer("to", 0);
   if (source == "EyeLike" && op.has("dtype")) return op.integer("dtype", 0);
   if (source == "NonZero") return onnx_file::TensorProto::INT64;
-  if (source == "ConstantOfShape") return op.tensor("value")->data_type();
+  if (source == "ConstantOfShape") return op.tensor("value")->data_type;
   if (gives_truth(source)) return onnx_file::TensorProto::BOOL;
   const int like = source == "Where" ? 1 : 0;
   if (op.is_truth(like)) return onnx_file::TensorProto::BOOL;

@@ -20,8 +20,8 @@ std::vector<int64_t> constant_dims(const InputConstant& given, const onnx_file::
   std::vector<int64_t> dims;
   int64_t* open = nullptr;
   int open_count = 0;
-  for (const auto& dim : type.shape().dim()) dims.push_back(std::max<int64_t>(dim.dim_value(), 0));
-  if (!type.has_shape() && count > 1) dims.push_back(0);
+  for (const auto& dim : type.shape->dim) dims.push_back(std::max<int64_t>(dim.dim_value.value_or(0), 0));
+  if (!type.shape.has() && count > 1) dims.push_back(0);
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 0 && given.dims.size() == dims.size()) dims[i] = given.dims[i];
     if (dims[i] == 0) open = &dims[i];
@@ -51,21 +51,21 @@ std::unique_ptr<Type> made_constant(const InputConstant& given, const onnx_file:
   auto constant = std::make_unique<Type>();
   uint64_t count = 1;
   for (const int64_t dim : constant_dims(given, type)) {
-    constant->add_dims(dim);
+    constant->dims.push_back(dim);
     count *= static_cast<uint64_t>(dim);
   }
-  const bool is_real = is_onnx_real(type.elem_type());
-  constant->set_data_type(is_real ? int32_t{Type::FLOAT} : type.elem_type());
+  const bool is_real = is_onnx_real(type.elem_type);
+  constant->data_type = is_real ? int32_t{Type::FLOAT} : type.elem_type;
   for (uint64_t i = 0; i < count; ++i) {
     const float value = given.values[given.values.size() == 1 ? 0 : i];
     if (!is_real && (value != std::nearbyint(value) || std::abs(value) > 16777216.0f))
       fail("--constant ", given.input, ": the input holds integers, and ", value, " is none of 24 bits");
     if (is_real)
-      constant->add_float_data(value);
-    else if (type.elem_type() == Type::INT64)
-      constant->add_int64_data(static_cast<int64_t>(value));
+      constant->float_data.push_back(value);
+    else if (type.elem_type == Type::INT64)
+      constant->int64_data.push_back(static_cast<int64_t>(value));
     else
-      constant->add_int32_data(static_cast<int32_t>(value));
+      constant->int32_data.push_back(static_cast<int32_t>(value));
   }
   return constant;
 }
@@ -76,9 +76,9 @@ std::unique_ptr<Type> made_constant(const InputConstant& given, const onnx_file:
   constexpr size_t kMostNames = 16;
   std::string list;
   size_t count = 0;
-  for (const auto& input : graph.input()) {
-    if (file.values.count(input.name()) != 0) continue;  // old files list their weights here
-    if (count++ < kMostNames) list += (list.empty() ? "" : ", ") + quoted(input.name());
+  for (const auto& input : graph.input) {
+    if (file.values.count(input.name) != 0) continue;  // old files list their weights here
+    if (count++ < kMostNames) list += (list.empty() ? "" : ", ") + quoted(input.name);
   }
   if (count > kMostNames) list += text(", and ", count - kMostNames, " others");
   fail("--constant names the input ", quoted(wanted), ", which the model does not have; it has ",
@@ -90,11 +90,11 @@ std::unique_ptr<Type> made_constant(const InputConstant& given, const onnx_file:
 void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<InputConstant>& given,
                          OnnxFile& file) {
   for (const InputConstant& one : given) {
-    const auto input = std::find_if(graph.input().begin(), graph.input().end(),
-                                    [&](const auto& candidate) { return candidate.name() == one.input; });
-    if (input == graph.input().end()) fail_of_names(graph, file, one.input);
-    if (!input->type().has_tensor_type()) fail("input ", quoted(one.input), " is no tensor");
-    auto constant = made_constant(one, input->type().tensor_type());
+    const auto input = std::find_if(graph.input.begin(), graph.input.end(),
+                                    [&](const auto& candidate) { return candidate.name == one.input; });
+    if (input == graph.input.end()) fail_of_names(graph, file, one.input);
+    if (!input->type->tensor_type.has()) fail("input ", quoted(one.input), " is no tensor");
+    auto constant = made_constant(one, *input->type->tensor_type);
     OnnxValue value;
     value.constant = constant.get();
     if (!file.values.emplace(one.input, value).second)
@@ -106,19 +106,18 @@ void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<I
 std::string words_of_condition(const onnx_file::GraphProto& graph, const std::string& name) {
   std::unordered_set<std::string> read{name}, constants;
   for (const int i : needed_in_order(graph, {name})) {
-    const onnx_file::NodeProto& node = graph.node(i);
-    if (node.op_type() != "Shape" && node.op_type() != "Size")
-      read.insert(node.input().begin(), node.input().end());
+    const onnx_file::NodeProto& node = graph.node[i];
+    if (node.op_type != "Shape" && node.op_type != "Size") read.insert(node.input.begin(), node.input.end());
   }
-  for (const auto& constant : graph.initializer()) constants.insert(constant.name());
+  for (const auto& constant : graph.initializer) constants.insert(constant.name);
   std::string names, options;
-  for (const auto& input : graph.input()) {
-    if (read.count(input.name()) == 0 || constants.count(input.name()) != 0) continue;
-    names += text(names.empty() ? "" : ", ", quoted(input.name()));
-    const auto& dims = input.type().tensor_type().shape().dim();
+  for (const auto& input : graph.input) {
+    if (read.count(input.name) == 0 || constants.count(input.name) != 0) continue;
+    names += text(names.empty() ? "" : ", ", quoted(input.name));
+    const auto& dims = input.type->tensor_type->shape->dim;
     const bool is_number =
-        std::all_of(dims.begin(), dims.end(), [](const auto& d) { return d.dim_value() == 1; });
-    options += " " + as_constant(input.name(), is_number ? 1 : 2 /* or more */);
+        std::all_of(dims.begin(), dims.end(), [](const auto& d) { return d.dim_value.value_or(0) == 1; });
+    options += " " + as_constant(input.name, is_number ? 1 : 2 /* or more */);
   }
   const char* const words = "a run computes its condition, so each run computes both branches";
   if (names.empty()) return words;

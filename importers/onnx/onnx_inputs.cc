@@ -14,8 +14,8 @@ class Inputs {
   void read(const onnx_file::GraphProto& graph) {
     std::vector<const onnx_file::ValueInfoProto*> inputs;
     std::vector<FileInput> in_file;
-    for (const auto& input : graph.input()) {
-      if (file_.values.count(input.name()) != 0) continue;  // old files list their weights here
+    for (const auto& input : graph.input) {
+      if (file_.values.count(input.name) != 0) continue;  // old files list their weights here
       inputs.push_back(&input);
     }
     check_count(inputs.size(), "inputs", kMaxFileEnds);
@@ -27,19 +27,19 @@ class Inputs {
  private:
   // What 8-bit numbers become: codes where the network computes on codes, else the float numbers that they are.
   DType input_dtype(const onnx_file::ValueInfoProto& input) const {
-    if (!input.type().has_tensor_type()) fail("input ", quoted(input.name()), " is no tensor");
-    const int32_t type = input.type().tensor_type().elem_type();
+    if (!input.type->tensor_type.has()) fail("input ", quoted(input.name), " is no tensor");
+    const int32_t type = input.type->tensor_type->elem_type;
     if (is_onnx_real(type)) return DType::kF32;
     if (type == Type::INT32 || type == Type::INT64 || type == Type::BOOL) return DType::kS32;
     if (type == Type::UINT8 || type == Type::INT8) return has_codes_ ? DType::kS8 : DType::kF32;
-    fail("input ", quoted(input.name()), " holds ", onnx_type_name(type),
+    fail("input ", quoted(input.name), " holds ", onnx_type_name(type),
          "; float, float16, double, int8, uint8, int32, int64 and bool are supported");
   }
 
   // Whether the file quantizes: an operator that says so in its name.
   static bool quantizes(const onnx_file::GraphProto& graph) {
-    return std::any_of(graph.node().begin(), graph.node().end(), [](const auto& node) {
-      return node.op_type().find("Linear") != std::string::npos && node.op_type() != "LinearRegressor";
+    return std::any_of(graph.node.begin(), graph.node.end(), [](const auto& node) {
+      return node.op_type.find("Linear") != std::string::npos && node.op_type != "LinearRegressor";
     });
   }
 
@@ -62,24 +62,25 @@ class Inputs {
   }
 
   static FileInput described(const onnx_file::ValueInfoProto& input) {
-    const auto& type = input.type().tensor_type();
-    FileInput made{checked_name(input.name()), {}, {}};
-    for (const auto& dim : type.shape().dim()) {
-      if (dim.dim_value() > INT32_MAX)
-        fail("input ", quoted(input.name()), " has the dimension ", dim.dim_value());
-      made.dims.push_back(dim.dim_value() < 1 ? 0 : static_cast<int32_t>(dim.dim_value()));
-      made.open_names.push_back(dim.dim_param());
+    const auto& type = *input.type->tensor_type;
+    FileInput made{checked_name(input.name), {}, {}};
+    for (const auto& dim : type.shape->dim) {
+      if (dim.dim_value.value_or(0) > INT32_MAX)
+        fail("input ", quoted(input.name), " has the dimension ", dim.dim_value.value_or(0));
+      made.dims.push_back(dim.dim_value.value_or(0) < 1 ? 0
+                                                        : static_cast<int32_t>(dim.dim_value.value_or(0)));
+      made.open_names.push_back(dim.dim_param.value_or(""));
     }
-    if (input.type().has_tensor_type() && !type.has_shape())
-      fail("input ", quoted(input.name()), " has no shape in the file");
+    if (input.type->tensor_type.has() && !type.shape.has())
+      fail("input ", quoted(input.name), " has no shape in the file");
     return made;
   }
 
   void read_input(const onnx_file::ValueInfoProto& input, const FileInput& described) {
-    const auto& type = input.type().tensor_type();
+    const auto& type = *input.type->tensor_type;
     const DType dtype = input_dtype(input);
-    if (is_onnx_real(type.elem_type()) && type.elem_type() != Type::FLOAT)
-      draft_.notes.push_back(text("input ", quoted(input.name()),
+    if (is_onnx_real(type.elem_type) && type.elem_type != Type::FLOAT)
+      draft_.notes.push_back(text("input ", quoted(input.name),
                                   " is not float in the file; here it is, and so are all results"));
     const bool is_number = described.dims.empty();  // which has an axis here
     const Shape in_file = is_number ? Shape{1} : described.dims;
@@ -90,18 +91,18 @@ class Inputs {
     file_.shapes_changed |= in_file[0] == 0 && shape[0] != 1;
     int32_t tensor = -1;
     try {
-      tensor = add_activation(draft_, input.name(), dtype, shape);
+      tensor = add_activation(draft_, input.name, dtype, shape);
     } catch (const ImportError& error) {
-      fail("input ", quoted(input.name()), ": ", error.what());
+      fail("input ", quoted(input.name), ": ", error.what());
     }
-    const bool is_integer = !is_onnx_real(type.elem_type());
+    const bool is_integer = !is_onnx_real(type.elem_type);
     OnnxCodes codes;
-    if (dtype == DType::kS8) codes.type = type.elem_type();
-    const OnnxValue value{tensor, nullptr, false, is_integer, type.elem_type() == Type::BOOL, codes};
-    if (!file_.values.emplace(input.name(), value).second)
-      fail("input ", quoted(input.name()), " is listed twice");
+    if (dtype == DType::kS8) codes.type = type.elem_type;
+    const OnnxValue value{tensor, nullptr, false, is_integer, type.elem_type == Type::BOOL, codes};
+    if (!file_.values.emplace(input.name, value).second)
+      fail("input ", quoted(input.name), " is listed twice");
     draft_.inputs.push_back(tensor);
-    if (is_integer) note_integers(tensor, type.elem_type());
+    if (is_integer) note_integers(tensor, type.elem_type);
   }
 
   const ReadOptions& options_;

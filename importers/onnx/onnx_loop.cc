@@ -19,13 +19,13 @@ void name_own(const onnx_file::GraphProto& graph, const std::string& constants, 
   const auto add = [&](const std::string& name) {
     if (!name.empty()) names.emplace(name, prefix + name);
   };
-  for (const auto& input : graph.input()) add(input.name());
-  for (const auto& constant : graph.initializer())
-    names.emplace(constant.name(), (depth == 0 ? constants : prefix) + constant.name());
-  for (const auto& node : graph.node()) {
-    for (const std::string& output : node.output()) add(output);
-    for (const auto& attribute : node.attribute())
-      if (attribute.has_g()) name_own(attribute.g(), constants, prefix, names, depth + 1);
+  for (const auto& input : graph.input) add(input.name);
+  for (const auto& constant : graph.initializer)
+    names.emplace(constant.name, (depth == 0 ? constants : prefix) + constant.name);
+  for (const auto& node : graph.node) {
+    for (const std::string& output : node.output) add(output);
+    for (const auto& attribute : node.attribute)
+      if (attribute.g.has()) name_own(*attribute.g, constants, prefix, names, depth + 1);
   }
 }
 
@@ -34,15 +34,15 @@ void rename(onnx_file::GraphProto& graph, const std::string& prefix, const Names
     const auto known = names.find(name);
     return known == names.end() ? name : known->second;
   };
-  for (auto& input : *graph.mutable_input()) input.set_name(of(input.name()));
-  for (auto& constant : *graph.mutable_initializer()) constant.set_name(of(constant.name()));
-  for (auto& output : *graph.mutable_output()) output.set_name(of(output.name()));
-  for (auto& node : *graph.mutable_node()) {
-    node.set_name(prefix + node.name());
-    for (std::string& name : *node.mutable_input()) name = of(name);
-    for (std::string& name : *node.mutable_output()) name = of(name);
-    for (auto& attribute : *node.mutable_attribute())
-      if (attribute.has_g()) rename(*attribute.mutable_g(), prefix, names);
+  for (auto& input : graph.input) input.name = of(input.name);
+  for (auto& constant : graph.initializer) constant.name = of(constant.name);
+  for (auto& output : graph.output) output.name = of(output.name);
+  for (auto& node : graph.node) {
+    node.name = prefix + node.name;
+    for (std::string& name : node.input) name = of(name);
+    for (std::string& name : node.output) name = of(name);
+    for (auto& attribute : node.attribute)
+      if (attribute.g.has()) rename(attribute.g.make(), prefix, names);
   }
 }
 
@@ -89,9 +89,9 @@ void decompose_batched_scan(OnnxDecomposer& s) {
   if (s.opset() >= 9) return;
   const onnx_file::GraphProto& body = s.graph("body");
   const int sliced = static_cast<int>(std::clamp<int64_t>(s.integer("num_scan_inputs", 0), 0, INT32_MAX));
-  const int inputs = s.input_count() - 1, states = inputs - sliced, outputs = body.output_size();
-  if (sliced < 1 || states < 0 || outputs < states || s.has_output(outputs) || body.input_size() != inputs)
-    fail("its body has ", body.input_size(), " inputs and ", outputs, " outputs, which do not fit its ",
+  const int inputs = s.input_count() - 1, states = inputs - sliced, outputs = body.output.count();
+  if (sliced < 1 || states < 0 || outputs < states || s.has_output(outputs) || body.input.count() != inputs)
+    fail("its body has ", body.input.count(), " inputs and ", outputs, " outputs, which do not fit its ",
          inputs, " inputs behind sequence_lens, ", sliced, " of them in slices");
   int64_t rows = 0, slices = 0;
   for (int i = 0; i < inputs; ++i) {
@@ -106,7 +106,7 @@ void decompose_batched_scan(OnnxDecomposer& s) {
   }
   constexpr int64_t kMostRows = 4096;  // as many as a file may have copies of bodies
   if (rows < 1 || rows > kMostRows) fail("it has a batch of ", rows, "; 1 to ", kMostRows, " are supported");
-  if (rows > static_cast<int64_t>(kMaxModelBytes / (1 + body.ByteSizeLong())))
+  if (rows > static_cast<int64_t>(kMaxModelBytes / (1 + byte_size(body))))
     fail("the copies of its body for a batch of ", rows, " are larger than the limit of ", kMaxModelBytes,
          " bytes together");
   const std::vector<int64_t> lengths = lengths_of_rows(s, rows, slices);
@@ -152,10 +152,10 @@ OnnxScan read_onnx_scan(const OnnxOp& op, const OnnxDecomposer& node, const onnx
   const auto sliced = static_cast<int>(std::clamp<int64_t>(op.integer("num_scan_inputs", 0), 0, INT32_MAX));
   OnnxScan scan;
   scan.states = op.input_count() - sliced;
-  const int stacked = body.output_size() - scan.states;
-  if (sliced < 1 || scan.states < 0 || stacked < 0 || body.input_size() != op.input_count() ||
-      op.output_count() > body.output_size())
-    fail("its body has ", body.input_size(), " inputs and ", body.output_size(),
+  const int stacked = body.output.count() - scan.states;
+  if (sliced < 1 || scan.states < 0 || stacked < 0 || body.input.count() != op.input_count() ||
+      op.output_count() > body.output.count())
+    fail("its body has ", body.input.count(), " inputs and ", body.output.count(),
          " outputs, which do not fit its ", op.input_count(), " inputs, ", sliced, " of them in slices");
   scan.inputs =
       slices(op, "scan_input_axes", op.opset() < 9 ? "directions" : "scan_input_directions", sliced);
@@ -176,12 +176,12 @@ std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProt
                                                       const std::string& constants,
                                                       const std::string& prefix) {
   Names names;
-  for (int i = 0; i < body.input_size(); ++i)
-    names.emplace(body.input(i).name(), inputs[static_cast<size_t>(i)]);
+  for (int i = 0; i < body.input.count(); ++i)
+    names.emplace(body.input[i].name, inputs[static_cast<size_t>(i)]);
   name_own(body, constants, prefix, names, 0);
   auto made = std::make_unique<onnx_file::GraphProto>();
-  *made->mutable_node() = body.node();
-  *made->mutable_output() = body.output();
+  made->node = body.node;
+  made->output = body.output;
   rename(*made, prefix, names);
   return made;
 }

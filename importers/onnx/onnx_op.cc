@@ -31,26 +31,26 @@ std::string OnnxFile::unique_name(const std::string& name) {
   return free;
 }
 
-bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type()); }
+bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type); }
 
 OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node)
     : OnnxNodeAttributes(node), file_(file), node_(node) {
-  const auto named = std::find_if(node.output().begin(), node.output().end(),
+  const auto named = std::find_if(node.output.begin(), node.output.end(),
                                   [](const std::string& output) { return !output.empty(); });
-  if (named == node.output().end()) fail("it has no output");
-  name_ = node.name().empty() ? *named : node.name();
+  if (named == node.output.end()) fail("it has no output");
+  name_ = node.name.empty() ? *named : node.name;
 }
 
 void OnnxOp::check_inputs(int least, int most) const {
-  if (node_.input_size() < least || node_.input_size() > most)
-    fail("it has ", node_.input_size(), " inputs where ", least, " to ", most, " are expected");
+  if (node_.input.count() < least || node_.input.count() > most)
+    fail("it has ", node_.input.count(), " inputs where ", least, " to ", most, " are expected");
 }
 
 const OnnxValue& OnnxOp::value(int i) const {
   if (!has_input(i)) fail("input ", i, " is missing");
-  const auto found = file_.values.find(node_.input(i));
+  const auto found = file_.values.find(node_.input[i]);
   if (found == file_.values.end())
-    fail("input ", i, " (", quoted(node_.input(i)), ") is read before anything writes it");
+    fail("input ", i, " (", quoted(node_.input[i]), ") is read before anything writes it");
   if (found->second.failed) throw ReadsFailed{};
   return found->second;
 }
@@ -59,11 +59,11 @@ bool OnnxOp::is_constant(int i) const { return value(i).constant != nullptr; }
 
 bool OnnxOp::is_constant_of(int i, TensorProto::DataType type) const {
   const TensorProto* tensor = value(i).constant;
-  return tensor != nullptr && tensor->data_type() == type;
+  return tensor != nullptr && tensor->data_type == type;
 }
 
 bool OnnxOp::all_constant() const {
-  for (int i = 0; i < node_.input_size(); ++i)
+  for (int i = 0; i < node_.input.count(); ++i)
     if (has_input(i) && !is_constant(i)) return false;
   return true;
 }
@@ -71,7 +71,7 @@ bool OnnxOp::all_constant() const {
 int32_t OnnxOp::activation(int i) {
   const int32_t tensor = activation_or_codes(i);
   if (file_.draft->tensor(tensor).dtype != DType::kF32)
-    fail("input ", i, " (", quoted(node_.input(i)),
+    fail("input ", i, " (", quoted(node_.input[i]),
          ") holds int8 codes; a DequantizeLinear must stand between");
   return tensor;
 }
@@ -80,7 +80,7 @@ int32_t OnnxOp::activation_or_codes(int i) { return as_real(any_activation(i)); 
 
 int32_t OnnxOp::any_activation(int i) {
   if (is_constant(i) && file_.evaluation != nullptr) return evaluated_input(i);
-  if (is_constant(i)) fail("input ", i, " (", quoted(node_.input(i)), ") is a constant");
+  if (is_constant(i)) fail("input ", i, " (", quoted(node_.input[i]), ") is a constant");
   return value(i).tensor;
 }
 
@@ -109,14 +109,14 @@ static auto read_constant(OnnxFile& file, const std::string& name, const TensorP
 OnnxConstant<float> OnnxOp::floats(int i) {
   const TensorProto* tensor = value(i).constant;
   if (tensor != nullptr && !is_real(*tensor) && computes_integers()) return numbers(i);
-  return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
+  return read_constant(file_, node_.input[i], tensor, [&](const Shape& shape, uint64_t count) {
     return stored_onnx_floats(*tensor, shape, count);
   });
 }
 
 OnnxConstant<int64_t> OnnxOp::integers(int i) {
   const TensorProto* tensor = value(i).constant;
-  return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
+  return read_constant(file_, node_.input[i], tensor, [&](const Shape& shape, uint64_t count) {
     return stored_onnx_integers(*tensor, shape, count);
   });
 }
@@ -136,7 +136,7 @@ OnnxConstant<float> OnnxOp::numbers(int i) {
     const auto number = static_cast<float>(value);
     // Values just below 2^63 round to it, which no int64 holds.
     if (!is_end && (number >= 0x1p63f || static_cast<int64_t>(number) != value))
-      fail("constant ", quoted(node_.input(i)), " holds ", value, ", which float does not hold");
+      fail("constant ", quoted(node_.input[i]), " holds ", value, ", which float does not hold");
     numbers.values.push_back(number);
   }
   return numbers;
@@ -163,14 +163,14 @@ void OnnxOp::take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis
 }
 
 const OnnxGrid* OnnxOp::grid(int i) const {
-  const auto found = file_.grids.find(node_.input(i));
+  const auto found = file_.grids.find(node_.input[i]);
   return found == file_.grids.end() ? nullptr : &found->second;
 }
 
 void OnnxOp::set_value(OnnxValue value, int i) {
-  if (node_.output(i).empty()) return;  // nobody asks for it
-  if (!file_.values.emplace(node_.output(i), value).second)
-    fail("its output ", quoted(node_.output(i)), " is written twice");
+  if (node_.output[i].empty()) return;  // nobody asks for it
+  if (!file_.values.emplace(node_.output[i], value).second)
+    fail("its output ", quoted(node_.output[i]), " is written twice");
 }
 
 void OnnxOp::set_output(int32_t tensor, int i) {
@@ -208,9 +208,9 @@ template <typename T>
 static std::unique_ptr<TensorProto> made_constant(const OnnxConstant<T>& constant,
                                                   TensorProto::DataType type) {
   auto made = std::make_unique<TensorProto>();
-  made->set_data_type(type);
-  for (const int32_t dim : constant.shape) made->add_dims(dim);
-  made->set_raw_data(constant.values.data(), constant.values.size() * sizeof(T));
+  made->data_type = type;
+  for (const int32_t dim : constant.shape) made->dims.push_back(dim);
+  made->raw_data.set(constant.values.data(), constant.values.size() * sizeof(T));
   return made;
 }
 
@@ -227,12 +227,12 @@ void OnnxOp::set_integers(const OnnxConstant<int64_t>& constant, int i) {
 void OnnxOp::set_codes(const OnnxConstant<int64_t>& constant, TensorProto::DataType type, int i) {
   count_constant_bytes(file_, constant.values.size() * sizeof(int32_t));
   auto made = std::make_unique<TensorProto>();
-  made->set_data_type(type);
-  for (const int32_t dim : constant.shape) made->add_dims(dim);
+  made->data_type = type;
+  for (const int32_t dim : constant.shape) made->dims.push_back(dim);
   if (type == kOnnxUint4 || type == kOnnxInt4)
-    for (const uint8_t byte : packed_codes_of_4_bits(constant.values)) made->add_int32_data(byte);
+    for (const uint8_t byte : packed_codes_of_4_bits(constant.values)) made->int32_data.push_back(byte);
   else
-    for (const int64_t code : constant.values) made->add_int32_data(static_cast<int32_t>(code));
+    for (const int64_t code : constant.values) made->int32_data.push_back(static_cast<int32_t>(code));
   set_own_constant(std::move(made), i);
 }
 

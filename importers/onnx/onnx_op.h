@@ -92,22 +92,22 @@ class OnnxOp : public OnnxNodeAttributes {
   Draft& draft() { return *file_.draft; }
   int64_t opset() const { return file_.opset; }
   const std::string& name() const { return name_; }  // the node's, or its first output's
-  const std::string& source() const { return node_.op_type(); }
-  int output_count() const { return node_.output_size(); }
-  const std::string& output_name(int i = 0) const { return node_.output(i); }
+  const std::string& source() const { return node_.op_type; }
+  int output_count() const { return node_.output.count(); }
+  const std::string& output_name(int i = 0) const { return node_.output[i]; }
   bool shapes_changed() const { return file_.shapes_changed; }
   OnnxRangeCounts& ranges() { return file_.ranges; }
 
   void check_inputs(int least, int most) const;
-  bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
+  bool has_input(int i) const { return i < node_.input.count() && !node_.input[i].empty(); }
   bool is_constant(int i) const;
   bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;
-  int64_t type_of_constant(int i) const { return value(i).constant->data_type(); }
+  int64_t type_of_constant(int i) const { return value(i).constant->data_type; }
   int64_t type_of_codes(int i) const;  // of a constant's codes or an activation's; 0: it is not known
   const OnnxCodes& codes_of(int i) const { return value(i).codes; }  // of an activation
   bool is_constant_of_reals(int i) const { return is_constant(i) && is_real(*value(i).constant); }
   bool all_constant() const;  // each input that is there
-  int input_count() const { return node_.input_size(); }
+  int input_count() const { return node_.input.count(); }
   int32_t activation(int i);           // draft tensor, FP32, in the file's own layout
   int32_t activation_or_codes(int i);  // int8 too: for what only moves elements
   int32_t activation_or_numbers(
@@ -127,7 +127,7 @@ class OnnxOp : public OnnxNodeAttributes {
   // Notes on the draft's constant the grid of input i, whose channels' axis is `axis` there and `draft_axis`
   // here.
   void take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis);
-  const std::string& input_name(int i) const { return node_.input(i); }
+  const std::string& input_name(int i) const { return node_.input[i]; }
 
   // Building. The draft works in NHWC: operators on pictures take their input through nhwc() and give their
   // result through set_nhwc_output(). What also takes one dimension takes it through nhwc_or_line(), as a picture

@@ -10,7 +10,7 @@ using onnx_file::TensorProto;
 
 int32_t OnnxOp::index_activation(int i) {
   const int32_t tensor = any_activation(i);
-  if (!is_integer(i)) fail("input ", i, " (", quoted(node_.input(i)), ") must hold integers");
+  if (!is_integer(i)) fail("input ", i, " (", quoted(node_.input[i]), ") must hold integers");
   return as_index(tensor);
 }
 
@@ -24,18 +24,18 @@ bool OnnxOp::take_plain_codes(int i, float scale, int32_t zero_point) {
     if (std::find(node.inputs.begin(), node.inputs.end(), tensor) != node.inputs.end()) return false;
   draft().tensor(tensor).scales = {scale};
   draft().tensor(tensor).zero_point = zero_point;
-  file_.values[node_.input(i)].is_integer = false;
+  file_.values[node_.input[i]].is_integer = false;
   return true;
 }
 
 OnnxCodes onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node) {
   OnnxCodes codes;
-  for (const std::string& name : node.input()) {
+  for (const std::string& name : node.input) {
     const auto found = file.values.find(name);
     if (found == file.values.end()) continue;
     const OnnxValue& value = found->second;
     const OnnxCodes own =
-        value.constant == nullptr ? value.codes : OnnxCodes{value.constant->data_type(), 0.0f, 0};
+        value.constant == nullptr ? value.codes : OnnxCodes{value.constant->data_type, 0.0f, 0};
     if (!is_onnx_code(own.type)) continue;
     if (codes.type == 0)
       codes = own;
@@ -57,7 +57,7 @@ void OnnxOp::set_codes_output(int32_t tensor, const OnnxCodes& codes) {
 // Of integers, bools and constants alone: then so is the result. Constants of reals make it real.
 bool OnnxOp::computes_integers() const {
   bool any = false;
-  for (const std::string& name : node_.input()) {
+  for (const std::string& name : node_.input) {
     const auto found = file_.values.find(name);
     if (name.empty() || found == file_.values.end()) continue;
     const OnnxValue& input = found->second;
@@ -69,7 +69,7 @@ bool OnnxOp::computes_integers() const {
 
 bool OnnxOp::is_truth(int i) const {
   const OnnxValue& input = value(i);
-  return input.constant == nullptr ? input.is_truth : input.constant->data_type() == TensorProto::BOOL;
+  return input.constant == nullptr ? input.is_truth : input.constant->data_type == TensorProto::BOOL;
 }
 
 // Of operators that give no bools of their own, the result has the type of the first input, or of the first that is chosen from.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "importers/onnx/intaglio_onnx.pb.h"
+#include "importers/onnx/onnx_file.h"
 
 namespace intaglio::importers {
 

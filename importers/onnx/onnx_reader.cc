@@ -1,6 +1,4 @@
 // From the bytes of an ONNX file to a draft: inputs, then each node by its handler.
-#include <google/protobuf/io/coded_stream.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,7 +13,6 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int kMaxMessageDepth = 32;
 constexpr size_t kMaxCalls = 4096, kMaxDepth = 32;  // of functions
 
 class Reader {
@@ -24,25 +21,25 @@ class Reader {
       : options_(options), problems_(problems) {
     if (bytes.size >= 8 && std::memcmp(bytes.data + 4, "ITG1", 4) == 0)
       fail("is a model of intaglio already; it can be calibrated, run and inspected as it is");
-    google::protobuf::io::CodedInputStream stream(bytes.data, static_cast<int>(bytes.size));
-    stream.SetRecursionLimit(kMaxMessageDepth);
-    if (!model_.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    auto model = onnx_file::parse_model(onnx_file::text_of(bytes.data, bytes.size));
+    if (!model)
       fail(
           "neither a TFLite file (no identifier TFL3) nor an ONNX file (the protobuf is damaged or cut "
           "short)");
-    if (!model_.has_graph())
+    if (!model->graph.has())
       fail("neither a TFLite file (no identifier TFL3) nor an ONNX file (it has no graph)");
+    model_ = std::move(*model);
     file_.draft = &draft_;
     file_.opset = opset();
   }
 
   Draft read(const std::vector<InputConstant>& constants) {
-    const onnx_file::GraphProto& graph = model_.graph();
+    const onnx_file::GraphProto& graph = *model_.graph;
     if (!options_.external_data_folder.empty()) load_external_data(model_, options_.external_data_folder);
-    for (const auto& entry : model_.metadata_props())
-      if (entry.key() == kAddBitsKey && entry.value() == text(int32_t{AddOptions().add_bits}))
+    for (const auto& entry : model_.metadata_props)
+      if (entry.key == kAddBitsKey && entry.value == text(int32_t{AddOptions().add_bits}))
         draft_.add_bits = AddOptions().add_bits;
-    check_count(static_cast<size_t>(graph.output_size()), "outputs", kMaxFileEnds);
+    check_count(static_cast<size_t>(graph.output.count()), "outputs", kMaxFileEnds);
     read_initializers(graph);
     take_onnx_constants(graph, constants, file_);
     read_onnx_inputs(graph, options_, file_);
@@ -55,38 +52,38 @@ class Reader {
 
  private:
   int64_t opset() const {
-    for (const auto& entry : model_.opset_import()) {
-      if (!is_standard_onnx(entry.domain())) continue;
-      if (entry.version() < kFirstOpset || entry.version() > kLastOpset)
-        fail("ONNX opset ", entry.version(), " is not supported (", kFirstOpset, " to ", kLastOpset,
+    for (const auto& entry : model_.opset_import) {
+      if (!is_standard_onnx(entry.domain)) continue;
+      if (entry.version < kFirstOpset || entry.version > kLastOpset)
+        fail("ONNX opset ", entry.version, " is not supported (", kFirstOpset, " to ", kLastOpset,
              " are); convert the model with onnx.version_converter");
-      return entry.version();
+      return entry.version;
     }
-    if (model_.opset_import_size() == 0) fail("the ONNX file does not say which opset it uses");
+    if (model_.opset_import.count() == 0) fail("the ONNX file does not say which opset it uses");
     return kLastOpset;  // a file of other operators alone: onnxruntime takes its newest, too
   }
 
   // Under their names, or with `prefix` before these.
   void read_initializers(const onnx_file::GraphProto& graph, const std::string& prefix = {}) {
-    if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
-    for (const auto& tensor : graph.initializer())
+    if (graph.sparse_initializer.count() > 0) fail("sparse initializers are not supported");
+    for (const auto& tensor : graph.initializer)
       if (OnnxValue made{-1, &tensor, false, false, false, {}};
-          !file_.values.emplace(prefix + checked_name(tensor.name()), made).second)
-        fail("initializer ", quoted(tensor.name()), " stands twice in the file");
+          !file_.values.emplace(prefix + checked_name(tensor.name), made).second)
+        fail("initializer ", quoted(tensor.name), " stands twice in the file");
   }
 
   void read_nodes(const onnx_file::GraphProto& graph, const std::vector<std::string>& outputs) {
-    node_count_ += static_cast<size_t>(graph.node_size());
+    node_count_ += static_cast<size_t>(graph.node.count());
     check_count(node_count_, "nodes", kMaxFileNodes);
-    for (const auto& node : graph.node())
-      for (const std::string& output : node.output()) file_.taken.insert(checked_name(output));
-    for (const int i : needed_in_order(graph, outputs)) read_node(graph.node(i), i);
+    for (const auto& node : graph.node)
+      for (const std::string& output : node.output) file_.taken.insert(checked_name(output));
+    for (const int i : needed_in_order(graph, outputs)) read_node(graph.node[i], i);
   }
 
   static const onnx_file::GraphProto& branch_of(OnnxOp& op, bool condition) {
     const onnx_file::GraphProto& branch = op.graph(condition ? "then_branch" : "else_branch");
-    if (branch.output_size() != op.output_count())
-      fail("its branch has ", branch.output_size(), " outputs where ", op.output_count(), " are expected");
+    if (branch.output.count() != op.output_count())
+      fail("its branch has ", branch.output.count(), " outputs where ", op.output_count(), " are expected");
     return branch;
   }
 
@@ -99,14 +96,14 @@ class Reader {
     const onnx_file::GraphProto& branch = branch_of(op, condition[0] != 0);
     read_initializers(branch);
     std::vector<std::string> outputs;
-    for (const auto& output : branch.output()) outputs.push_back(output.name());
+    for (const auto& output : branch.output) outputs.push_back(output.name);
     read_nodes(branch, outputs);
-    for (int i = 0; i < op.output_count(); ++i) op.set_alias(branch.output(i).name(), i);
+    for (int i = 0; i < op.output_count(); ++i) op.set_alias(branch.output[i].name, i);
   }
 
   // A run decides: both branches are computed, and then chosen from.
   void read_both(OnnxOp& op, const onnx_file::NodeProto& node) {
-    const std::string words = words_of_condition(model_.graph(), node.input(0));
+    const std::string words = words_of_condition(*model_.graph, node.input[0]);
     draft_.notes.push_back(text("node ", quoted(op.name()), " (If): ", words));
     const size_t problems = problems_.count();
     std::vector<std::string> outputs[2];
@@ -126,13 +123,13 @@ class Reader {
   void read_loop(OnnxOp& op, const onnx_file::NodeProto& node) {
     op.check_inputs(2, 2 + static_cast<int>(kMaxFileEnds));
     const onnx_file::GraphProto& body = op.graph("body");
-    const int states = node.input_size() - 2, scans = body.output_size() - 1 - states;
-    if (body.input_size() != 2 + states || scans < 0 || node.output_size() > states + scans)
-      fail("its body has ", body.input_size(), " inputs and ", body.output_size(),
+    const int states = node.input.count() - 2, scans = body.output.count() - 1 - states;
+    if (body.input.count() != 2 + states || scans < 0 || node.output.count() > states + scans)
+      fail("its body has ", body.input.count(), " inputs and ", body.output.count(),
            " outputs, which do not fit it");
     const int64_t most = op.has_input(0) ? single(op, 0) : INT64_MAX;
-    std::vector<std::string> inputs{"", node.input(1)};
-    inputs.insert(inputs.end(), node.input().begin() + 2, node.input().end());
+    std::vector<std::string> inputs{"", node.input[1]};
+    inputs.insert(inputs.end(), node.input.begin() + 2, node.input.end());
     if (inputs[1].empty()) inputs[1] = read_made(node, [](OnnxDecomposer& s) { return s.whole(1); });
     Copies copies(body, op.name(), calls_.size());
     std::vector<std::vector<std::string>> parts(static_cast<size_t>(scans));
@@ -148,7 +145,7 @@ class Reader {
       if (i < states)
         op.set_alias(inputs[static_cast<size_t>(2 + i)], i);
       else
-        read_stacked(node, parts[static_cast<size_t>(i - states)], body.output(1 + i), op.output_name(i));
+        read_stacked(node, parts[static_cast<size_t>(i - states)], body.output[1 + i], op.output_name(i));
     }
   }
 
@@ -157,7 +154,7 @@ class Reader {
     const onnx_file::GraphProto& body = op.graph("body");
     const OnnxScan scan = read_onnx_scan(op, OnnxDecomposer(file_, node), body);
     op.check_all_read();
-    std::vector<std::string> inputs(node.input().begin(), node.input().end());
+    std::vector<std::string> inputs(node.input.begin(), node.input.end());
     Copies copies(body, op.name(), calls_.size());
     std::vector<std::vector<std::string>> parts(scan.outputs.size());
     for (int32_t run = 0; run < scan.runs; ++run) {
@@ -165,7 +162,7 @@ class Reader {
         const int32_t place = scan.inputs[i].is_backwards ? scan.runs - 1 - run : run;
         const int from = scan.states + static_cast<int>(i);
         inputs[static_cast<size_t>(from)] = read_made(node, [&](OnnxDecomposer& s) {
-          return s.add("Gather", {node.input(from), s.whole(place)},
+          return s.add("Gather", {node.input[from], s.whole(place)},
                        {{{"axis", scan.inputs[i].axis}}, {}, {}, {}});
         });
       }
@@ -181,7 +178,7 @@ class Reader {
       if (i < scan.states)
         op.set_alias(inputs[static_cast<size_t>(i)], i);
       else
-        read_stacked(node, parts[at], body.output(i), op.output_name(i), scan.outputs[at].axis);
+        read_stacked(node, parts[at], body.output[i], op.output_name(i), scan.outputs[at].axis);
     }
   }
 
@@ -202,7 +199,7 @@ class Reader {
     if (!copies.are_constants_read) read_initializers(copies.body, copies.constants);
     copies.are_constants_read = true;
     std::vector<std::string> outputs;
-    for (const auto& output : copy.output()) outputs.push_back(output.name());
+    for (const auto& output : copy.output) outputs.push_back(output.name);
     ++depth_;
     read_nodes(copy, outputs);
     --depth_;
@@ -218,8 +215,8 @@ class Reader {
   // Whether a Loop runs once more.
   bool goes_on(const std::string& condition) {
     onnx_file::NodeProto node;
-    node.add_input(condition);
-    node.add_output(condition);
+    node.input.push_back(condition);
+    node.output.push_back(condition);
     OnnxOp op(file_, node);
     if (!op.is_constant(0))
       fail("its condition is computed by a run; only one that the file and its shapes decide is supported");
@@ -230,8 +227,8 @@ class Reader {
   void read_stacked(const onnx_file::NodeProto& loop, const std::vector<std::string>& parts,
                     const onnx_file::ValueInfoProto& declared, const std::string& name, int64_t axis = 0) {
     if (parts.empty()) fail("it never runs, and its output ", quoted(name), " would be empty");
-    const auto& type = declared.type().tensor_type();
-    const bool are_numbers = type.has_shape() && type.shape().dim_size() == 0;
+    const auto& type = *declared.type->tensor_type;
+    const bool are_numbers = type.shape.has() && type.shape->dim.count() == 0;
     read_made(loop, [&](OnnxDecomposer& s) { return s.stacked(parts, name, axis, are_numbers); });
   }
 
@@ -248,7 +245,7 @@ class Reader {
     if (calls_.size() >= kMaxCalls || depth_ >= kMaxDepth)
       fail("the file calls its functions and runs its loops more than ", kMaxCalls, " times, or more than ",
            kMaxDepth, " in one another");
-    call_bytes_ += graph->ByteSizeLong();
+    call_bytes_ += byte_size(*graph);
     if (call_bytes_ > kMaxModelBytes)
       fail("the functions and loops that nodes call are larger than the limit of ", kMaxModelBytes,
            " bytes together");
@@ -257,28 +254,27 @@ class Reader {
 
   // The function's nodes stand in place of the node that calls it.
   void read_function(const onnx_file::FunctionProto& function, const onnx_file::NodeProto& node) {
-    const std::string prefix =
-        text(node.name().empty() ? node.op_type() : node.name(), "/", calls_.size(), "/");
+    const std::string prefix = text(node.name.empty() ? node.op_type : node.name, "/", calls_.size(), "/");
     add_call(called_onnx_function(function, node, prefix));
     const onnx_file::GraphProto& body = *calls_.back();
     ++depth_;
-    read_nodes(body, {node.output().begin(), node.output().end()});
+    read_nodes(body, {node.output.begin(), node.output.end()});
     --depth_;
   }
 
   void read_operator(const onnx_file::NodeProto& node) {
-    const bool standard = is_standard_onnx(node.domain());
+    const bool standard = is_standard_onnx(node.domain);
     OnnxOp op(file_, node);
-    if (standard && node.op_type() == "If") return read_if(op, node);
-    if (standard && node.op_type() == "Loop") return read_loop(op, node);
-    if (standard && node.op_type() == "Scan") return read_scan(op, node);
+    if (standard && node.op_type == "If") return read_if(op, node);
+    if (standard && node.op_type == "Loop") return read_loop(op, node);
+    if (standard && node.op_type == "Scan") return read_scan(op, node);
     if (standard && fold_onnx_constants(op)) return;
-    const OnnxOperator* const known = find_onnx_operator(node.domain(), node.op_type());
+    const OnnxOperator* const known = find_onnx_operator(node.domain, node.op_type);
     const auto* const function = known == nullptr ? find_onnx_function(model_, node) : nullptr;
     if (function != nullptr) return read_function(*function, node);
     if (known == nullptr)
-      fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")",
-           node.domain() == "com.microsoft.nchwc"
+      fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain) + ")",
+           node.domain == "com.microsoft.nchwc"
                ? "; onnxruntime wrote the file for one machine: save it with ORT_ENABLE_EXTENDED, not ALL"
                : "",
            has_open_size(node) && depth_ == 0 ? cut_before(activations_of(node)) : "");
@@ -290,14 +286,14 @@ class Reader {
   // Whether the values of a run decide the size of what the node gives.
   static bool has_open_size(const onnx_file::NodeProto& node) {
     for (const char* const name : {"NonMaxSuppression", "NonZero", "Unique", "Compress"})
-      if (node.op_type() == name) return true;
+      if (node.op_type == name) return true;
     return false;
   }
 
   // Tensors that the node reads and that have been imported.
   std::vector<std::string> activations_of(const onnx_file::NodeProto& node) const {
     std::vector<std::string> names;
-    for (const std::string& input : node.input()) {
+    for (const std::string& input : node.input) {
       const auto found = file_.values.find(input);
       if (found == file_.values.end() || found->second.tensor < 0) continue;
       if (!is_model_input(draft_, found->second.tensor)) names.push_back(input);
@@ -307,29 +303,29 @@ class Reader {
 
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
-      (void)checked_name(node.name());
+      (void)checked_name(node.name);
       const auto parts = decomposed_onnx(file_, node);
       const size_t before = draft_.nodes.size();
       if (parts.empty()) return read_operator(node);
       for (const auto& part : parts) read_operator(part);
       // Messages name the operator of the file.
-      for (size_t i = before; i < draft_.nodes.size(); ++i) draft_.nodes[i].source = node.op_type();
+      for (size_t i = before; i < draft_.nodes.size(); ++i) draft_.nodes[i].source = node.op_type;
       return;
     } catch (const ImportError& error) {
-      const std::string name = !node.name().empty()     ? node.name()
-                               : node.output_size() > 0 ? node.output(0)
-                                                        : text("node_", number);
-      problems_.add(text("node ", quoted(name), " (", shown(node.op_type()), "): ", error.what()));
+      const std::string name = !node.name.empty()        ? node.name
+                               : node.output.count() > 0 ? node.output[0]
+                                                         : text("node_", number);
+      problems_.add(text("node ", quoted(name), " (", shown(node.op_type), "): ", error.what()));
     } catch (const ReadsFailed&) {
     }
-    for (const std::string& output : node.output()) file_.values[output].failed = true;
+    for (const std::string& output : node.output) file_.values[output].failed = true;
   }
 
   std::vector<std::string> output_names(const onnx_file::GraphProto& graph) const {
     std::vector<std::string> own, known;
-    for (const auto& output : graph.output()) own.push_back(output.name());
-    for (const auto& node : graph.node())
-      for (const std::string& output : node.output())
+    for (const auto& output : graph.output) own.push_back(output.name);
+    for (const auto& node : graph.node)
+      for (const std::string& output : node.output)
         if (!output.empty()) known.push_back(output);
     return chosen_outputs(options_, own, known);
   }
@@ -341,9 +337,9 @@ class Reader {
         found != file_.values.end() && (found->second.tensor >= 0 || found->second.constant != nullptr);
     if (!is_written) fail("output ", quoted(name), " is not written by any node");
     onnx_file::NodeProto node;
-    node.set_op_type("Identity");
-    node.add_input(name);
-    node.add_output(name);
+    node.op_type = "Identity";
+    node.input.push_back(name);
+    node.output.push_back(name);
     OnnxOp op(file_, node);
     if (found->second.constant == nullptr)
       return found->second.is_integer ? op.as_index(found->second.tensor) : found->second.tensor;

@@ -12,11 +12,11 @@ using onnx_file::TensorProto;
 // Its dimensions, with the number of elements checked against overflow and the limit of a tensor.
 Shape dims_of(const TensorProto& tensor) {
   constexpr int kMaxStoredRank = 32;
-  if (tensor.dims_size() > kMaxStoredRank)
-    fail("it has ", tensor.dims_size(), " dimensions; at most ", kMaxStoredRank, " are supported");
+  if (tensor.dims.count() > kMaxStoredRank)
+    fail("it has ", tensor.dims.count(), " dimensions; at most ", kMaxStoredRank, " are supported");
   Shape shape;
   int64_t count = 1;  // without dimensions of 0, which other shapes may lack
-  for (const int64_t dim : tensor.dims()) {
+  for (const int64_t dim : tensor.dims) {
     if (dim < 0 || dim > kMaxTensorBytes || (dim > 0 && count > kMaxTensorBytes / 4 / dim))
       fail("dimension ", dim, " is not allowed: a tensor holds at most ", kMaxTensorBytes, " bytes");
     count *= std::max<int64_t>(dim, 1);
@@ -26,22 +26,22 @@ Shape dims_of(const TensorProto& tensor) {
 }
 
 void check_stored(const TensorProto& tensor) {
-  if (tensor.data_location() == TensorProto::EXTERNAL || tensor.external_data_size() > 0)
+  if (tensor.data_location == TensorProto::EXTERNAL || tensor.external_data.count() > 0)
     fail(
         "its data stands in another file (external data); read it with --external-data, or save the model as "
         "one file");
-  if (tensor.has_segment()) fail("segmented tensors are not supported");
+  if (tensor.segment.has()) fail("segmented tensors are not supported");
 }
 
 // From raw bytes or from the typed field, whichever the file uses; either must hold exactly what dims say.
 template <typename T, typename Field>
 std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint64_t count) {
   std::vector<T> values;
-  if (tensor.has_raw_data()) {
-    if (tensor.raw_data().size() != count * sizeof(T))
-      fail("it holds ", tensor.raw_data().size(), " bytes, its dimensions need ", count * sizeof(T));
+  if (tensor.raw_data.has()) {
+    if (tensor.raw_data.size() != count * sizeof(T))
+      fail("it holds ", tensor.raw_data.size(), " bytes, its dimensions need ", count * sizeof(T));
     values.resize(static_cast<size_t>(count));
-    if (count > 0) std::memcpy(values.data(), tensor.raw_data().data(), tensor.raw_data().size());
+    if (count > 0) std::memcpy(values.data(), tensor.raw_data.data(), tensor.raw_data.size());
     return values;
   }
   if (static_cast<uint64_t>(field.size()) != count)
@@ -51,7 +51,7 @@ std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint
 }
 
 std::vector<int64_t> codes_of_4_bits(const TensorProto& tensor, uint64_t count, bool is_signed) {
-  const auto bytes = stored_values<uint8_t>(tensor, tensor.int32_data(), (count + 1) / 2);
+  const auto bytes = stored_values<uint8_t>(tensor, tensor.int32_data, (count + 1) / 2);
   std::vector<int64_t> codes;
   for (size_t i = 0; i < count; ++i) {
     const int64_t code = code_of_4_bits(bytes[i / 2], i);
@@ -95,24 +95,24 @@ Shape stored_onnx_shape(const TensorProto& tensor) {
 
 OnnxConstant<float> stored_onnx_floats(const TensorProto& tensor, const Shape& shape, uint64_t count) {
   OnnxConstant<float> constant{shape, {}};
-  switch (tensor.data_type()) {
+  switch (tensor.data_type) {
     case TensorProto::FLOAT:
-      constant.values = stored_values<float>(tensor, tensor.float_data(), count);
+      constant.values = stored_values<float>(tensor, tensor.float_data, count);
       break;
     case TensorProto::DOUBLE:
-      for (const double v : stored_values<double>(tensor, tensor.double_data(), count))
+      for (const double v : stored_values<double>(tensor, tensor.double_data, count))
         constant.values.push_back(static_cast<float>(v));
       break;
     case TensorProto::FLOAT16:
-      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data(), count))
+      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data, count))
         constant.values.push_back(real_of_half(v));
       break;
     case TensorProto::BFLOAT16:
-      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data(), count))
+      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data, count))
         constant.values.push_back(real_of_bfloat(v));
       break;
     default:
-      fail("it holds ", onnx_type_name(tensor.data_type()), "; float is expected");
+      fail("it holds ", onnx_type_name(tensor.data_type), "; float is expected");
   }
   return constant;
 }
@@ -120,35 +120,35 @@ OnnxConstant<float> stored_onnx_floats(const TensorProto& tensor, const Shape& s
 OnnxConstant<int64_t> stored_onnx_integers(const TensorProto& tensor, const Shape& shape, uint64_t count) {
   OnnxConstant<int64_t> constant{shape, {}};
   const auto widen = [&](const auto& values) { constant.values.assign(values.begin(), values.end()); };
-  switch (tensor.data_type()) {
+  switch (tensor.data_type) {
     case kOnnxUint4:
     case kOnnxInt4:
-      constant.values = codes_of_4_bits(tensor, count, tensor.data_type() == kOnnxInt4);
+      constant.values = codes_of_4_bits(tensor, count, tensor.data_type == kOnnxInt4);
       break;
     case TensorProto::INT64:
-      constant.values = stored_values<int64_t>(tensor, tensor.int64_data(), count);
+      constant.values = stored_values<int64_t>(tensor, tensor.int64_data, count);
       break;
     case TensorProto::INT32:
-      widen(stored_values<int32_t>(tensor, tensor.int32_data(), count));
+      widen(stored_values<int32_t>(tensor, tensor.int32_data, count));
       break;
     case TensorProto::INT8:
-      widen(stored_values<int8_t>(tensor, tensor.int32_data(), count));
+      widen(stored_values<int8_t>(tensor, tensor.int32_data, count));
       break;
     case TensorProto::BOOL:
     case TensorProto::UINT8:
-      widen(stored_values<uint8_t>(tensor, tensor.int32_data(), count));
+      widen(stored_values<uint8_t>(tensor, tensor.int32_data, count));
       break;
     case TensorProto::INT16:
-      widen(stored_values<int16_t>(tensor, tensor.int32_data(), count));
+      widen(stored_values<int16_t>(tensor, tensor.int32_data, count));
       break;
     case TensorProto::UINT16:
-      widen(stored_values<uint16_t>(tensor, tensor.int32_data(), count));
+      widen(stored_values<uint16_t>(tensor, tensor.int32_data, count));
       break;
     case TensorProto::UINT32:
-      widen(stored_values<uint32_t>(tensor, tensor.uint64_data(), count));
+      widen(stored_values<uint32_t>(tensor, tensor.uint64_data, count));
       break;
     default:
-      fail("it holds ", onnx_type_name(tensor.data_type()), "; int64 is expected");
+      fail("it holds ", onnx_type_name(tensor.data_type), "; int64 is expected");
   }
   return constant;
 }

@@ -111,8 +111,9 @@ void import_transposed(IrOp& op, bool in_groups) {
   };
   const bool is_open = op.has_input(2) && !op.is_constant(op.source(2)) && has_open_side();
   if (is_open)
-    op.file().shared->notes.push_back(text("layer ", quoted(op.layer().name),
-                                   " computes the size of its output; here it is what its windows give"));
+    op.file().shared->notes.push_back(
+        text("layer ", quoted(op.layer().name),
+             " computes the size of its output; here it is what its windows give"));
   const bool has_size = op.has_input(2) && !is_open;
   IrShape shape = weights_shape(op, in_groups ? 4 : 3);
   auto attributes = has_size ? IrOp::Attributes() : window_of(op, true);
@@ -150,7 +151,7 @@ void import_pool(IrOp& op) {
     attributes.integers.push_back({"count_include_pad", !op.flag("exclude-pad", true)});
   }
   op.add(is_max ? "MaxPool" : "AveragePool", {op.input(0)}, attributes);
-  if (is_max && op.is_read(1)) op.last_node().add_output(op.output(1));
+  if (is_max && op.is_read(1)) op.last_node().output.push_back(op.output(1));
 }
 
 void import_mat_mul(IrOp& op) {

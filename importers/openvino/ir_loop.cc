@@ -63,60 +63,60 @@ class LoopLayer {
   }
 
   void write(const std::string& trip_count, const std::string& condition) {
-    auto& node = *op_.file().graph->add_node();
-    node.set_op_type("Loop");
-    node.set_name(op_.layer().name);
-    node.add_input(trip_count.empty() && runs_ >= 0 ? number(*op_.file().graph, runs_) : trip_count);
-    node.add_input(condition);
-    for (const std::string& first : first_) node.add_input(first);
+    auto& node = op_.file().graph->node.add();
+    node.op_type = "Loop";
+    node.name = op_.layer().name;
+    node.input.push_back(trip_count.empty() && runs_ >= 0 ? number(*op_.file().graph, runs_) : trip_count);
+    node.input.push_back(condition);
+    for (const std::string& first : first_) node.input.push_back(first);
     std::vector<std::string> made;
     for (size_t i = 0; i < first_.size() + scans_.size(); ++i) {
       made.push_back(inner_.unique(op_.layer().name + "/made"));
-      node.add_output(made.back());
+      node.output.push_back(made.back());
     }
     for (const IrMapping& mapping : body_.outputs)
       if (mapping.port >= 0) write_output(mapping, made);
-    auto& attribute = *node.add_attribute();
-    attribute.set_name("body");
-    attribute.set_type(onnx_file::AttributeProto::GRAPH);
-    attribute.mutable_g()->Swap(&graph_);
+    auto& attribute = node.attribute.add();
+    attribute.name = "body";
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    std::swap(attribute.g.make(), graph_);
   }
 
  private:
   static void describe(onnx_file::ValueInfoProto& value, const std::string& name, const IrShape& shape) {
-    value.set_name(name);
-    auto& made = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
+    value.name = name;
+    auto& made = value.type.make().tensor_type.make().shape.make();
     for (const int64_t dim : shape)
-      if (auto& of_value = *made.add_dim(); dim >= 0) of_value.set_dim_value(dim);
+      if (auto& of_value = made.dim.add(); dim >= 0) of_value.dim_value = dim;
   }
   const std::string& add_input(const char* what, const IrShape& shape) {
     names_.push_back(inner_.unique(op_.layer().name + "/" + what));
-    describe(*graph_.add_input(), names_.back(), shape);
+    describe(graph_.input.add(), names_.back(), shape);
     return names_.back();
   }
   // Each output is a node's own, whatever it stands for.
   void add_output(const std::string& name, const IrShape& shape) {
-    describe(*graph_.add_output(), node("Identity", {name}), shape);
+    describe(graph_.output.add(), node("Identity", {name}), shape);
   }
   std::string node(const char* type, const std::vector<std::string>& inputs,
                    const OnnxAttributes& attributes = {}) {
-    auto& made = *graph_.add_node();
-    made.set_op_type(type);
-    made.set_name(op_.layer().name + "/" + type);
-    for (const std::string& input : inputs) made.add_input(input);
-    made.add_output(inner_.unique(made.name()));
+    auto& made = graph_.node.add();
+    made.op_type = type;
+    made.name = op_.layer().name + "/" + type;
+    for (const std::string& input : inputs) made.input.push_back(input);
+    made.output.push_back(inner_.unique(made.name));
     add_attributes(made, attributes);
-    return made.output(0);
+    return made.output[0];
   }
   std::string numbers(onnx_file::GraphProto& graph, const std::vector<int64_t>& list,
                       bool is_single = false) {
     inner_.count_constant(list.size(), sizeof(int64_t));
-    auto& tensor = *graph.add_initializer();
-    tensor.set_name(inner_.unique(op_.layer().name + "/constant"));
-    tensor.set_data_type(onnx_file::TensorProto::INT64);
-    if (!is_single) tensor.add_dims(static_cast<int64_t>(list.size()));
-    for (const int64_t value : list) tensor.add_int64_data(value);
-    return tensor.name();
+    auto& tensor = graph.initializer.add();
+    tensor.name = inner_.unique(op_.layer().name + "/constant");
+    tensor.data_type = onnx_file::TensorProto::INT64;
+    if (!is_single) tensor.dims.push_back(static_cast<int64_t>(list.size()));
+    for (const int64_t value : list) tensor.int64_data.push_back(value);
+    return tensor.name;
   }
   std::string number(onnx_file::GraphProto& graph, int64_t value) { return numbers(graph, {value}, true); }
 

@@ -193,12 +193,12 @@ std::string IrOp::reshaped_constant(const IrSource& source, const IrShape& shape
     fail("constant ", quoted(from.name), " does not fit its reader");
   file_.count_constant(constant.size,
                        1);  // layers may read the same bytes in many shapes, and each is a copy
-  auto& tensor = *file_.graph->add_initializer();
-  tensor.set_name(file_.unique(from.name));
-  tensor.set_data_type(constant.type.type);
-  for (const int64_t dim : shape) tensor.add_dims(dim);
-  tensor.set_raw_data(constant.data, constant.size);
-  return made = tensor.name();
+  auto& tensor = file_.graph->initializer.add();
+  tensor.name = file_.unique(from.name);
+  tensor.data_type = constant.type.type;
+  for (const int64_t dim : shape) tensor.dims.push_back(dim);
+  tensor.raw_data.set(constant.data, constant.size);
+  return made = tensor.name;
 }
 
 std::string IrOp::output(size_t i) {
@@ -325,14 +325,14 @@ std::string IrOp::add(const char* op_type, const std::vector<std::string>& input
                       const Attributes& attributes, const std::string& output_name, const char* domain) {
   if (++file_.shared->nodes > kMaxMadeNodes)
     fail("it and layers before it become more than ", kMaxMadeNodes, " nodes together");
-  auto& node = *file_.graph->add_node();
-  node.set_op_type(op_type);
-  node.set_name(layer_.name);
-  node.set_domain(domain);
-  for (const std::string& input : inputs) node.add_input(input);
-  node.add_output(output_name.empty() ? output() : output_name);
+  auto& node = file_.graph->node.add();
+  node.op_type = op_type;
+  node.name = layer_.name;
+  node.domain = domain;
+  for (const std::string& input : inputs) node.input.push_back(input);
+  node.output.push_back(output_name.empty() ? output() : output_name);
   add_attributes(node, attributes);
-  return node.output(0);
+  return node.output[0];
 }
 
 std::string IrOp::add_inner(const char* op_type, const std::vector<std::string>& inputs,
@@ -352,28 +352,28 @@ std::string IrOp::with_axis(const std::string& x, int64_t axis) {
   return add_inner("Unsqueeze", {x, integers_constant({axis})});
 }
 
-onnx_file::NodeProto& IrOp::last_node() { return *file_.graph->mutable_node(file_.graph->node_size() - 1); }
+onnx_file::NodeProto& IrOp::last_node() { return file_.graph->node[file_.graph->node.count() - 1]; }
 
 void IrOp::alias(const std::string& name, size_t i) { file_.names[{index_, static_cast<int32_t>(i)}] = name; }
 
 std::string IrOp::floats(const std::vector<float>& values, const IrShape& shape) {
   file_.count_constant(values.size(), sizeof(float));
-  auto& tensor = *file_.graph->add_initializer();
-  tensor.set_name(file_.unique(layer_.name + "/constant"));
-  tensor.set_data_type(Type::FLOAT);
-  for (const int64_t dim : shape) tensor.add_dims(dim);
-  for (const float value : values) tensor.add_float_data(value);
-  return tensor.name();
+  auto& tensor = file_.graph->initializer.add();
+  tensor.name = file_.unique(layer_.name + "/constant");
+  tensor.data_type = Type::FLOAT;
+  for (const int64_t dim : shape) tensor.dims.push_back(dim);
+  for (const float value : values) tensor.float_data.push_back(value);
+  return tensor.name;
 }
 
 std::string IrOp::integers_constant(const std::vector<int64_t>& list) {
   file_.count_constant(list.size(), sizeof(int64_t));
-  auto& tensor = *file_.graph->add_initializer();
-  tensor.set_name(file_.unique(layer_.name + "/constant"));
-  tensor.set_data_type(Type::INT64);
-  tensor.add_dims(static_cast<int64_t>(list.size()));
-  for (const int64_t value : list) tensor.add_int64_data(value);
-  return tensor.name();
+  auto& tensor = file_.graph->initializer.add();
+  tensor.name = file_.unique(layer_.name + "/constant");
+  tensor.data_type = Type::INT64;
+  tensor.dims.push_back(static_cast<int64_t>(list.size()));
+  for (const int64_t value : list) tensor.int64_data.push_back(value);
+  return tensor.name;
 }
 
 const IrOperator* find_ir_operator(const std::string& type) {

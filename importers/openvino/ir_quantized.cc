@@ -95,19 +95,19 @@ std::string add_dequantized(IrOp& op, const StoredWeights& stored, const IrShape
   if (!stored.zero_points.empty()) {
     if (stored.zero_points.size() != 1 && stored.zero_points.size() != count)
       fail("its zero points do not fit its scales");
-    auto& zeros = *op.file().graph->add_initializer();
-    zeros.set_name(op.file().unique(op.layer().name + "/zero_points"));
+    auto& zeros = op.file().graph->initializer.add();
+    zeros.name = op.file().unique(op.layer().name + "/zero_points");
     const bool is_unsigned = element_type_of(*layer_at(op, stored.codes)) == "u8";
-    zeros.set_data_type(is_unsigned ? onnx_file::TensorProto::UINT8 : onnx_file::TensorProto::INT8);
-    for (const int64_t dim : scale_shape) zeros.add_dims(dim);
+    zeros.data_type = is_unsigned ? onnx_file::TensorProto::UINT8 : onnx_file::TensorProto::INT8;
+    for (const int64_t dim : scale_shape) zeros.dims.push_back(dim);
     for (size_t c = 0; c < count; ++c) {
       const float zero = stored.zero_points[stored.zero_points.size() == 1 ? 0 : c];
       if (!(zero >= (is_unsigned ? 0.0f : -128.0f) && zero <= (is_unsigned ? 255.0f : 127.0f)) ||
           zero != static_cast<float>(static_cast<int32_t>(zero)))
         fail("its zero point ", zero, " is no code");
-      zeros.add_int32_data(static_cast<int32_t>(zero));
+      zeros.int32_data.push_back(static_cast<int32_t>(zero));
     }
-    inputs.push_back(zeros.name());
+    inputs.push_back(zeros.name);
   }
   return op.add("DequantizeLinear", inputs, {{{"axis", axis < 0 ? 0 : axis}}, {}, {}, {}}, output);
 }

@@ -30,23 +30,18 @@ class Written {
  public:
   explicit Written(onnx_file::GraphProto& graph)
       : graph_(graph),
-        nodes_(graph.node_size()),
-        inputs_(graph.input_size()),
-        outputs_(graph.output_size()) {}
+        nodes_(graph.node.size()),
+        inputs_(graph.input.size()),
+        outputs_(graph.output.size()) {}
   void take_back() {
-    cut(*graph_.mutable_node(), nodes_);
-    cut(*graph_.mutable_input(), inputs_);
-    cut(*graph_.mutable_output(), outputs_);
+    graph_.node.cut(nodes_);
+    graph_.input.cut(inputs_);
+    graph_.output.cut(outputs_);
   }
 
  private:
-  template <typename List>
-  static void cut(List& list, int count) {
-    list.DeleteSubrange(count, list.size() - count);
-  }
-
   onnx_file::GraphProto& graph_;
-  int nodes_, inputs_, outputs_;
+  size_t nodes_, inputs_, outputs_;
 };
 
 // The file's own variables become states. Where the user chose outputs, those whose end is left out are plain inputs.
@@ -76,13 +71,13 @@ void import_ir_layer(IrGraph& file, int32_t index) {
 
 Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems) {
   onnx_file::ModelProto model;
-  model.set_ir_version(8);
-  auto& opset = *model.add_opset_import();
-  opset.set_version(kOpset);
+  model.ir_version = 8;
+  auto& opset = model.opset_import.add();
+  opset.version = kOpset;
   IrGraph file;
   file.layers = read_ir_file(bytes);
   file.weights = options.weights;
-  file.graph = model.mutable_graph();
+  file.graph = &model.graph.make();
   // What chosen outputs do not depend on may be anything: the ONNX reader says whether they are there.
   std::vector<std::string> of_layers;
   for (int32_t i = 0; i < static_cast<int32_t>(file.layers.size()); ++i) {
@@ -102,17 +97,17 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
     for (const std::string& problem : of_layers) problems.add(problem);
   };
   if (options.outputs.empty()) add_problems_of_layers();
-  if (!options.outputs.empty() && file.graph->output_size() == 0)
-    file.graph->add_output();  // a graph has one; those that were chosen take its place
+  if (!options.outputs.empty() && file.graph->output.count() == 0)
+    file.graph->output.add();  // a graph has one; those that were chosen take its place
   for (const auto& [variable, state] : file.states)
     if (options.outputs.empty() && problems.empty() && (state.input.empty() || state.output.empty()))
       problems.add(text("variable ", quoted(variable), " is ",
                         state.input.empty() ? "assigned and never read" : "read and never assigned"));
   if (!problems.empty()) return {};
-  std::string made;
-  if (!model.SerializeToString(&made)) fail("the network is larger than 2 GB");
+  if (byte_size(model) > onnx_file::kMaxFileBytes) fail("the network is larger than 2 GB");
+  const std::string made = serialize(model);
   file.layers.clear();
-  model.Clear();
+  model = {};
   Draft draft;
   try {
     draft = read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, {}, problems);

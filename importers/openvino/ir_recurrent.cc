@@ -28,7 +28,7 @@ std::vector<std::string> gates_of(IrOp& op, const std::string& x, size_t count, 
   auto& node = op.last_node();
   for (size_t i = 1; i < count; ++i) {
     parts.push_back(op.file().unique(parts[0]));
-    node.add_output(parts.back());
+    node.output.push_back(parts.back());
   }
   return parts;
 }
@@ -73,11 +73,11 @@ void add_activations(IrOp& op, onnx_file::NodeProto& node, int64_t directions) {
   }
   for (const char* const unused : {"activations_alpha", "activations_beta"}) op.ignore(unused);
   if (names.empty()) return;
-  auto& attribute = *node.add_attribute();
-  attribute.set_name("activations");
-  attribute.set_type(onnx_file::AttributeProto::STRINGS);
+  auto& attribute = node.attribute.add();
+  attribute.name = "activations";
+  attribute.type = onnx_file::AttributeProto::STRINGS;
   for (int64_t d = 0; d < directions; ++d)
-    for (const std::string& made : names) attribute.add_strings(made);
+    for (const std::string& made : names) attribute.strings.push_back(made);
 }
 
 // Sequences: X [batch, steps, inputs], states [batch, directions, size], lengths, W, R, B. Cells: X [batch, inputs],
@@ -122,7 +122,7 @@ void import_recurrent(IrOp& op) {
   add_activations(op, node, directions);
   for (size_t i = 0; i < cell.states; ++i) {
     made.push_back(op.file().unique(made[0]));
-    node.add_output(made.back());
+    node.output.push_back(made.back());
   }
   const auto end = [&](const char* operation, const std::vector<std::string>& from,
                        const IrOp::Attributes& how, size_t output) {

@@ -46,7 +46,7 @@ void import_gather(IrOp& op) {
 void add_split(IrOp& op, int64_t axis, const std::vector<int64_t>& sizes) {
   op.add("Split", {op.input(0), op.integers_constant(sizes)}, {{{"axis", axis}}, {}, {}, {}});
   auto& node = op.last_node();
-  for (size_t i = 1; i < op.layer().outputs.size(); ++i) node.add_output(op.output(i));
+  for (size_t i = 1; i < op.layer().outputs.size(); ++i) node.output.push_back(op.output(i));
 }
 
 int64_t side_of(const IrOp& op, int64_t axis) {
@@ -279,7 +279,7 @@ void import_top_k(IrOp& op) {
   op.add("TopK", {op.input(0), op.integers_constant({op.whole_number(1)})},
          {{{"axis", op.integer("axis", -1)}, {"largest", mode == "max"}, {"sorted", 1}}, {}, {}, {}});
   auto& node = op.last_node();
-  if (op.layer().outputs.size() > 1) node.add_output(op.output(1));
+  if (op.layer().outputs.size() > 1) node.output.push_back(op.output(1));
 }
 
 void import_parameter(IrOp& op) {
@@ -294,21 +294,21 @@ void import_parameter(IrOp& op) {
   if (type == "i16" || type == "u16")
     op.file().shared->notes.push_back(text("input ", quoted(op.output()), " is ", type,
                                            " in the file; here it is int32, with the same numbers"));
-  auto& input = *op.file().graph->add_input();
-  input.set_name(op.output());
-  auto& tensor = *input.mutable_type()->mutable_tensor_type();
+  auto& input = op.file().graph->input.add();
+  input.name = op.output();
+  auto& tensor = input.type.make().tensor_type.make();
   for (const auto& [name, number] : kTypes)
-    if (type == name) tensor.set_elem_type(number);
-  if (tensor.elem_type() == 0) fail("element type ", quoted(type), " is not supported");
+    if (type == name) tensor.elem_type = number;
+  if (tensor.elem_type == 0) fail("element type ", quoted(type), " is not supported");
   for (const int64_t dim : op.integers("shape")) {
-    auto& made = *tensor.mutable_shape()->add_dim();
-    if (dim >= 0) made.set_dim_value(dim);
+    auto& made = tensor.shape.make().dim.add();
+    if (dim >= 0) made.dim_value = dim;
   }
 }
 
 void import_result(IrOp& op) {
   op.check_inputs(1, 1);
-  op.file().graph->add_output()->set_name(op.input(0));
+  op.file().graph->output.add().name = op.input(0);
 }
 
 void import_const(IrOp& op) {  // goes into the graph where it is read

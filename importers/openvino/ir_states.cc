@@ -30,13 +30,13 @@ void import_read_value(IrOp& op) {
   op.expect("variable_type", {"f32", "f16", "dynamic"});
   op.ignore("variable_shape");
   const std::vector<double> first = first_values(op);
-  auto& input = *op.file().graph->add_input();
-  input.set_name(op.output());
-  auto& tensor = *input.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(onnx_file::TensorProto::FLOAT);
+  auto& input = op.file().graph->input.add();
+  input.name = op.output();
+  auto& tensor = input.type.make().tensor_type.make();
+  tensor.elem_type = onnx_file::TensorProto::FLOAT;
   for (const int64_t dim : op.output_shape()) {
-    auto& made = *tensor.mutable_shape()->add_dim();
-    if (dim >= 0) made.set_dim_value(dim);
+    auto& made = tensor.shape.make().dim.add();
+    if (dim >= 0) made.dim_value = dim;
   }
   state.input = op.output();
   state.first.assign(first.begin(), first.end());
@@ -47,7 +47,7 @@ void import_assign(IrOp& op) {
   IrState& state = op.file().states[op.word("variable_id", "")];
   if (!state.output.empty()) fail("its variable is assigned twice");
   state.output = op.add_inner("Identity", {op.input(0)});
-  op.file().graph->add_output()->set_name(state.output);
+  op.file().graph->output.add().name = state.output;
   if (!op.layer().outputs.empty()) op.alias(state.output);
 }
 

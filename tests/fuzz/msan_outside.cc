@@ -1,5 +1,5 @@
-// Linked into the fuzzers of the memory sanitizer. Protobuf, pugixml and the rest of libstdc++ are the system's, compiled
-// without it: it does not see what they write. So the memory that they allocate counts as written. That of our own code does
+// Linked into the fuzzers of the memory sanitizer. Pugixml and the rest of libstdc++ are the system's, compiled without
+// it: it does not see what they write. So the memory that they allocate counts as written. That of our own code does
 // not. Which is which the linker says: it sends what this program's objects allocate through the functions below
 // (--wrap, tests/fuzz/CMakeLists.txt), and what a shared library allocates past them.
 #include <sanitizer/msan_interface.h>

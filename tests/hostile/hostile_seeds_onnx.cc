@@ -23,7 +23,7 @@ OnnxBuilder small_operators() {
   file.integers("block", {2, 2});
   set(file.node("Col2Im", {"patches", "sides", "block"}, "picture"), "strides", Ints{1, 1});
   auto& pool = file.node("MaxPool", {"picture"}, "most");
-  pool.add_output("places");
+  pool.output.push_back("places");
   auto& back = file.node("MaxUnpool", {"most", "places"}, "again");
   for (auto* const node : {&pool, &back}) {
     set(*node, "kernel_shape", Ints{2, 2});
@@ -49,17 +49,17 @@ OnnxBuilder small_operators() {
 OnnxBuilder small_attention() {
   Random random(10);
   OnnxBuilder file(21);
-  auto& domain = *file.model().add_opset_import();
-  domain.set_domain("com.microsoft");
-  domain.set_version(1);
+  auto& domain = file.model().opset_import.add();
+  domain.domain = "com.microsoft";
+  domain.version = 1;
   for (const auto& [name, columns] : {std::pair<const char*, int64_t>{"q", 8}, {"k", 4}, {"v", 4}})
     file.input(name, {1, 3, columns});
   const auto number = [&](const char* name, const Ints& dims, int32_t value) {
     auto& tensor = file.integers(name, {});
-    tensor.clear_dims();
-    for (const int64_t dim : dims) tensor.add_dims(dim);
-    tensor.set_data_type(intaglio::onnx_file::TensorProto::INT32);
-    tensor.add_int32_data(value);
+    tensor.dims.clear();
+    for (const int64_t dim : dims) tensor.dims.push_back(dim);
+    tensor.data_type = intaglio::onnx_file::TensorProto::INT32;
+    tensor.int32_data.push_back(value);
   };
   number("length", {1}, 2);
   number("total", {1}, 3);
@@ -67,9 +67,9 @@ OnnxBuilder small_attention() {
   file.floats("sin", {4, 2}, random.reals(8, -1, 1));
   auto& attention =
       file.node("GroupQueryAttention", {"q", "k", "v", "", "", "length", "total", "cos", "sin"}, "y");
-  attention.set_domain("com.microsoft");
-  attention.add_output("keys");
-  attention.add_output("values");
+  attention.domain = "com.microsoft";
+  attention.output.push_back("keys");
+  attention.output.push_back("values");
   set(attention, "num_heads", int64_t{2});
   set(attention, "kv_num_heads", int64_t{1});
   set(attention, "do_rotary", int64_t{1});
@@ -100,14 +100,14 @@ OnnxBuilder small_regions() {
   file.node("Reshape", {"regions", "whole"}, "slices");
   file.floats("zeros", {4, 3}, std::vector<float>(12, 0.0f));
   auto& scan = file.node("Scan", {"zeros", "slices"}, "last");
-  scan.add_output("rows");
+  scan.output.push_back("rows");
   set(scan, "num_scan_inputs", int64_t{1});
-  auto& attribute = *scan.add_attribute();
-  attribute.set_name("body");
-  attribute.set_type(intaglio::onnx_file::AttributeProto::GRAPH);
-  auto& body = *attribute.mutable_g();
-  for (const char* const name : {"in", "piece"}) body.add_input()->set_name(name);
-  for (const char* const name : {"out", "row"}) body.add_output()->set_name(name);
+  auto& attribute = scan.attribute.add();
+  attribute.name = "body";
+  attribute.type = intaglio::onnx_file::AttributeProto::GRAPH;
+  auto& body = attribute.g.make();
+  for (const char* const name : {"in", "piece"}) body.input.add().name = name;
+  for (const char* const name : {"out", "row"}) body.output.add().name = name;
   append_node(body, "Add", {"in", "piece"}, "out");
   append_node(body, "Tanh", {"out"}, "row");
   for (const char* const name : {"last", "rows"}) file.output(name);
@@ -120,23 +120,23 @@ OnnxBuilder small_classical() {
   const auto classical = [&](const char* op, const std::vector<std::string>& inputs,
                              const char* output) -> auto& {
     auto& node = file.node(op, inputs, output);
-    node.set_domain("ai.onnx.ml");
+    node.domain = "ai.onnx.ml";
     return node;
   };
   file.input("x", {3, 2});
   auto& trees = classical("TreeEnsembleClassifier", {"x"}, "leaf");
-  trees.add_output("shares");
+  trees.output.push_back("shares");
   set(trees, "nodes_treeids", Ints{0, 0, 0, 0, 0, 7, 7, 7});
   set(trees, "nodes_nodeids", Ints{0, 1, 2, 3, 4, 0, 1, 2});
   set(trees, "nodes_featureids", Ints{0, 0, 1, 0, 0, 1, 0, 0});
   set(trees, "nodes_truenodeids", Ints{1, 0, 3, 0, 0, 1, 0, 0});
   set(trees, "nodes_falsenodeids", Ints{2, 0, 4, 0, 0, 2, 0, 0});
   set(trees, "nodes_values", std::vector<float>{0, 0, 1.5f, 0, 0, 1, 0, 0});
-  auto& modes = *trees.add_attribute();
-  modes.set_name("nodes_modes");
-  modes.set_type(intaglio::onnx_file::AttributeProto::STRINGS);
+  auto& modes = trees.attribute.add();
+  modes.name = "nodes_modes";
+  modes.type = intaglio::onnx_file::AttributeProto::STRINGS;
   for (const bool is_leaf : {false, true, false, true, true, false, true, true})
-    modes.add_strings(is_leaf ? "LEAF" : "BRANCH_LEQ");
+    modes.strings.push_back(is_leaf ? "LEAF" : "BRANCH_LEQ");
   set(trees, "class_treeids", Ints{0, 0, 0, 7, 7});
   set(trees, "class_nodeids", Ints{1, 3, 4, 1, 2});
   set(trees, "class_ids", Ints{0, 1, 1, 0, 1});
@@ -144,14 +144,14 @@ OnnxBuilder small_classical() {
   set(trees, "classlabels_int64s", Ints{10, 20});
   set(classical("Normalizer", {"shares"}, "scaled"), "norm", "L1");
   auto& linear = classical("LinearClassifier", {"scaled"}, "label");
-  linear.add_output("scores");
+  linear.output.push_back("scores");
   set(linear, "coefficients", std::vector<float>{1, 1});
   set(linear, "intercepts", std::vector<float>{-1});
   set(linear, "classlabels_ints", Ints{4, 8});
   file.integers("columns", {1, 0});
   classical("ArrayFeatureExtractor", {"scores", "columns"}, "swapped");
   auto& machine = classical("SVMClassifier", {"x"}, "winner");
-  machine.add_output("pairs");
+  machine.output.push_back("pairs");
   set(machine, "classlabels_ints", Ints{3, 5, 9});
   set(machine, "kernel_type", "RBF");
   set(machine, "kernel_params", std::vector<float>{0.5f, 0, 3});
@@ -170,35 +170,35 @@ OnnxBuilder small_classical() {
 }
 
 intaglio::onnx_file::GraphProto& body_of(OnnxBuilder::Node& node, const char* name) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(intaglio::onnx_file::AttributeProto::GRAPH);
-  return *attribute.mutable_g();
+  auto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = intaglio::onnx_file::AttributeProto::GRAPH;
+  return attribute.g.make();
 }
 
 // A function that a node calls, a branch that a run decides, and a loop of three runs.
 OnnxBuilder small_programs() {
   OnnxBuilder file(17);
-  auto& domain = *file.model().add_opset_import();
-  domain.set_domain("own");
-  domain.set_version(1);
-  auto& function = *file.model().add_functions();
-  function.set_name("leaky");
-  function.set_domain("own");
-  function.add_input("a");
-  function.add_output("b");
-  function.add_attribute("slope");
-  auto& leaky = *function.add_node();
-  leaky.set_op_type("LeakyRelu");
-  leaky.add_input("a");
-  leaky.add_output("b");
-  auto& alpha = *leaky.add_attribute();
-  alpha.set_name("alpha");
-  alpha.set_type(intaglio::onnx_file::AttributeProto::FLOAT);
-  alpha.set_ref_attr_name("slope");
+  auto& domain = file.model().opset_import.add();
+  domain.domain = "own";
+  domain.version = 1;
+  auto& function = file.model().functions.add();
+  function.name = "leaky";
+  function.domain = "own";
+  function.input.push_back("a");
+  function.output.push_back("b");
+  function.attribute.push_back("slope");
+  auto& leaky = function.node.add();
+  leaky.op_type = "LeakyRelu";
+  leaky.input.push_back("a");
+  leaky.output.push_back("b");
+  auto& alpha = leaky.attribute.add();
+  alpha.name = "alpha";
+  alpha.type = intaglio::onnx_file::AttributeProto::FLOAT;
+  alpha.ref_attr_name = "slope";
   file.input("x", {1, 4});
   auto& call = file.node("leaky", {"x"}, "called");
-  call.set_domain("own");
+  call.domain = "own";
   set(call, "slope", 0.25f);
   file.floats("zero", {}, {0});
   set(file.node("ReduceSum", {"called"}, "sum"), "keepdims", int64_t{0});
@@ -207,16 +207,16 @@ OnnxBuilder small_programs() {
   for (const char* const side : {"then_branch", "else_branch"}) {
     auto& branch = body_of(decision, side);
     append_node(branch, side[0] == 't' ? "Relu" : "Neg", {"called"}, side);
-    branch.add_output()->set_name(side);
+    branch.output.add().name = side;
   }
   file.integers("runs", {3});
   auto& loop = file.node("Loop", {"runs", "", "chosen"}, "last");
-  loop.add_output("rows");
+  loop.output.push_back("rows");
   auto& body = body_of(loop, "body");
-  for (const char* const name : {"number", "goes_on", "in"}) body.add_input()->set_name(name);
+  for (const char* const name : {"number", "goes_on", "in"}) body.input.add().name = name;
   append_node(body, "Add", {"in", "chosen"}, "out");
   append_node(body, "Tanh", {"out"}, "row");
-  for (const char* const name : {"goes_on", "out", "row"}) body.add_output()->set_name(name);
+  for (const char* const name : {"goes_on", "out", "row"}) body.output.add().name = name;
   for (const char* const name : {"last", "rows"}) file.output(name);
   return file;
 }
@@ -227,7 +227,7 @@ std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
   std::vector<std::vector<uint8_t>> seeds;
   for (OnnxBuilder network : {small_network(), small_operators(), small_attention(), small_regions(),
                               small_classical(), small_programs()}) {
-    const std::string file = network.model().SerializePartialAsString();
+    const std::string file = serialize(network.model());
     seeds.emplace_back(file.begin(), file.end());
   }
   return seeds;

@@ -66,11 +66,11 @@ RULES = [
     *[Rule([f"importers/{folder}/*"], [f"importers/{known}/*" for known in {folder, "draft"}] + BELOW_IMPORTERS, ANY)
       for folder in ("draft", "onnx", "tflite", "passes")],
     # Layers of an IR become ONNX nodes.
-    Rule(["importers/openvino/*"], ["importers/openvino/*", "importers/draft/*", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_attributes.h", "importers/onnx/*.pb.h"] + BELOW_IMPORTERS, ANY),
+    Rule(["importers/openvino/*"], ["importers/openvino/*", "importers/draft/*", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_attributes.h", "importers/onnx/onnx_file.h"] + BELOW_IMPORTERS, ANY),
     Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY),
     Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY),
     Rule(["exporters/*"], ["{folder}/*", "exporters/readback.h", "importers/import.h", "importers/draft/import_error.h", "importers/draft/names.h",
-                           "importers/onnx/onnx_operators.h", "importers/onnx/onnx_reader.h", "importers/onnx/*.pb.h",
+                           "importers/onnx/onnx_operators.h", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_file.h",
                            "importers/params/params_layers.h",
                            "importers/tflite/tflite_generated.h"] + BELOW_IMPORTERS, ANY),
     Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
@@ -87,8 +87,8 @@ ORDERS = {
                    "calibrator", "calibrator/host/system",
                    "calibrator/host/pictures", "calibrator/host/accuracy", "calibrator/host"],
 }
-# Written by another program into the build tree, or by protoc from a package's file.
-GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "camera_network.h", "calibration_data.h", "cnn_model.h", "net_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/tflite/*_generated.h", "*.pb.h"]
+# Written by another program into the build tree.
+GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "camera_network.h", "calibration_data.h", "cnn_model.h", "net_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/tflite/*_generated.h"]
 SUFFIXES = {".h", ".cc", ".c", ".inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 

@@ -12,7 +12,7 @@ using Reals = std::vector<float>;
 inline OnnxBuilder::Node& microsoft(OnnxBuilder& file, const char* op, const std::vector<std::string>& inputs,
                                     const std::string& output) {
   auto& node = file.node(op, inputs, output);
-  node.set_domain("com.microsoft");
+  node.domain = "com.microsoft";
   return node;
 }
 
@@ -53,7 +53,7 @@ inline void check_same(const OnnxBuilder& fused, const OnnxBuilder& plain) {
 }
 
 inline void set_type(OnnxBuilder& file, int input, Type::DataType type) {
-  file.graph().mutable_input(input)->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+  file.graph().input[input].type.make().tensor_type.make().elem_type = type;
 }
 
 // Two files, built alike but for what `build(file, is_fused)` does.

@@ -41,10 +41,10 @@ class OnnxComposites {
     set(node_, name, c_.reals(count));
   }
   void put_strings(const std::string& name, const std::vector<std::string>& list) {
-    auto& attribute = *node_.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx_file::AttributeProto::STRINGS);
-    for (const std::string& word : list) attribute.add_strings(word);
+    auto& attribute = node_.attribute.add();
+    attribute.name = name;
+    attribute.type = onnx_file::AttributeProto::STRINGS;
+    for (const std::string& word : list) attribute.strings.push_back(word);
   }
   void transform() {
     const std::vector<const char*> known{"NONE", "LOGISTIC", "SOFTMAX", "PROBIT", "?"};
@@ -110,7 +110,7 @@ class OnnxComposites {
   }
 
   void linear() {
-    const bool is_class = node_.op_type() == "LinearClassifier";
+    const bool is_class = node_.op_type == "LinearClassifier";
     const int64_t outputs = is_class ? classes("classlabels_ints") : c_.between(1, 3);
     const int64_t rows = is_class && outputs == 2 && c_.one_in(2) ? 1 : outputs;
     if (!is_class) set(node_, "targets", c_.one_in(24) ? c_.number(1, 3) : outputs);
@@ -120,7 +120,7 @@ class OnnxComposites {
   }
 
   void machine() {
-    const bool is_class = node_.op_type() == "SVMClassifier";
+    const bool is_class = node_.op_type == "SVMClassifier";
     const std::vector<const char*> kinds{"LINEAR", "POLY", "RBF", "SIGMOID", "?"};
     set(node_, "kernel_type", c_.of(kinds));
     if (!c_.one_in(4)) put_reals("kernel_params", 3);
@@ -146,10 +146,10 @@ class OnnxComposites {
   }
 
   onnx_file::GraphProto& graph(const char* name) {
-    auto& attribute = *node_.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx_file::AttributeProto::GRAPH);
-    return *attribute.mutable_g();
+    auto& attribute = node_.attribute.add();
+    attribute.name = name;
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    return attribute.g.make();
   }
   // What a body does with one value; the result's name.
   std::string step(onnx_file::GraphProto& body, const std::string& x, const std::string& y) {
@@ -166,13 +166,12 @@ class OnnxComposites {
 
   // Of an If: each reads what stands outside.
   void branches() {
-    const std::string from = node_.input_size() > 1 ? node_.input(1) : "x1", name = node_.output(0);
-    if (node_.input_size() > 1) node_.mutable_input()->RemoveLast();
+    const std::string from = node_.input.count() > 1 ? node_.input[1] : "x1", name = node_.output[0];
+    if (node_.input.count() > 1) node_.input.pop_back();
     for (const char* const side : {"then_branch", "else_branch"}) {
       onnx_file::GraphProto& branch = graph(side);
       const std::string y = step(branch, from, name + side);
-      for (int i = 0; i < node_.output_size() || (i < 3 && c_.one_in(32)); ++i)
-        branch.add_output()->set_name(y);
+      for (int i = 0; i < node_.output.count() || (i < 3 && c_.one_in(32)); ++i) branch.output.add().name = y;
     }
   }
 
@@ -180,17 +179,17 @@ class OnnxComposites {
   void body(bool is_loop) {
     onnx_file::GraphProto& body = graph("body");
     const int first = is_loop ? 2 : 0;
-    for (int i = 0; i < node_.input_size(); ++i) body.add_input()->set_name("in" + std::to_string(i));
-    if (c_.one_in(32)) body.add_input()->set_name("more");
-    if (is_loop) body.add_output()->set_name(c_.one_in(16) ? "in0" : "in1");
-    for (int i = first; i < node_.input_size() - (is_loop ? 0 : 1); ++i)
-      body.add_output()->set_name(
+    for (int i = 0; i < node_.input.count(); ++i) body.input.add().name = "in" + std::to_string(i);
+    if (c_.one_in(32)) body.input.add().name = "more";
+    if (is_loop) body.output.add().name = c_.one_in(16) ? "in0" : "in1";
+    for (int i = first; i < node_.input.count() - (is_loop ? 0 : 1); ++i)
+      body.output.add().name =
           step(body, "in" + std::to_string(c_.one_in(8) ? static_cast<int>(c_.below(4)) : i),
-               "state" + std::to_string(i)));
+               "state" + std::to_string(i));
     if (is_loop ? c_.one_in(2) : !c_.one_in(8))
-      body.add_output()->set_name(step(body, "in" + std::to_string(node_.input_size() - 1), "row"));
-    while (node_.output_size() < body.output_size() - (is_loop ? 1 : 0) && !c_.one_in(8))
-      node_.add_output(node_.output(0) + "_" + std::to_string(node_.output_size()));
+      body.output.add().name = step(body, "in" + std::to_string(node_.input.count() - 1), "row");
+    while (node_.output.count() < body.output.count() - (is_loop ? 1 : 0) && !c_.one_in(8))
+      node_.output.push_back(node_.output[0] + "_" + std::to_string(node_.output.count()));
   }
 
   Choices& c_;

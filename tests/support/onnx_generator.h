@@ -71,15 +71,15 @@ class OnnxGenerator {
   Value new_input(const Dims& dims) {
     const std::string name = "x" + std::to_string(++inputs_);
     file_.input(name, dims);
-    auto& made = *file_.graph().mutable_input(file_.graph().input_size() - 1)->mutable_type();
-    if (c_.one_in(8)) made.mutable_tensor_type()->set_elem_type(static_cast<int32_t>(c_.below(17)));
+    auto& made = file_.graph().input.back().type.make();
+    if (c_.one_in(8)) made.tensor_type.make().elem_type = static_cast<int32_t>(c_.below(17));
     return {name, dims};
   }
 
   // A node; one that the importer refuses is taken back, but for some.
   void add_node() {
     const auto& graph = file_.graph();
-    const int inputs = graph.input_size(), nodes = graph.node_size(), stored = graph.initializer_size();
+    const size_t inputs = graph.input.size(), nodes = graph.node.size(), stored = graph.initializer.size();
     const auto& op = operators_[c_.below(operators_.size())];
     std::string letters = onnx_pattern(op.name).inputs;
     if (c_.one_in(8)) letters.resize(c_.below(letters.size() + 1));
@@ -96,14 +96,10 @@ class OnnxGenerator {
     } else if (c_.one_in(4)) {
       values_.push_back({outputs[0], dims.empty() ? Dims{1, 2, 3, 4} : dims});
     } else {
-      shrink(*file_.graph().mutable_input(), inputs);
-      shrink(*file_.graph().mutable_node(), nodes);
-      shrink(*file_.graph().mutable_initializer(), stored);
+      file_.graph().input.cut(inputs);
+      file_.graph().node.cut(nodes);
+      file_.graph().initializer.cut(stored);
     }
-  }
-  template <typename List>
-  static void shrink(List& list, int count) {
-    list.DeleteSubrange(count, list.size() - count);
   }
   std::vector<std::string> add_node(const importers::ImportedOperator& op, const std::string& letters) {
     const std::string name = "n" + std::to_string(++nodes_);
@@ -116,13 +112,13 @@ class OnnxGenerator {
     std::vector<std::string> inputs, outputs{name};
     for (const char letter : letters) inputs.push_back(operand(letter));
     OnnxBuilder::Node& node = file_.node(op.name, inputs, name);
-    node.set_domain(op.domain);
+    node.domain = op.domain;
     int64_t count = op.name == "TopK" || c_.one_in(32) || gates_ > 1 ? 2 : 1;
     if (op.name == "Split" || op.name == "DynamicQuantizeLinear")
       count = op.name == "Split" ? c_.between(1, 3) : 3;
     for (int64_t i = 1; i < count; ++i) {
       outputs.push_back(name + "_" + std::to_string(i));
-      node.add_output(outputs.back());
+      node.output.push_back(outputs.back());
     }
     add_attributes(node, onnx_pattern(op.name).attributes);
     return outputs;
@@ -133,7 +129,7 @@ class OnnxGenerator {
     static KnownAnswers<std::optional<Dims>> probes;
     file_.output(output);
     const std::string bytes = file_.bytes();
-    file_.graph().mutable_output()->RemoveLast();
+    file_.graph().output.pop_back();
     const std::optional<Dims>& made = probes.of(bytes, [&]() -> std::optional<Dims> {
       HostArena memory;
       const auto model =
@@ -258,7 +254,8 @@ class OnnxGenerator {
         if (letter == 'F') return reals(at);
         const std::string places = new_name();
         Tensor& tensor = initializer(places, at, Tensor::INT64);
-        for (size_t k = 0; k < count(at); ++k) tensor.add_int64_data(c_.one_in(16) ? c_.number(0, 3) : 0);
+        for (size_t k = 0; k < count(at); ++k)
+          tensor.int64_data.push_back(c_.one_in(16) ? c_.number(0, 3) : 0);
         return places;
       }
       case '8':
@@ -266,7 +263,7 @@ class OnnxGenerator {
         const std::string name = new_name();
         const float zero = c_.one_in(12) ? c_.real() : 0.0f;
         initializer(name, {}, Tensor::FLOAT)
-            .add_float_data(letter == '8' ? static_cast<float>(c_.number(2, 8)) : zero);
+            .float_data.push_back(letter == '8' ? static_cast<float>(c_.number(2, 8)) : zero);
         return name;
       }
       case 'S': {
@@ -293,7 +290,7 @@ class OnnxGenerator {
         return letter == 'e' ? reals({0}) : integers({});
       case 't': {
         const std::string name = new_name();
-        initializer(name, {1}, Tensor::STRING).add_string_data("one");
+        initializer(name, {1}, Tensor::STRING).string_data.push_back("one");
         return name;
       }
       default:
@@ -317,11 +314,11 @@ class OnnxGenerator {
 
   std::string new_name() { return "c" + std::to_string(++constants_); }
   Tensor& initializer(const std::string& name, Dims dims, Tensor::DataType type) {
-    Tensor& tensor = *file_.graph().add_initializer();
+    Tensor& tensor = file_.graph().initializer.add();
     if (c_.one_in(64)) dims.push_back(c_.number(0, 3));
-    tensor.set_name(name);
-    tensor.set_data_type(type);
-    for (const int64_t dim : dims) tensor.add_dims(dim);
+    tensor.name = name;
+    tensor.data_type = type;
+    for (const int64_t dim : dims) tensor.dims.push_back(dim);
     return tensor;
   }
   static size_t count(const Dims& dims) {
@@ -334,7 +331,7 @@ class OnnxGenerator {
     if (c_.one_in(48)) return codes(dims, static_cast<Tensor::DataType>(c_.between(1, 16)));
     const std::string name = new_name();
     const std::vector<float> values = c_.reals(count(dims));
-    initializer(name, dims, Tensor::FLOAT).set_raw_data(values.data(), values.size() * sizeof(float));
+    initializer(name, dims, Tensor::FLOAT).raw_data.set(values.data(), values.size() * sizeof(float));
     return name;
   }
   std::string scale() {
@@ -342,7 +339,7 @@ class OnnxGenerator {
     const int64_t channels = c_.one_in(4) ? first(c_.below(4), 1) : 1;
     Tensor& tensor = initializer(name, channels == 1 ? Dims{} : Dims{channels}, Tensor::FLOAT);
     for (size_t i = 0; i < count({channels}); ++i)
-      tensor.add_float_data(c_.one_in(24) ? c_.real() : static_cast<float>(c_.between(1, 64)) / 64.0f);
+      tensor.float_data.push_back(c_.one_in(24) ? c_.real() : static_cast<float>(c_.between(1, 64)) / 64.0f);
     return name;
   }
   std::string codes(const Dims& dims, Tensor::DataType type) {
@@ -352,7 +349,7 @@ class OnnxGenerator {
     const bool is_signed = type == Tensor::INT8 || type == Tensor::INT32;
     for (size_t i = 0; i < count(dims); ++i) {
       const int64_t code = (start + step * static_cast<int64_t>(i)) % 200;
-      tensor.add_int32_data(static_cast<int32_t>(is_signed && code > 127 ? code - 200 : code));
+      tensor.int32_data.push_back(static_cast<int32_t>(is_signed && code > 127 ? code - 200 : code));
     }
     return name;
   }
@@ -363,10 +360,10 @@ class OnnxGenerator {
     Tensor& tensor = initializer(name, is_scalar ? Dims{} : Dims{static_cast<int64_t>(values.size())},
                                  c_.one_in(8) ? Tensor::INT32 : Tensor::INT64);
     for (const int64_t value : values)
-      if (tensor.data_type() == Tensor::INT32)
-        tensor.add_int32_data(static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX)));
+      if (tensor.data_type == Tensor::INT32)
+        tensor.int32_data.push_back(static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX)));
       else
-        tensor.add_int64_data(value);
+        tensor.int64_data.push_back(value);
     return name;
   }
 

@@ -54,7 +54,7 @@ class OnnxNodeAttributes {
       return (std::string(" ") + list + " ").find(" " + name + " ") != std::string::npos;
     };
     const size_t rank = std::max<size_t>(facts_.first.size(), 1);
-    if (name == "direction" && node.op_type() != "BitShift" && !c_.one_in(12))
+    if (name == "direction" && node.op_type != "BitShift" && !c_.one_in(12))
       return set(node, name, facts_.directions == 2 ? "bidirectional" : c_.one_in(2) ? "forward" : "reverse");
     for (const auto& strings : kStrings)
       if (strings.first == name) return set(node, name, c_.of(strings.second));
@@ -73,15 +73,15 @@ class OnnxNodeAttributes {
     }
     if (is("axes starts ends split value_ints cats_int64s"))
       return set(node, name, c_.numbers(1 + c_.below(3), -3, 4));
-    if (is("offset activation_params") || node.op_type() == "Scaler")
+    if (is("offset activation_params") || node.op_type == "Scaler")
       return set(node, name, c_.reals(1 + c_.below(3)));
     if (is("alpha beta epsilon momentum min max value value_float ratio scale clip softcap lambd gamma activation_alpha mask_filter_value spatial_scale"))
       return set(node, name, c_.real());
     if (is("value_floats scales")) {
-      auto& attribute = *node.add_attribute();
-      attribute.set_name(name);
-      attribute.set_type(onnx_file::AttributeProto::FLOATS);
-      for (size_t i = 0; i < rank; ++i) attribute.add_floats(i < 2 ? 1.0f : c_.real());
+      auto& attribute = node.attribute.add();
+      attribute.name = name;
+      attribute.type = onnx_file::AttributeProto::FLOATS;
+      for (size_t i = 0; i < rank; ++i) attribute.floats.push_back(i < 2 ? 1.0f : c_.real());
       return;
     }
     if (name == "hidden_size") return set(node, name, c_.one_in(16) ? c_.number(1, 2) : facts_.hidden);

@@ -9,11 +9,11 @@ using Type = onnx_file::TensorProto;
 
 inline void codes(OnnxBuilder& file, const std::string& name, const std::vector<int64_t>& dims,
                   Type::DataType type, const std::vector<int32_t>& values) {
-  Type& tensor = *file.graph().add_initializer();
-  tensor.set_name(name);
-  tensor.set_data_type(type);
-  for (const int64_t dim : dims) tensor.add_dims(dim);
-  for (const int32_t value : values) tensor.add_int32_data(value);
+  Type& tensor = file.graph().initializer.add();
+  tensor.name = name;
+  tensor.data_type = type;
+  for (const int64_t dim : dims) tensor.dims.push_back(dim);
+  for (const int32_t value : values) tensor.int32_data.push_back(value);
 }
 
 inline void scale(OnnxBuilder& file, const std::string& name, float value, Type::DataType type,

@@ -1,0 +1,346 @@
+// The messages of an ONNX file, and the file's bytes read and written.
+//
+// Members have the names of the specification (onnx.proto). What a file leaves out reads as 0, "" or an empty list. A field is
+// written where it is not so, or where the file that was read has it; members with has() and std::optional say for themselves
+// whether they are there. What a file has and this page does not know is kept, and written again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace intaglio::onnx_file {
+
+// A list of numbers or strings. ONNX numbers inputs and outputs with an int.
+template <typename T>
+class List : public std::vector<T> {
+ public:
+  using Base = std::vector<T>;
+  using Base::Base;
+  List() = default;
+  List(Base values) : Base(std::move(values)) {}
+  int count() const { return static_cast<int>(this->size()); }
+  template <typename Index>
+  T& operator[](Index i) {
+    return Base::operator[](static_cast<size_t>(i));
+  }
+  template <typename Index>
+  const T& operator[](Index i) const {
+    return Base::operator[](static_cast<size_t>(i));
+  }
+};
+
+// A list of messages, which stay where they are while others are added.
+template <typename T>
+class Messages {
+  using Pointers = std::vector<std::unique_ptr<T>>;
+
+  template <typename Of, typename At>
+  struct Iterator {
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = Of*;
+    using reference = Of&;
+    Of& operator*() const { return **at; }
+    Of* operator->() const { return at->get(); }
+    Iterator& operator++() { return ++at, *this; }
+    Iterator operator++(int) { return Iterator{at++}; }
+    bool operator==(const Iterator& other) const { return at == other.at; }
+    bool operator!=(const Iterator& other) const { return at != other.at; }
+    At at;
+  };
+
+ public:
+  using value_type = T;
+  using iterator = Iterator<T, typename Pointers::iterator>;
+  using const_iterator = Iterator<const T, typename Pointers::const_iterator>;
+
+  Messages() = default;
+  Messages(Messages&&) = default;
+  Messages& operator=(Messages&&) = default;
+  Messages(const Messages& other) {
+    for (const T& message : other) add(message);
+  }
+  Messages& operator=(const Messages& other) { return *this = Messages(other); }
+
+  size_t size() const { return list_.size(); }
+  int count() const { return static_cast<int>(list_.size()); }
+  bool empty() const { return list_.empty(); }
+  iterator begin() { return {list_.begin()}; }
+  iterator end() { return {list_.end()}; }
+  const_iterator begin() const { return {list_.begin()}; }
+  const_iterator end() const { return {list_.end()}; }
+  template <typename Index>
+  T& operator[](Index i) {
+    return *list_[static_cast<size_t>(i)];
+  }
+  template <typename Index>
+  const T& operator[](Index i) const {
+    return *list_[static_cast<size_t>(i)];
+  }
+  T& back() { return *list_.back(); }
+  const T& back() const { return *list_.back(); }
+  T& add(T message = {}) { return *list_.emplace_back(std::make_unique<T>(std::move(message))); }
+  void pop_back() { list_.pop_back(); }
+  void cut(size_t count) { list_.resize(count); }  // to its first ones
+  void clear() { list_.clear(); }
+  void swap(size_t a, size_t b) { list_[a].swap(list_[b]); }
+  iterator erase(iterator first, iterator last) { return {list_.erase(first.at, last.at)}; }
+
+ private:
+  Pointers list_;
+};
+
+// A message that may be there. It reads as an empty one where it is not.
+template <typename T>
+class Child {
+ public:
+  Child() = default;
+  Child(Child&&) = default;
+  Child& operator=(Child&&) = default;
+  Child(const Child& other) : own_(other.has() ? std::make_unique<T>(*other) : nullptr) {}
+  Child& operator=(const Child& other) { return *this = Child(other); }
+
+  bool has() const { return own_ != nullptr; }
+  const T& operator*() const {
+    static const T empty;
+    return own_ == nullptr ? empty : *own_;
+  }
+  const T* operator->() const { return &**this; }
+  T& make() {  // where it is not there yet
+    if (own_ == nullptr) own_ = std::make_unique<T>();
+    return *own_;
+  }
+  void reset() { own_.reset(); }
+
+ private:
+  std::unique_ptr<T> own_;
+};
+
+// Data of a tensor: in the bytes of the file that was read, or its own. Copies share them.
+class Data {
+ public:
+  bool has() const { return has_; }
+  size_t size() const { return view_.size(); }
+  const char* data() const { return view_.data(); }
+  std::string_view view() const { return view_; }
+  void see(std::string_view bytes) { *this = Data(nullptr, bytes); }  // which must outlive this
+  void set(std::string bytes) {
+    auto own = std::make_shared<const std::string>(std::move(bytes));
+    const std::string_view all = *own;
+    *this = Data(std::move(own), all);
+  }
+  void set(const void* bytes, size_t size) { set(std::string(static_cast<const char*>(bytes), size)); }
+  void reset() { *this = Data(); }
+  Data() = default;
+
+ private:
+  Data(std::shared_ptr<const std::string> own, std::string_view view)
+      : own_(std::move(own)), view_(view), has_(true) {}
+  std::shared_ptr<const std::string> own_;
+  std::string_view view_;
+  bool has_ = false;
+};
+
+struct Message {
+  std::string unknown;         // fields that are not known, as they stood in the file
+  uint32_t defaults_read = 0;  // bit i: the file has field i, with its default
+};
+
+struct StringStringEntryProto : Message {
+  std::string key, value;
+};
+
+struct OperatorSetIdProto : Message {
+  std::string domain;
+  int64_t version = 0;
+};
+
+struct TensorProto : Message {
+  enum DataType : int32_t {
+    UNDEFINED,
+    FLOAT,
+    UINT8,
+    INT8,
+    UINT16,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    BOOL,
+    FLOAT16,
+    DOUBLE,
+    UINT32,
+    UINT64,
+    COMPLEX64,
+    COMPLEX128,
+    BFLOAT16,
+  };
+  enum DataLocation : int32_t { DEFAULT, EXTERNAL };
+  struct Segment : Message {
+    int64_t begin = 0, end = 0;
+  };
+
+  List<int64_t> dims;
+  int32_t data_type = UNDEFINED;  // of DataType, or newer
+  Child<Segment> segment;
+  List<float> float_data;
+  List<int32_t> int32_data;
+  List<std::string> string_data;
+  List<int64_t> int64_data;
+  std::string name;
+  Data raw_data;
+  List<double> double_data;
+  List<uint64_t> uint64_data;
+  std::string doc_string;
+  Messages<StringStringEntryProto> external_data;
+  DataLocation data_location = DEFAULT;
+};
+
+struct SparseTensorProto : Message {
+  Child<TensorProto> values, indices;
+  List<int64_t> dims;
+};
+
+struct TensorShapeProto : Message {
+  struct Dimension : Message {
+    std::optional<int64_t> dim_value;  // at most one of the two
+    std::optional<std::string> dim_param;
+    std::string denotation;
+  };
+  Messages<Dimension> dim;
+};
+
+struct TypeProto : Message {
+  struct Tensor : Message {
+    int32_t elem_type = 0;  // of TensorProto::DataType
+    Child<TensorShapeProto> shape;
+  };
+  struct Sequence : Message {
+    Child<TypeProto> elem_type;
+  };
+  struct Map : Message {
+    int32_t key_type = 0;
+    Child<TypeProto> value_type;
+  };
+  // At most one of these.
+  Child<Tensor> tensor_type, sparse_tensor_type;
+  Child<Sequence> sequence_type, optional_type;
+  Child<Map> map_type;
+  std::string denotation;
+};
+
+struct ValueInfoProto : Message {
+  std::string name, doc_string;
+  Child<TypeProto> type;
+};
+
+struct TensorAnnotation : Message {
+  std::string tensor_name;
+  Messages<StringStringEntryProto> quant_parameter_tensor_names;
+};
+
+struct AttributeProto;
+
+struct NodeProto : Message {
+  List<std::string> input, output;
+  std::string name, op_type, domain, doc_string;
+  Messages<AttributeProto> attribute;
+};
+
+struct GraphProto : Message {
+  Messages<NodeProto> node;
+  std::string name, doc_string;
+  Messages<TensorProto> initializer;
+  Messages<ValueInfoProto> input, output, value_info;
+  Messages<TensorAnnotation> quantization_annotation;
+  Messages<SparseTensorProto> sparse_initializer;
+};
+
+struct AttributeProto : Message {
+  enum AttributeType : int32_t {
+    UNDEFINED = 0,
+    FLOAT = 1,
+    INT = 2,
+    STRING = 3,
+    TENSOR = 4,
+    GRAPH = 5,
+    FLOATS = 6,
+    INTS = 7,
+    STRINGS = 8,
+    TENSORS = 9,
+    GRAPHS = 10,
+    SPARSE_TENSOR = 11,
+    SPARSE_TENSORS = 12,
+    TYPE_PROTO = 13,
+    TYPE_PROTOS = 14,
+  };
+
+  std::string name, ref_attr_name, doc_string;
+  AttributeType type = UNDEFINED;
+  std::optional<float> f;
+  std::optional<int64_t> i;
+  std::optional<std::string> s;
+  Child<TensorProto> t;
+  Child<GraphProto> g;
+  Child<TypeProto> tp;
+  Child<SparseTensorProto> sparse_tensor;
+  List<float> floats;
+  List<int64_t> ints;
+  List<std::string> strings;
+  Messages<TensorProto> tensors;
+  Messages<GraphProto> graphs;
+  Messages<TypeProto> type_protos;
+  Messages<SparseTensorProto> sparse_tensors;
+};
+
+struct FunctionProto : Message {
+  std::string name, doc_string, domain;
+  List<std::string> input, output, attribute;
+  Messages<NodeProto> node;
+  Messages<OperatorSetIdProto> opset_import;
+  Messages<AttributeProto> attribute_proto;
+};
+
+struct TrainingInfoProto : Message {
+  Child<GraphProto> initialization, algorithm;
+  Messages<StringStringEntryProto> initialization_binding, update_binding;
+};
+
+struct ModelProto : Message {
+  int64_t ir_version = 0, model_version = 0;
+  std::string producer_name, producer_version, domain, doc_string;
+  Child<GraphProto> graph;
+  Messages<OperatorSetIdProto> opset_import;
+  Messages<StringStringEntryProto> metadata_props;
+  Messages<TrainingInfoProto> training_info;
+  Messages<FunctionProto> functions;
+};
+
+inline constexpr uint64_t kMaxFileBytes = INT32_MAX;
+
+// Bytes as text, which messages are read from.
+inline std::string_view text_of(const uint8_t* bytes, size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+// No value where the bytes are damaged or cut short, where messages stand more than 32 deep in one another, or where a file has
+// more than 2 GB. Data of tensors stay in `bytes`, which must outlive the model.
+std::optional<ModelProto> parse_model(std::string_view bytes);
+
+// Fields in the order of their numbers, as other writers have them: the same message gives the same bytes.
+std::string serialize(const ModelProto& model);
+std::string serialize(const AttributeProto& attribute);
+
+// Of what serialize() gives, or would give.
+uint64_t byte_size(const ModelProto& model);
+uint64_t byte_size(const GraphProto& graph);
+uint64_t byte_size(const AttributeProto& attribute);
+
+}  // namespace intaglio::onnx_file
