@@ -166,14 +166,15 @@ Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& li
   if (file.size > INT_MAX) return Failure{"has more than 2 GiB"};
   if (format == Format::kBmp) return decode_bmp(file, limits);
   if (format == Format::kWebp) return upright(decode_webp(file, limits), webp_orientation(file), limits);
-  const std::string fault =
-      format == Format::kPng ? png_fault(file, limits.check_sums) : jpeg_fault(file, limits.max_bytes);
-  if (!fault.empty()) return Failure{fault};
-  const std::vector<uint8_t> marked =
-      format == Format::kPng ? png_with_whole_palette(file) : std::vector<uint8_t>{};
+  if (format == Format::kJpeg) {
+    const auto plain = plain_jpeg(file, limits.max_bytes);
+    if (!plain) return plain.failure();
+    return upright(decode_with_stb({plain->data(), plain->size()}, limits, false), jpeg_orientation(file), limits);
+  }
+  if (const std::string fault = png_fault(file, limits.check_sums); !fault.empty()) return Failure{fault};
+  const std::vector<uint8_t> marked = png_with_whole_palette(file);
   if (!marked.empty()) return decode_with_stb({marked.data(), marked.size()}, limits, true);
-  return upright(decode_with_stb(file, limits, false), format == Format::kJpeg ? jpeg_orientation(file) : 1,
-                 limits);
+  return decode_with_stb(file, limits, false);
 }
 
 }  // namespace intaglio
