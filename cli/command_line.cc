@@ -7,6 +7,7 @@
 #include <new>
 #include <sstream>
 
+#include "cli/built_parts.h"
 #include "cli/command.h"
 #include "cli/help_format.h"
 #include "cli/option_rules.h"
@@ -137,8 +138,8 @@ CommandOutcome finish() {
 
 std::vector<Command> add_commands(CLI::App& app) {
   app.set_version_flag("--version",
-                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion),
-                       "show the versions of the command and of its model files");
+                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) + "\n" + kBuiltParts,
+                       "show the versions of the command and of its model files, and what it was built with");
   app.footer(kFooter);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormat>());

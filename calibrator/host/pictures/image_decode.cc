@@ -1,5 +1,5 @@
-// The only file that includes stb_image: restricted to two formats, with its own limits on sides and
-// memory. ITG_STB: stb_image was found. ITG_STB_JPEG: it is 2.30 or newer; older ones crash on hostile JPEGs.
+// The only file that includes stb_image (2.27 or newer; for PNG alone an older one will do): restricted to two formats, with
+// its own limits on sides and memory. Releases before 2.30 crash on hostile JPEGs: jpeg_check.h refuses these.
 #include "calibrator/host/pictures/image_decode.h"
 
 #include <climits>
@@ -15,7 +15,6 @@
 #include "calibrator/host/pictures/png_check.h"
 #include "calibrator/host/pictures/webp_decode.h"
 
-#if ITG_STB
 namespace {
 
 // What stb_image may still allocate on this thread. Its own checks bound sides, not memory: a header of a few
@@ -72,7 +71,7 @@ void* quota_realloc(void* data, size_t old_size, size_t new_size) {
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_ONLY_PNG
-#if ITG_STB_JPEG
+#if ITG_JPEG
 #define STBI_ONLY_JPEG
 #endif
 #define STBI_NO_STDIO
@@ -89,7 +88,6 @@ void* quota_realloc(void* data, size_t old_size, size_t new_size) {
 #endif
 #include <stb_image.h>
 static_assert(STBI_MAX_DIMENSIONS == intaglio::kMaxDecodedSide);
-#endif
 
 namespace intaglio {
 namespace {
@@ -104,7 +102,6 @@ Format format_of(Span<const uint8_t> file) {
   return is_webp(file) ? Format::kWebp : Format::kUnknown;
 }
 
-#if ITG_STB
 // `palette_is_marked`: colours that the file's own palette lacks have alpha 0, and no others have.
 Outcome<Picture> decode_with_stb(Span<const uint8_t> file, const DecodeLimits& limits,
                                  bool palette_is_marked) {
@@ -138,13 +135,6 @@ Outcome<Picture> decode_with_stb(Span<const uint8_t> file, const DecodeLimits& l
   stbi_image_free(pixels);
   return picture;
 }
-#else
-Outcome<Picture> decode_with_stb(Span<const uint8_t>, const DecodeLimits&, bool) {
-  return Failure{
-      "cannot be decoded: this program was built without stb_image; run scripts/get_stb_image and build "
-      "again, or use .npy arrays"};
-}
-#endif
 
 Outcome<Picture> upright(Outcome<Picture> picture, int32_t orientation, const DecodeLimits& limits) {
   if (!picture || orientation == 1) return picture;
@@ -158,10 +148,10 @@ Outcome<Picture> upright(Outcome<Picture> picture, int32_t orientation, const De
 Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits) {
   const Format format = format_of(file);
   if (format == Format::kUnknown) return Failure{"is no PNG, JPEG, BMP or WebP picture"};
-  if (format == Format::kJpeg && ITG_STB && !ITG_STB_JPEG) {
+  if (format == Format::kJpeg && !ITG_JPEG) {
     return Failure{
-        "is a JPEG, and this program was built with a stb_image older than 2.30, which is not safe for JPEG: "
-        "run scripts/get_stb_image and build again, or convert the pictures to PNG"};
+        "is a JPEG, and this program was built without JPEG (-DITG_JPEG=OFF): build it with JPEG, or convert the "
+        "pictures to PNG"};
   }
   if (file.size > INT_MAX) return Failure{"has more than 2 GiB"};
   if (format == Format::kBmp) return decode_bmp(file, limits);
