@@ -12,7 +12,9 @@ option(ITG_OPENMP "Build the OpenMP executor; a board without an operating syste
 
 # Names what is missing and goes on, so that one try names all. Generating then fails.
 function(itg_missing part needs option)
-  message(SEND_ERROR "intaglio: ${part} cannot be built: ${needs}, or leave it out with -D${option}=OFF")
+  set_property(GLOBAL PROPERTY ITG_MISSING TRUE)
+  message(SEND_ERROR "intaglio: ${part} cannot be built: ${needs}. Or leave it out: cmake -D${option}=OFF, "
+                     "pip install --config-settings=cmake.define.${option}=OFF")
 endfunction()
 
 # Lists of words, for people.
