@@ -137,9 +137,10 @@ CommandOutcome finish() {
 }
 
 std::vector<Command> add_commands(CLI::App& app) {
-  app.set_version_flag("--version",
-                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) + "\n" + kBuiltParts,
-                       "show the versions of the command and of its model files, and what it was built with");
+  app.set_version_flag(
+      "--version",
+      "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) + "\n" + kBuiltParts,
+      "show the versions of the command and of its model files, and what it was built with");
   app.footer(kFooter);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormat>());

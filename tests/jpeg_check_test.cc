@@ -294,10 +294,9 @@ TEST_CASE("values that no picture has, and headers that lie") {
   CHECK(plain_jpeg({large.data(), large.size()}, 100).message().find("needs more than") == 0);
 }
 
-// Faults of stb_image 2.27 to 2.29. Under the address sanitizer each of these files ends the decoder of 2.27, were it to see it,
-// or makes another picture there than with 2.30.
+// Faults of stb_image 2.27 to 2.29, or what makes another picture there than with 2.30: calibrator/host/README.md lists them.
 TEST_CASE("what older decoders do not stand is refused before they see it") {
-  // CVE-2022-28042 and others: more codes than a table of theirs has room for. Here 16 x 255 of one length.
+  // CVE-2022-28042: more codes than a table has room for.
   JpegWriter writer(9, 9, {{1, 1}}, false);
   writer.quantization();
   writer.frame();

@@ -15,8 +15,9 @@ namespace {
 // Encoders write some ten; each may take time for the whole picture out of a few bytes.
 constexpr int kMaxScans = 256;
 
-constexpr uint8_t kSof0 = 0xc0, kSof2 = 0xc2, kDht = 0xc4, kRst0 = 0xd0, kSoi = 0xd8, kEoi = 0xd9, kSos = 0xda,
-                  kDqt = 0xdb, kDnl = 0xdc, kDri = 0xdd, kApp0 = 0xe0, kApp14 = 0xee, kApp15 = 0xef, kCom = 0xfe;
+constexpr uint8_t kSof0 = 0xc0, kSof2 = 0xc2, kDht = 0xc4, kRst0 = 0xd0, kSoi = 0xd8, kEoi = 0xd9,
+                  kSos = 0xda, kDqt = 0xdb, kDnl = 0xdc, kDri = 0xdd, kApp0 = 0xe0, kApp14 = 0xee,
+                  kApp15 = 0xef, kCom = 0xfe;
 
 int32_t divide_up(int32_t a, int32_t b) { return (a + b - 1) / b; }
 
