@@ -16,7 +16,7 @@ namespace intaglio {
 //
 // Gives the file without what makes no pixel: segments of applications (but APP0 and APP14, which say what the colours
 // are), comments, fill bytes, padding behind a scan, a restart marker at its end. Releases of stb_image differ in what
-// they make of these; of the rest 2.27 and later make the same pixels (docs in calibrator/host/README.md).
+// they make of these; of the rest 2.27 and later make the same pixels (calibrator/host/README.md lists what differs).
 //
 // Takes up to `max_bytes` of memory beside that copy. What stb_image refuses itself may pass.
 Outcome<std::vector<uint8_t>> plain_jpeg(Span<const uint8_t> file, size_t max_bytes);
