@@ -30,12 +30,13 @@ thread_local unsigned char fill = 0;
 
 // The memory sanitizer is shown what a decoder leaves out, where that is not looked for by decoding twice.
 void* allocate(size_t size) {
-  void* const memory = std::malloc(size);
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer) && !ITG_STB_BEFORE_2_30
-  return memory;
+  return std::malloc(size);
 #endif
 #endif
+  if (fill == 0) return std::calloc(size, 1);
+  void* const memory = std::malloc(size);
   if (memory != nullptr) std::memset(memory, fill, size);
   return memory;
 }
