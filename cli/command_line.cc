@@ -7,6 +7,7 @@
 #include <new>
 #include <sstream>
 
+#include "cli/built_parts.h"
 #include "cli/command.h"
 #include "cli/help_format.h"
 #include "cli/option_rules.h"
@@ -136,7 +137,7 @@ CommandOutcome finish() {
 }
 
 std::string version_text() {
-  std::string text = "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion);
+  std::string text = "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) + "\n" + kBuiltParts;
 #ifdef ITG_STATIC_COMMAND
   text += "\nstatic build for any Linux on " ITG_STATIC_COMMAND;
 #endif
@@ -145,7 +146,7 @@ std::string version_text() {
 
 std::vector<Command> add_commands(CLI::App& app) {
   app.set_version_flag("--version", version_text(),
-                       "show the versions of the command and of its model files");
+                       "show the versions of the command and of its model files, and what it was built with");
   app.footer(kFooter);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormat>());

@@ -30,10 +30,10 @@ for name in "${names[@]}"; do targets+=("${name}_fuzz"); done
 # OSS-Fuzz asks for libc++, and the image's pugixml is compiled with libstdc++: it would not link. libFuzzer keeps a
 # C++ library of its own.
 export CXXFLAGS=${CXXFLAGS//-stdlib=libc++/}
-kernels=()
-[ "${SANITIZER:-}" != memory ] || kernels=(-DITG_KERNELS=)  # it does not see what assembly writes
+parts=()
+[ "${SANITIZER:-}" != memory ] || parts=(-DITG_KERNELS= -DITG_WEBP=OFF)  # it does not see what assembly and libwebp write
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DITG_FUZZ=ON -DITG_OPENMP=OFF -DITG_INSTALL=OFF \
-  -DITG_FUZZING_ENGINE="$LIB_FUZZING_ENGINE" -DCMAKE_BUILD_RPATH='$ORIGIN/lib' "${kernels[@]}"
+  -DITG_FUZZING_ENGINE="$LIB_FUZZING_ENGINE" -DCMAKE_BUILD_RPATH='$ORIGIN/lib' "${parts[@]}"
 cmake --build "$build" --target "${targets[@]}" fuzz_seeds
 
 mkdir -p "$OUT/lib"

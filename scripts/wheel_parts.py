@@ -80,12 +80,9 @@ def text_of(package, roots):
 
 
 def stb_version():
-    """Of the header that calibrator/host/CMakeLists.txt takes: scripts/get_stb_image may have fetched a newer one."""
-    for folder in (ROOT / "build/third_party/stb", pathlib.Path("/usr/include/stb")):
-        path = folder / "stb_image.h"
-        if path.is_file():
-            return re.search(r"stb_image - v([0-9.]+)", path.read_text(errors="replace")[:400])[1]
-    return ""
+    """The header's own: the package's names a day."""
+    path = pathlib.Path("/usr/include/stb/stb_image.h")
+    return re.search(r"stb_image - v([0-9.]+)", path.read_text(errors="replace")[:400])[1] if path.is_file() else ""
 
 
 def parts_of(libraries, roots):

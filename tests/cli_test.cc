@@ -70,7 +70,10 @@ TEST_CASE("help teaches and exits with 0") {
       start = end + 1;
     }
   }
-  CHECK(holds(folder.good("--version").out, "intaglio 1."));
+  const std::string version = folder.good("--version").out;
+  CHECK(holds(version, "intaglio 1."));
+  CHECK(holds(version, "\nbuilt with: PNG, BMP"));
+  CHECK(holds(version, "\nleft out: "));
 }
 
 TEST_CASE("what is not understood exits with 2 and points to the help") {

@@ -19,7 +19,14 @@ using Samplings = std::vector<JpegWriter::Sampling>;
 constexpr size_t kMemory = size_t{64} << 20;
 const Samplings kColour{{2, 2}, {1, 1}, {1, 1}};
 
-std::string fault(const Bytes& file) { return jpeg_fault({file.data(), file.size()}, kMemory); }
+std::string fault(const Bytes& file) { return plain_jpeg({file.data(), file.size()}, kMemory).message(); }
+
+// What the decoder reads of a file that passes.
+Bytes plain(const Bytes& file) {
+  auto made = plain_jpeg({file.data(), file.size()}, kMemory);
+  REQUIRE_MESSAGE(made, made.message());
+  return *made;
+}
 
 bool refused(const Bytes& file, const std::string& part) {
   const std::string found = fault(file);
@@ -102,20 +109,32 @@ TEST_CASE("whole files pass, and are the same picture however their blocks are c
 TEST_CASE("what real writers do: padding, a last restart marker, fill bytes, data behind the end") {
   const Bytes whole = jpeg_of(20, 20, kColour, false, true, 2);
   REQUIRE(fault(whole) == "");
+  CHECK(plain(whole) == whole);
   Bytes padded = whole;
   padded.insert(padded.end() - 2, {0, 0, 0});
-  CHECK(fault(padded) == "");
+  CHECK(plain(padded) == whole);
   Bytes restarted = whole;  // four units: one marker of the scan's own
   restarted.insert(restarted.end() - 2, {0xff, 0xd1});
-  CHECK(fault(restarted) == "");
+  CHECK(plain(restarted) == whole);
+  Bytes ended = whole;
+  ended.insert(ended.end() - 2, {0xff, 0xff});
+  CHECK(plain(ended) == whole);
   Bytes filled = whole;
   const auto frame = static_cast<ptrdiff_t>(first_marker(filled, 0xc0));
   filled.insert(filled.begin() + frame, {0xff, 0xff});
   filled.insert(filled.begin() + frame, {0, 7, 0});
-  CHECK(fault(filled) == "");
+  CHECK(plain(filled) == whole);
   Bytes followed = whole;
   followed.insert(followed.end(), {1, 2, 3, 0xff, 0xd9});
-  CHECK(fault(followed) == "");
+  CHECK(plain(followed) == whole);
+  Bytes described = whole;
+  described.insert(described.begin() + 2, {0xff, 0xe1, 0, 4, 1, 2, 0xff, 0xfe, 0, 3, 7});
+  CHECK(plain(described) == whole);
+  // These two say what the components are.
+  Bytes coloured = whole;
+  coloured.insert(coloured.begin() + 2, {0xff, 0xee, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 0, 0, 0, 0, 0, 1});
+  coloured.insert(coloured.begin() + 2, {0xff, 0xe0, 0, 7, 'J', 'F', 'I', 'F', 0});
+  CHECK(plain(coloured) == coloured);
 }
 
 TEST_CASE("cut off at any byte, with or without an end marker put behind it") {
@@ -272,7 +291,70 @@ TEST_CASE("values that no picture has, and headers that lie") {
   CHECK(refused(twice.file, "a second frame header"));
   // Progressive files take memory while they are looked at.
   const Bytes large = jpeg_of(64, 64, {{1, 1}}, true);
-  CHECK(jpeg_fault({large.data(), large.size()}, 100).find("needs more than") == 0);
+  CHECK(plain_jpeg({large.data(), large.size()}, 100).message().find("needs more than") == 0);
+}
+
+// Faults of stb_image 2.27 to 2.29, or what makes another picture there than with 2.30: calibrator/host/README.md lists them.
+TEST_CASE("what older decoders do not stand is refused before they see it") {
+  // CVE-2022-28042: more codes than a table has room for.
+  JpegWriter writer(9, 9, {{1, 1}}, false);
+  writer.quantization();
+  writer.frame();
+  const auto with_table = [&](size_t codes, size_t length) {
+    JpegWriter other = writer;
+    Bytes table(17 + codes, 0);
+    table[length] = static_cast<uint8_t>(codes);
+    if (codes > 255) {
+      table[length] = 255;
+      table[length + 1] = static_cast<uint8_t>(codes - 255);
+    }
+    other.segment(0xc4, table);
+    return other.file;
+  };
+  CHECK(refused(with_table(256, 9), "more than 255 codes"));
+  CHECK(refused(with_table(300, 9), "more than 255 codes"));
+  CHECK(refused(with_table(300, 8), "more than 255 codes"));
+  CHECK(refused(with_table(255, 9), "is cut off"));
+
+  // CVE-2021-37789: planes that are no whole fraction of the picture, which resampling then reads past.
+  for (const Samplings& sampling : {Samplings{{3, 1}, {2, 1}, {1, 1}}, Samplings{{1, 3}, {1, 2}, {1, 1}},
+                                    Samplings{{1, 4}, {1, 3}, {1, 1}}}) {
+    CHECK(refused(jpeg_of(20, 20, sampling, false), "no whole fraction"));
+  }
+  CHECK(fault(jpeg_of(20, 20, {{4, 1}, {2, 1}, {1, 1}}, false)) == "");
+
+  // A mean times its step that leaves 16 bits: 2.30 refuses it, those before it make another value of it.
+  const auto with_step = [](uint16_t step) {
+    JpegWriter made(9, 9, {{1, 1}}, false);  // its means go up to 200
+    made.start();
+    made.scans(true);
+    made.end();
+    Bytes table(1 + 128, 0);
+    table[0] = 0x10;
+    for (size_t i = 1; i < table.size(); i += 2) {
+      table[i] = static_cast<uint8_t>(step >> 8);
+      table[i + 1] = static_cast<uint8_t>(step);
+    }
+    Bytes segment{0xff, 0xdb, 0, 131};
+    segment.insert(segment.end(), table.begin(), table.end());
+    const size_t scan = first_marker(made.file, 0xda);
+    made.file.insert(made.file.begin() + static_cast<ptrdiff_t>(scan), segment.begin(), segment.end());
+    return made.file;
+  };
+  CHECK(fault(with_step(160)) == "");
+  CHECK(refused(with_step(65535), "a value that no picture of 8 bits has in scan 1"));
+
+  // CVE-2022-28041: sums of means that leave 32 bits. Those of a picture stay below 2048.
+  // CVE-2022-28048 and others: codes and values past the end of the data, at each of its bits.
+  for (const bool progressive : {false, true}) {
+    const Bytes whole = jpeg_of(20, 20, kColour, progressive);
+    const size_t data = first_data(whole), end = first_marker(whole, progressive ? 0xda : 0xd9, data);
+    for (size_t at = data; at < end; ++at) {
+      Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(at));
+      cut.insert(cut.end(), {0xff, 0xd9});
+      CHECK(fault(cut) != "");
+    }
+  }
 }
 
 // With the memory sanitizer this shows that no pixel is left out; with the others, that nothing else goes wrong.

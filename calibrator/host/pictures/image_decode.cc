@@ -1,5 +1,5 @@
-// The only file that includes stb_image: restricted to two formats, with its own limits on sides and
-// memory. ITG_STB: stb_image was found. ITG_STB_JPEG: it is 2.30 or newer; older ones crash on hostile JPEGs.
+// The only file that includes stb_image (2.27 or newer; for PNG alone an older one will do): restricted to two formats, with
+// its own limits on sides and memory. Releases before 2.30 crash on hostile JPEGs: jpeg_check.h refuses these.
 #include "calibrator/host/pictures/image_decode.h"
 
 #include <climits>
@@ -15,7 +15,6 @@
 #include "calibrator/host/pictures/png_check.h"
 #include "calibrator/host/pictures/webp_decode.h"
 
-#if ITG_STB
 namespace {
 
 // What stb_image may still allocate on this thread. Its own checks bound sides, not memory: a header of a few
@@ -26,14 +25,20 @@ struct Quota {
 };
 thread_local Quota quota;
 
-// Zeroed: whatever a decoder leaves out is the same on every run. The memory sanitizer is shown what it leaves out.
+// What new memory holds: whatever a decoder leaves out is the same on every run.
+thread_local unsigned char fill = 0;
+
+// The memory sanitizer is shown what a decoder leaves out, where that is not looked for by decoding twice.
 void* allocate(size_t size) {
 #if defined(__has_feature)
-#if __has_feature(memory_sanitizer)
+#if __has_feature(memory_sanitizer) && !ITG_STB_BEFORE_2_30
   return std::malloc(size);
 #endif
 #endif
-  return std::calloc(size, 1);
+  if (fill == 0) return std::calloc(size, 1);
+  void* const memory = std::malloc(size);
+  if (memory != nullptr) std::memset(memory, fill, size);
+  return memory;
 }
 
 constexpr size_t kHeader = alignof(std::max_align_t);  // holds the block's size
@@ -72,7 +77,7 @@ void* quota_realloc(void* data, size_t old_size, size_t new_size) {
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_ONLY_PNG
-#if ITG_STB_JPEG
+#if ITG_JPEG
 #define STBI_ONLY_JPEG
 #endif
 #define STBI_NO_STDIO
@@ -89,7 +94,6 @@ void* quota_realloc(void* data, size_t old_size, size_t new_size) {
 #endif
 #include <stb_image.h>
 static_assert(STBI_MAX_DIMENSIONS == intaglio::kMaxDecodedSide);
-#endif
 
 namespace intaglio {
 namespace {
@@ -104,7 +108,6 @@ Format format_of(Span<const uint8_t> file) {
   return is_webp(file) ? Format::kWebp : Format::kUnknown;
 }
 
-#if ITG_STB
 // `palette_is_marked`: colours that the file's own palette lacks have alpha 0, and no others have.
 Outcome<Picture> decode_with_stb(Span<const uint8_t> file, const DecodeLimits& limits,
                                  bool palette_is_marked) {
@@ -138,13 +141,20 @@ Outcome<Picture> decode_with_stb(Span<const uint8_t> file, const DecodeLimits& l
   stbi_image_free(pixels);
   return picture;
 }
-#else
-Outcome<Picture> decode_with_stb(Span<const uint8_t>, const DecodeLimits&, bool) {
-  return Failure{
-      "cannot be decoded: this program was built without stb_image; run scripts/get_stb_image and build "
-      "again, or use .npy arrays"};
-}
+
+Outcome<Picture> decode_png(Span<const uint8_t> file, const DecodeLimits& limits, bool palette_is_marked) {
+  Outcome<Picture> picture = decode_with_stb(file, limits, palette_is_marked);
+#if ITG_STB_BEFORE_2_30
+  // Distance codes that DEFLATE does not have are a distance of 0 there: bytes that nothing wrote become pixels.
+  if (!picture) return picture;
+  fill = 255;
+  const Outcome<Picture> again = decode_with_stb(file, limits, palette_is_marked);
+  fill = 0;
+  if (!again || again->pixels != picture->pixels)
+    return Failure{"is damaged: its data does not give every pixel"};
 #endif
+  return picture;
+}
 
 Outcome<Picture> upright(Outcome<Picture> picture, int32_t orientation, const DecodeLimits& limits) {
   if (!picture || orientation == 1) return picture;
@@ -158,22 +168,24 @@ Outcome<Picture> upright(Outcome<Picture> picture, int32_t orientation, const De
 Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits) {
   const Format format = format_of(file);
   if (format == Format::kUnknown) return Failure{"is no PNG, JPEG, BMP or WebP picture"};
-  if (format == Format::kJpeg && ITG_STB && !ITG_STB_JPEG) {
+  if (format == Format::kJpeg && !ITG_JPEG) {
     return Failure{
-        "is a JPEG, and this program was built with a stb_image older than 2.30, which is not safe for JPEG: "
-        "run scripts/get_stb_image and build again, or convert the pictures to PNG"};
+        "is a JPEG, and this program was built without JPEG (-DITG_JPEG=OFF): build it with JPEG, or convert the "
+        "pictures to PNG"};
   }
   if (file.size > INT_MAX) return Failure{"has more than 2 GiB"};
   if (format == Format::kBmp) return decode_bmp(file, limits);
   if (format == Format::kWebp) return upright(decode_webp(file, limits), webp_orientation(file), limits);
-  const std::string fault =
-      format == Format::kPng ? png_fault(file, limits.check_sums) : jpeg_fault(file, limits.max_bytes);
-  if (!fault.empty()) return Failure{fault};
-  const std::vector<uint8_t> marked =
-      format == Format::kPng ? png_with_whole_palette(file) : std::vector<uint8_t>{};
-  if (!marked.empty()) return decode_with_stb({marked.data(), marked.size()}, limits, true);
-  return upright(decode_with_stb(file, limits, false), format == Format::kJpeg ? jpeg_orientation(file) : 1,
-                 limits);
+  if (format == Format::kJpeg) {
+    const auto plain = plain_jpeg(file, limits.max_bytes);
+    if (!plain) return plain.failure();
+    return upright(decode_with_stb({plain->data(), plain->size()}, limits, false), jpeg_orientation(file),
+                   limits);
+  }
+  if (const std::string fault = png_fault(file, limits.check_sums); !fault.empty()) return Failure{fault};
+  const std::vector<uint8_t> marked = png_with_whole_palette(file);
+  if (!marked.empty()) return decode_png({marked.data(), marked.size()}, limits, true);
+  return decode_png(file, limits, false);
 }
 
 }  // namespace intaglio

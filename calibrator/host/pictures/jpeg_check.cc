@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <string>
+#include <utility>
 
 #include "calibrator/host/pictures/jpeg_scan.h"
 #include "calibrator/host/pictures/picture_faults.h"
@@ -13,8 +15,9 @@ namespace {
 // Encoders write some ten; each may take time for the whole picture out of a few bytes.
 constexpr int kMaxScans = 256;
 
-constexpr uint8_t kSof0 = 0xc0, kSof2 = 0xc2, kDht = 0xc4, kRst0 = 0xd0, kEoi = 0xd9, kSos = 0xda,
-                  kDqt = 0xdb, kDnl = 0xdc, kDri = 0xdd, kApp0 = 0xe0, kApp15 = 0xef, kCom = 0xfe;
+constexpr uint8_t kSof0 = 0xc0, kSof2 = 0xc2, kDht = 0xc4, kRst0 = 0xd0, kSoi = 0xd8, kEoi = 0xd9,
+                  kSos = 0xda, kDqt = 0xdb, kDnl = 0xdc, kDri = 0xdd, kApp0 = 0xe0, kApp14 = 0xee,
+                  kApp15 = 0xef, kCom = 0xfe;
 
 int32_t divide_up(int32_t a, int32_t b) { return (a + b - 1) / b; }
 
@@ -30,6 +33,7 @@ class JpegCheck {
   // True where all is well.
   bool run();
   const std::string& fault() const { return fault_; }
+  std::vector<uint8_t>& plain() { return plain_; }
 
  private:
   struct Quantization {
@@ -45,6 +49,8 @@ class JpegCheck {
     return wrong("is damaged: " + what + " (byte " + std::to_string(at_) + ")");
   }
   bool unsupported(const std::string& what) { return wrong("cannot be decoded: " + what); }
+  void keep(size_t begin, size_t end) { plain_.insert(plain_.end(), file_.data + begin, file_.data + end); }
+  void keep_marker(uint8_t marker) { plain_.insert(plain_.end(), {0xff, marker}); }
   bool next_marker(uint8_t* marker);
   bool segment(uint8_t marker);
   bool quantization(Span<const uint8_t> body);
@@ -60,6 +66,7 @@ class JpegCheck {
   size_t max_bytes_;
   size_t at_ = 2;
   std::string fault_;
+  std::vector<uint8_t> plain_;
   Quantization quantization_[4];
   JpegHuffman huffman_[2][4];  // of means (DC), of the rest (AC)
   JpegComponent components_[4];
@@ -81,10 +88,15 @@ bool JpegCheck::next_marker(uint8_t* marker) {
 }
 
 bool JpegCheck::run() {
+  plain_.reserve(file_.size);
+  keep_marker(kSoi);
   for (;;) {
     uint8_t marker = 0;
     if (!next_marker(&marker)) return false;
-    if (marker == kEoi) return end();
+    if (marker == kEoi) {
+      keep_marker(kEoi);
+      return end();
+    }
     if (!segment(marker)) return false;
   }
 }
@@ -119,6 +131,10 @@ bool JpegCheck::segment(uint8_t marker) {
     return damaged("another height behind the first scan");
   }
   if (marker == kSos) return scan(body);
+  if (!(skipped && marker != kApp0 && marker != kApp14) && marker != kDnl) {
+    keep_marker(marker);
+    keep(at_, at_ + length);
+  }
   at_ += length;
   return good;
 }
@@ -154,6 +170,8 @@ bool JpegCheck::huffman(Span<const uint8_t> body) {
     const int kind = body[at] >> 4, index = body[at] & 15;
     size_t symbols = 0;
     for (size_t i = 1; i <= 16; ++i) symbols += body[at + i];
+    // No coding of 8 bits has as many; and where the 256th code is a short one, stb_image reads another.
+    if (symbols > 255) return damaged("a Huffman table with more than 255 codes");
     if (kind > 1 || index > 3 || body.size - at < 17 + symbols ||
         !huffman_[kind][index].define(body.data + at + 1, body.data + at + 17)) {
       return damaged("a Huffman table that is no code");
@@ -196,6 +214,8 @@ bool JpegCheck::frame(uint8_t marker, Span<const uint8_t> body) {
   size_t blocks = 0;
   for (int c = 0; c < count; ++c) {
     JpegComponent& component = components_[c];
+    if (h_max_ % component.h != 0 || v_max_ % component.v != 0)
+      return unsupported("a component's width or height is no whole fraction of the picture's");
     component.blocks_w = divide_up(divide_up(width_ * component.h, h_max_), 8);
     component.blocks_h = divide_up(divide_up(height_ * component.v, v_max_), 8);
     blocks += static_cast<size_t>(component.blocks_w) * static_cast<size_t>(component.blocks_h);
@@ -209,7 +229,7 @@ bool JpegCheck::frame(uint8_t marker, Span<const uint8_t> body) {
 bool JpegCheck::has_tables(const JpegScan& scan, const uint8_t* selectors) {
   const bool means = scan.first == 0 && scan.before == 0, rest = scan.last > 0;
   for (int c = 0; c < scan.count; ++c) {
-    const JpegComponent& component = *scan.components[c];
+    JpegComponent& component = *scan.components[c];
     const int dc = selectors[2 * c] >> 4, ac = selectors[2 * c] & 15;
     if (dc > 3 || ac > 3) return damaged("a scan with a Huffman table of no known number");
     if ((means && !huffman_[0][dc].defined()) || (rest && !huffman_[1][ac].defined()))
@@ -218,6 +238,7 @@ bool JpegCheck::has_tables(const JpegScan& scan, const uint8_t* selectors) {
     if (!table.defined) return damaged("a component whose quantization table is missing");
     if (std::find(std::begin(table.values), std::end(table.values), 0) != std::end(table.values))
       return damaged("a component whose quantization table holds a 0");
+    component.dc_step = progressive_ ? 1 : table.values[0];
   }
   return true;
 }
@@ -289,6 +310,8 @@ bool JpegCheck::scan(Span<const uint8_t> body) {
     return damaged(std::string(reason) + " in scan " + std::to_string(scans_) + ", at unit " +
                    std::to_string(unit) + " of " + std::to_string(scan.units));
   }
+  keep_marker(kSos);
+  keep(at_, bits.at() - scan.padding);
   at_ = bits.at();
   // A last restart marker is needless, and there in some files.
   const int32_t restarts = restart_interval_ == 0 ? -1 : (scan.units - 1) / restart_interval_;
@@ -307,10 +330,10 @@ bool JpegCheck::end() {
 
 }  // namespace
 
-std::string jpeg_fault(Span<const uint8_t> file, size_t max_bytes) {
+Outcome<std::vector<uint8_t>> plain_jpeg(Span<const uint8_t> file, size_t max_bytes) {
   JpegCheck check(file, max_bytes);
-  if (check.run()) return {};
-  return check.fault();
+  if (!check.run()) return Failure{check.fault()};
+  return std::move(check.plain());
 }
 
 }  // namespace intaglio

@@ -76,6 +76,8 @@ class Walk {
     const bool negative = size > 0 && (value >> (size - 1)) == 0;
     component.dc += negative ? difference - (1 << size) + 1 : difference;
     if (std::abs(component.dc) > kLargestDc >> scan_.low) return wrong(kNoValue);
+    const int32_t product = component.dc * component.dc_step;
+    if (product < INT16_MIN || product > INT16_MAX) return wrong(kNoValue);
     return true;
   }
 
@@ -270,7 +272,9 @@ const char* jpeg_scan_fault(JpegScan& scan, JpegBits& bits, int32_t* unit) {
   }
   if (walk.in_run()) return "a run of blocks goes past its end";
   // Some cameras pad the last scan with zeros.
-  if (!bits.drop_rest().zero) return "more data than its blocks take";
+  const JpegBits::Rest rest = bits.drop_rest();
+  if (!rest.zero) return "more data than its blocks take";
+  scan.padding = rest.bytes;
   return nullptr;
 }
 

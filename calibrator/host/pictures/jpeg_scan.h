@@ -61,6 +61,7 @@ struct JpegComponent {
   uint8_t id = 0, h = 0, v = 0, quantization = 0;
   int32_t blocks_w = 0, blocks_h = 0;  // in a scan of its own
   int32_t dc = 0;                      // of the block before
+  int32_t dc_step = 1;                 // baseline: what a mean is multiplied with
   // Bits of each coefficient's value that no scan has brought yet; kUnseen: no scan has brought any.
   static constexpr int8_t kUnseen = 127;
   int8_t missing[64];
@@ -77,6 +78,7 @@ struct JpegScan {
   int before = 0, low = 0;   // bits that were missing before this scan (0: all), and still are after it
   int32_t units = 0;         // of one block in a scan of one component, else h * v of each
   int32_t restart_interval = 0;
+  size_t padding = 0;  // found: bytes of 0 behind the last block
 };
 
 // Null where all units are there and nothing is left; else what is wrong. `unit` is then the unit, from 0 on.

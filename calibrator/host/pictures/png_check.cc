@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kSignature = 8;
 constexpr size_t kFrame = 12;  // a chunk's length, type and checksum
 constexpr size_t kColours = 256;
+constexpr uint8_t kGray = 0, kPalette = 3;  // kinds of colour
 
 uint32_t big_endian(Span<const uint8_t> file, size_t at) {
   return static_cast<uint32_t>(file[at]) << 24 | static_cast<uint32_t>(file[at + 1]) << 16 |
@@ -61,6 +62,11 @@ std::string png_fault(Span<const uint8_t> file, bool check_sums) {
       return "is damaged: the checksum of a part of it does not fit (chunk at byte " +
              std::to_string(chunk.at()) + ")";
     }
+    // The format does not have these; some releases of stb_image read them.
+    if (chunk.is("IHDR") && chunk.size() == 13 && chunk.data()[8] < 8 && chunk.data()[9] != kGray &&
+        chunk.data()[9] != kPalette)
+      return "cannot be decoded: it has " + std::to_string(chunk.data()[8]) +
+             " bits a channel, and is neither gray nor has a palette";
     if (chunk.is("CgBI"))
       return "cannot be decoded: it is in a form for iPhones, with red and blue exchanged";
     if (chunk.is("IEND")) return {};
@@ -74,7 +80,6 @@ std::string png_fault(Span<const uint8_t> file, bool check_sums) {
 }
 
 std::vector<uint8_t> png_with_whole_palette(Span<const uint8_t> file) {
-  constexpr uint8_t kPalette = 3;
   PngChunks chunk(file);
   if (!chunk.next() || !chunk.is("IHDR") || chunk.size() != 13 || chunk.data()[9] != kPalette) return {};
   const unsigned bits = chunk.data()[8];

@@ -40,7 +40,7 @@ Outcome<Picture> decode_webp(Span<const uint8_t> file, const DecodeLimits& limit
 #else
 Outcome<Picture> decode_webp(Span<const uint8_t>, const DecodeLimits&) {
   return Failure{
-      "is WebP, and this program was built without libwebp: install libwebp-dev and build again, or convert the pictures "
+      "is WebP, and this program was built without WebP (-DITG_WEBP=OFF): build it with WebP, or convert the pictures "
       "to PNG"};
 }
 #endif
