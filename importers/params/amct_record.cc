@@ -248,7 +248,7 @@ class Reader {
           word.size() > 1 && word[0] == '0' && word.find_first_not_of("01234567") == std::string::npos;
       if (stop != end || is_octal || (error != std::errc() && error != std::errc::result_out_of_range))
         tokens_.expected("a decimal number");
-      if (error == std::errc::result_out_of_range)  // as strtod says it
+      if (error == std::errc::result_out_of_range)  // which has no value
         read = is_tiny(word) ? 0.0 : std::numeric_limits<double>::infinity();
     }
     value = narrowed(is_negative ? -read : read);
