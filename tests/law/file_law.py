@@ -13,7 +13,7 @@ import sys
 
 from law_run import judge_planted, run
 
-SKIPPED_FOLDERS = re.compile(r"\.(?!ci$).*|build.*|dist|CMakeFiles|__pycache__|venv")  # no sources of ours
+SKIPPED_FOLDERS = re.compile(r"\.(?!ci$).*|build[^.]*|dist|CMakeFiles|__pycache__|venv")  # no sources of ours
 SHARED_NAMES = {"CMakeLists.txt", "README.md", ".gitignore"}
 SHARED_PATHS = {".ci/run", "packaging/conan/test_package/conanfile.py"}  # named by what starts them: one other file may be called so
 DATA = {".png", ".jpg", ".npy", ".bin", ".itg", ".onnx", ".tflite"}  # numbered files, one series a folder
