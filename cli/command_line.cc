@@ -137,7 +137,8 @@ CommandOutcome finish() {
 }
 
 std::string version_text() {
-  std::string text = "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) + "\n" + kBuiltParts;
+  std::string text =
+      "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) + "\n" + kBuiltParts;
 #ifdef ITG_STATIC_COMMAND
   text += "\nstatic build for any Linux on " ITG_STATIC_COMMAND;
 #endif

@@ -140,7 +140,8 @@ TEST_CASE("what is missing or named wrongly is told with the inputs' names") {
   folder.bad("calibrate %/net.itg -o %/o.itg --images %/pictures", "has 2 inputs (image, sensor=a)");
   const Ran none = folder.run("calibrate %/net.itg -o %/o.itg");
   CHECK(none.code == 2);
-  CHECK(holds(none.err, "no samples are given (of a model with several inputs each takes its own, --input NAME="));
+  CHECK(holds(none.err,
+              "no samples are given (of a model with several inputs each takes its own, --input NAME="));
   folder.bad("calibrate %/net.itg -o %/o.itg " + images, "its input sensor=a has no samples");
   folder.bad("eval %/net.itg --labels %/l --input sensor=x.npy " + images, "");
   folder.bad("run %/net.itg --input sensor=x.npy " + images, "names no input");
@@ -163,7 +164,8 @@ TEST_CASE("a model with one input takes it with or without its name") {
   CHECK(by_name["sha256"] == by_images["sha256"]);
   const Ran none = folder.run("calibrate %/net.itg -o %/c.itg");
   CHECK(none.code == 2);
-  CHECK(holds(none.err, "no samples are given (of a model with several inputs each takes its own, --input NAME="));
+  CHECK(holds(none.err,
+              "no samples are given (of a model with several inputs each takes its own, --input NAME="));
   const Ran both = folder.run("calibrate %/net.itg -o %/c.itg --images @/calibration --input @/calibration");
   CHECK(both.code != 0);
   CHECK(holds(both.err, "both name the samples"));

@@ -1,7 +1,7 @@
 // Layers of int16 activations and int8 weights as whole models, against plain loops: geometry, groups, executors of several
 // widths, every instruction set.
-#include "tests/support/wide_codes.h"
 #include "tests/support/run_widths.h"
+#include "tests/support/wide_codes.h"
 
 namespace intaglio::test::conv_s16_test {
 namespace {

@@ -103,7 +103,8 @@ TEST_CASE("each orientation, pixel by pixel") {
 TEST_CASE("a decoded JPEG stands upright, within the memory that is allowed") {
   const std::vector<uint8_t> plain = jpeg({}), turned = jpeg(exif(6, false));
   const Outcome<Picture> as_it_is = decode_picture({plain.data(), plain.size()});
-  if (!as_it_is && as_it_is.message().find("without JPEG") != std::string::npos) return;  // built without JPEG
+  if (!as_it_is && as_it_is.message().find("without JPEG") != std::string::npos)
+    return;  // built without JPEG
   REQUIRE_MESSAGE(as_it_is, as_it_is.message());
   const Outcome<Picture> upright = decode_picture({turned.data(), turned.size()});
   REQUIRE_MESSAGE(upright, upright.message());

@@ -212,7 +212,8 @@ TEST_CASE("variable and sparse tensors (CVE-2021-37681, 2021-37688, 2022-23560, 
   const int32_t b = file.tensor("b", kTfliteFloat, {1, 3});
   file.op(kTfliteFullyConnected, {a, w}, {b}, Options::FullyConnectedOptions,
           tflite::CreateFullyConnectedOptions(file.fbb()).Union());
-  refused(file.finish({a}, {b}), "tensor 'w': its sparsity has 0 axes and 0 levels; its shape [3, 2] and 0 blocks need 2");
+  refused(file.finish({a}, {b}),
+          "tensor 'w': its sparsity has 0 axes and 0 levels; its shape [3, 2] and 0 blocks need 2");
 }
 
 TEST_CASE("operators that only constants may have") {

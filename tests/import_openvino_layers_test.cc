@@ -26,8 +26,8 @@ Values counted(size_t count) {
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 // One layer behind x [..], with constants.
-Ir one(const char* type, const IrDims& in, const IrDims& out, const std::vector<std::vector<int64_t>>& integers,
-       const std::string& data = "") {
+Ir one(const char* type, const IrDims& in, const IrDims& out,
+       const std::vector<std::vector<int64_t>>& integers, const std::string& data = "") {
   Ir ir;
   std::vector<int> inputs{ir.input("x", in)};
   for (const auto& list : integers) inputs.push_back(ir.integers(list));

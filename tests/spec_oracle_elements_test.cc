@@ -11,7 +11,6 @@
 namespace intaglio::test::spec_oracle_elements_test {
 namespace {
 
-
 // y = op(a, b), where b is repeated over the leading dimensions of a.
 void check_binary(const char* name, Op op) {
   for_each_case(name, 7, [op](VectorFile& file) {

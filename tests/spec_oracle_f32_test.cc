@@ -10,7 +10,6 @@
 namespace intaglio::test::spec_oracle_f32_test {
 namespace {
 
-
 // Runs the builder's model on each of these instruction sets; each gives the expected bits.
 template <typename In>
 void check_on_each(ModelBuilder& b, const std::vector<IsaMask>& masks, const std::vector<In>& x,

@@ -4,7 +4,6 @@
 namespace intaglio::test::spec_oracle_s16_test {
 namespace {
 
-
 std::vector<int16_t> narrowed(const std::vector<int32_t>& codes) {
   std::vector<int16_t> all;
   for (const int32_t code : codes) all.push_back(static_cast<int16_t>(code));

@@ -9,7 +9,6 @@
 namespace intaglio::test::spec_oracle_test {
 namespace {
 
-
 TEST_CASE("requantize") {
   for_each_case("requantize", 4, [](VectorFile& file) {
     Numbers p(file.s32());

@@ -18,6 +18,41 @@ constexpr size_t kShownProblemBytes = 1024;
 
 std::string number_text(double number) { return general_text(number, 6); }
 
+// No stream: the memory sanitizer does not see what the C++ library's own streams write.
+void TextPart::add_to(std::string& line) const {
+  switch (kind_) {
+    case kWords:
+      line += value_.words;
+      break;
+    case kString:
+      line += *value_.string;
+      break;
+    case kView:
+      line += *value_.view;
+      break;
+    case kLetter:
+      line += value_.letter;
+      break;
+    case kReal:
+      line += number_text(value_.real);
+      break;
+    case kSigned:
+      line += std::to_string(static_cast<int64_t>(value_.bits));
+      break;
+    case kUnsigned:
+      line += std::to_string(value_.bits);
+      break;
+  }
+}
+
+std::string joined_text(const TextPart* parts, size_t count) {
+  std::string line;
+  for (size_t i = 0; i < count; ++i) parts[i].add_to(line);
+  return line;
+}
+
+void fail_with(const TextPart* parts, size_t count) { throw ImportError(joined_text(parts, count)); }
+
 std::string shown(const std::string& name) {
   const std::string clean = clean_name(name, kShownNameBytes);
   return clean.size() < name.size() ? clean + "..." : clean;

@@ -1,8 +1,10 @@
 // Errors inside the importers: exceptions with finished sentences, caught by import_model().
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,29 +29,50 @@ struct ReadsFailed {};
 // A number as a message shows it: a real one with at most six digits.
 std::string number_text(double number);
 
-// The parts in a row. No stream: the memory sanitizer does not see what the C++ library's own streams write.
+// A text or a number in a message: a view, as long as the expression that it stands in. There are more than a thousand messages,
+// each of other types: what they have in common is compiled once.
+class TextPart {
+ public:
+  TextPart(const char* text) : kind_(kWords) { value_.words = text; }
+  TextPart(const std::string& text) : kind_(kString) { value_.string = &text; }
+  TextPart(const std::string_view& text) : kind_(kView) { value_.view = &text; }
+  TextPart(char letter) : kind_(kLetter) { value_.letter = letter; }
+  TextPart(double number) : kind_(kReal) { value_.real = number; }
+  TextPart(float number) : TextPart(static_cast<double>(number)) {}
+  // Not of one byte, which would be a letter as well.
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T> && (sizeof(T) > 1)>>
+  TextPart(T number) : kind_(std::is_signed_v<T> ? kSigned : kUnsigned) {
+    value_.bits = static_cast<uint64_t>(number);
+  }
+
+  void add_to(std::string& line) const;
+
+ private:
+  enum Kind : uint8_t { kWords, kString, kView, kLetter, kReal, kSigned, kUnsigned };
+  union {
+    const char* words;
+    const std::string* string;
+    const std::string_view* view;
+    char letter;
+    double real;
+    uint64_t bits;
+  } value_;
+  Kind kind_;
+};
+std::string joined_text(const TextPart* parts, size_t count);
+[[noreturn]] void fail_with(const TextPart* parts, size_t count);
+
+// The parts in a row.
 template <typename... Parts>
-std::string text(const Parts&... parts) {
-  std::string line;
-  const auto add = [&line](const auto& part) {
-    using Part = std::decay_t<decltype(part)>;
-    if constexpr (std::is_floating_point_v<Part>) {
-      line += number_text(part);
-    } else if constexpr (std::is_arithmetic_v<Part> && !std::is_same_v<Part, char>) {
-      static_assert(sizeof(Part) > 1, "a number of one byte would be shown as a letter");
-      line += std::to_string(part);
-    } else {
-      static_assert(!std::is_enum_v<Part>, "an enumerator would be shown as a letter");
-      line += part;
-    }
-  };
-  (add(parts), ...);
-  return line;
+__attribute__((always_inline)) inline std::string text(const Parts&... parts) {
+  const TextPart list[] = {TextPart(parts)...};
+  return joined_text(list, sizeof...(parts));
 }
 
 template <typename... Parts>
-[[noreturn]] void fail(const Parts&... parts) {
-  throw ImportError(text(parts...));
+[[noreturn]] __attribute__((always_inline)) inline void fail(const Parts&... parts) {
+  const TextPart list[] = {TextPart(parts)...};
+  fail_with(list, sizeof...(parts));
 }
 
 // What a file says may be of any length; these three are the places that make it short for a message.

@@ -145,7 +145,8 @@ Blocks read_blocks(OnnxDecomposer& s, bool is_pooled) {
 // The number, among all elements of the picture, of each window's first one: a sum along its axes.
 std::string first_places(OnnxDecomposer& s, const Blocks& b) {
   const int64_t area = b.area();
-  if (area > kMostPlacesInReals || b.n * b.c > kMostPlacesInReals / area) fail("it has more than 2^24 elements");
+  if (area > kMostPlacesInReals || b.n * b.c > kMostPlacesInReals / area)
+    fail("it has more than 2^24 elements");
   const auto along = [&](int64_t count, int64_t step, const std::vector<int64_t>& dims) {
     return s.reshaped(s.as_real(s.counted(count, step)), dims);
   };

@@ -176,6 +176,8 @@ constexpr OnnxDecomposition kOnnxFusedAttentionDecompositions[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_fused_attention_decompositions() { return kOnnxFusedAttentionDecompositions; }
+Span<const OnnxDecomposition> onnx_fused_attention_decompositions() {
+  return kOnnxFusedAttentionDecompositions;
+}
 
 }  // namespace intaglio::importers

@@ -48,7 +48,8 @@ struct Rotation {
       std::vector<int64_t> apart = each, whole = each;
       apart.push_back(1);
       whole.back() = 2 * half;
-      turned = s.reshaped(joined_steps(s, {s.reshaped(first, apart), s.reshaped(second, apart)}, axis + 1), whole);
+      turned =
+          s.reshaped(joined_steps(s, {s.reshaped(first, apart), s.reshaped(second, apart)}, axis + 1), whole);
     } else {
       turned = joined_steps(s, {first, second}, axis);
     }
@@ -301,6 +302,8 @@ constexpr OnnxDecomposition kOnnxGroupedAttentionDecompositions[] = {
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_grouped_attention_decompositions() { return kOnnxGroupedAttentionDecompositions; }
+Span<const OnnxDecomposition> onnx_grouped_attention_decompositions() {
+  return kOnnxGroupedAttentionDecompositions;
+}
 
 }  // namespace intaglio::importers

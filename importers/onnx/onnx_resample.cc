@@ -77,7 +77,8 @@ std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& ax
   std::vector<int32_t> indices;
   indices.reserve(static_cast<size_t>(axis.to));
   for (int32_t i = 0; i < axis.to; ++i)
-    indices.push_back(std::clamp(rounded_coordinate(place_of(i, axis, how.coordinates), how.nearest), 0, axis.from - 1));
+    indices.push_back(
+        std::clamp(rounded_coordinate(place_of(i, axis, how.coordinates), how.nearest), 0, axis.from - 1));
   return indices;
 }
 

@@ -22,7 +22,7 @@ struct Trees {
   std::vector<float> values;                      // likewise: what is compared with
   std::vector<float>
       paths;  // [count, comparisons, leaves]; 1: it is to hold, -1: it is not, 0: it is not on the path
-  std::vector<float> least;               // [count, leaves]: the whole path holds where the count is beyond
+  std::vector<float> least;  // [count, leaves]: the whole path holds where the count is beyond
   std::map<TreePlace, size_t> place_of_leaf;  // in [count, leaves]
 };
 

@@ -115,7 +115,8 @@ class Sources {
 };
 
 // What the nodes give for each code of the source; none where the runtime refuses them, which it says by name later.
-std::optional<std::vector<int8_t>> table_values(Draft& draft, const std::vector<int32_t>& cone, int32_t source) {
+std::optional<std::vector<int8_t>> table_values(Draft& draft, const std::vector<int32_t>& cone,
+                                                int32_t source) {
   Evaluation evaluation(draft);
   DraftTensor codes = draft.tensor(source);
   std::fill(codes.shape.begin(), codes.shape.end(), 1);

@@ -86,7 +86,8 @@ void import_conv_3d(TfliteOp& op) {
           {channels, w[1], w[2], narrow(int64_t{w[0]} * w[3], "number of channels")}, 4);
   const int32_t slices = add_stacked_slices(op.draft(), op.name(), op.source(), x, 1, w[0],
                                             window_slices(op.draft(), depth, shape[1], out));
-  const int32_t bias = put_slice(op, read_volume_bias(op, 2, channels)), kernel = put_slice(op, std::move(weights));
+  const int32_t bias = put_slice(op, read_volume_bias(op, 2, channels)),
+                kernel = put_slice(op, std::move(weights));
   const Shape planes{op.draft().tensor(slices).shape[0], window_output(height, shape[2]),
                      window_output(width, shape[3]), channels};
   check_shape(planes, DType::kF32);
