@@ -171,6 +171,17 @@ TEST_CASE("an LSTM whose first output nobody reads, and what is not supported") 
        "direction 'sideways' is not known");
   says([](OnnxBuilder::Node& node) { set(node, "direction", "bidirectional"); },
        "constant 'w' has the shape [1, 16, 3]; 2, 16 and 3 are expected");
+  for (const char* const op : {"LSTM", "GRU"}) {
+    OnnxBuilder more;
+    auto& node = cell(more, op, weights_of(op == std::string("LSTM") ? 4 : 3, 1, 3), 1);
+    while (node.output.size() < 5) node.output.push_back("more" + std::to_string(node.output.size()));
+    more.output("h");
+    const std::string first = op == std::string("LSTM") ? "more3" : "more2",
+                      most = first == "more3" ? "3" : "2";
+    CHECK(Import(more.bytes()).message() == std::string("model cannot be imported: node 'y_node' (") + op +
+                                                "): its output '" + first +
+                                                "' is not supported; only the first " + most + " are");
+  }
 }
 
 TEST_CASE("clip bounds the sums of gates, peepholes see the cell, and activations may be others") {

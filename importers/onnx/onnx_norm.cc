@@ -51,15 +51,9 @@ void import_groups(OnnxOp& op, int32_t x, int32_t groups, bool per_group) {
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), back, shape));
 }
 
-void only_first_output(const OnnxOp& op) {
-  for (int i = 1; i < op.output_count(); ++i)
-    if (!op.output_name(i).empty())
-      fail("its output ", quoted(op.output_name(i)), " is not supported; only the first is");
-}
-
 void import_layer_normalization(OnnxOp& op) {
   op.check_inputs(2, 3);
-  only_first_output(op);
+  op.check_outputs(1);
   op.ignore("stash_type");
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;

@@ -46,6 +46,13 @@ void OnnxOp::check_inputs(int least, int most) const {
     fail("it has ", node_.input.count(), " inputs where ", least, " to ", most, " are expected");
 }
 
+void OnnxOp::check_outputs(int most) const {
+  for (int i = most; i < output_count(); ++i)
+    if (!output_name(i).empty())
+      fail("its output ", quoted(output_name(i)), " is not supported; only the first ",
+           most == 1 ? "is" : text(most, " are"));
+}
+
 const OnnxValue& OnnxOp::value(int i) const {
   if (!has_input(i)) fail("input ", i, " is missing");
   const auto found = file_.values.find(node_.input[i]);

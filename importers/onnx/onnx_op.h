@@ -99,6 +99,7 @@ class OnnxOp : public OnnxNodeAttributes {
   OnnxRangeCounts& ranges() { return file_.ranges; }
 
   void check_inputs(int least, int most) const;
+  void check_outputs(int most) const;  // those beyond may stand there without a name
   bool has_input(int i) const { return i < node_.input.count() && !node_.input[i].empty(); }
   bool is_constant(int i) const;
   bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;

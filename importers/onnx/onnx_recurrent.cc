@@ -158,6 +158,7 @@ int32_t joined(OnnxOp& op, const std::vector<int32_t>& parts, int output) {
 // Runs `step(direction, gates of x, state)` over all steps and sets the outputs.
 template <typename Step>
 void unroll(OnnxOp& op, const Recurrent& cell, bool has_cell_state, Step make_step) {
+  op.check_outputs(has_cell_state ? 3 : 2);
   const int32_t all = cell.gates * cell.size;
   std::vector<std::vector<int32_t>> h_of(
       static_cast<size_t>(cell.steps));  // [step][direction], [batch, size]
