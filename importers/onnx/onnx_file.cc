@@ -52,12 +52,12 @@ void read_message(std::string_view bytes, M& message, int depth);
 class FieldReader {
  public:
   FieldReader(pbf_reader& reader, Message& message, int depth)
-      : reader_(reader), message_(message), depth_(depth) {}
+      : reader_(reader), tag_(reader.tag()), message_(message), depth_(depth) {}
   bool is_read() const { return is_read_; }
 
   template <typename Member>
   void operator()(uint32_t number, Member& member) {
-    if (number == reader_.tag() && !is_read_) is_read_ = read(member);
+    if (number == tag_ && !is_read_) is_read_ = read(member);
   }
   template <typename T>
   void packed(uint32_t number, List<T>& list) {
@@ -86,7 +86,7 @@ class FieldReader {
       return static_cast<T>(reader_.get_uint64());
   }
   void note_default(bool is_default) {
-    if (is_default) message_.defaults_read |= 1u << reader_.tag();
+    if (is_default) message_.defaults_read |= 1u << tag_;
   }
 
   template <typename T>
@@ -163,6 +163,7 @@ class FieldReader {
   }
 
   pbf_reader& reader_;
+  const uint32_t tag_;  // a debug build's reader forgets it with the value
   Message& message_;
   int depth_;
   bool is_read_ = false;
