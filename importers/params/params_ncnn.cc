@@ -5,6 +5,7 @@
 
 #include "calibrator/host/system/real_text.h"
 #include "importers/params/params_lines.h"
+#include "importers/params/params_names.h"
 
 namespace intaglio {
 namespace {
