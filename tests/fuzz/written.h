@@ -4,12 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#if defined(__has_feature)
-#if __has_feature(memory_sanitizer)
-#include <sanitizer/msan_interface.h>
-#define ITG_MEMORY_SANITIZER 1
-#endif
-#endif
+#include "tests/support/sanitized.h"
 
 namespace intaglio::fuzz {
 

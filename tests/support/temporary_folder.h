@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sanitized.h"
+
 namespace intaglio::test {
 
 class TemporaryFolder {
@@ -17,6 +19,7 @@ class TemporaryFolder {
     if (::mkdtemp(name.data()) != nullptr) path_ = name;
   }
   ~TemporaryFolder() {
+    const BelievedLibraries believed;
     std::error_code error;
     if (!path_.empty()) std::filesystem::remove_all(path_, error);
   }
@@ -39,6 +42,7 @@ class TemporaryFolder {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   std::vector<std::string> names() const {
+    const BelievedLibraries believed;
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {
       found.push_back(entry.path().filename().string());
