@@ -4,7 +4,6 @@
 #include "calibrator/judge/layer_report.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
-#include "calibrator/recover/range_recovery.h"
 #include "runtime/crc32.h"
 
 namespace intaglio {
@@ -22,8 +21,6 @@ class Finish {
         meter_(calibration.fp32, calibration.observing.outputs, calibration.exact_outputs, arena_),
         equalizer_(calibration.fp32.model, calibration.seen, options_, arena_),
         absorber_(calibration.fp32, calibration.seen, options_, arena_),
-        persistent_(arena_.make<uint8_t>(
-            static_cast<size_t>(range_recovery_bytes(calibration.fp32.model, options_)))),
         int8_({calibration.fp32, options_, calibration.slots.map, calibration.output.size}, arena_),
         kept_(calibration.references.rest()),
         context_{options_,
@@ -37,7 +34,6 @@ class Finish {
                  meter_,
                  equalizer_,
                  absorber_,
-                 persistent_,
                  calibration.records,
                  calibration.report,
                  as.method,
@@ -172,7 +168,6 @@ class Finish {
   NetworkErrorMeter meter_;
   Equalizer equalizer_;
   BiasAbsorber absorber_;
-  Arena persistent_;
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{samples_, calibration_.fp32, int8_.session(), int8_.lanes(), kept_};

@@ -8,7 +8,6 @@
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
-#include "calibrator/recover/range_recovery.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
@@ -116,7 +115,7 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<uint64_t>(model.image(i).channels);
-  bytes += 8 * names + layer_recovery_bytes(model, options) + range_recovery_bytes(model, options) +
+  bytes += 8 * names + layer_recovery_bytes(model, options) +
            Equalizer::bytes(model, options) + BiasAbsorber::bytes(model, session.persistent_bytes, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;

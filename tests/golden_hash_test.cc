@@ -93,7 +93,7 @@ TEST_CASE("so does every way of choosing ranges and every recovery") {
   const Samples samples = small_cnn_samples(9, 3);
   const std::vector<CalibrationWay> ways =
       calibration_ways({recovery::kNone, recovery::kBiasCorrection, recovery::kEqualization,
-                        recovery::kBiasAbsorption, recovery::kRangeSearch, recovery::kWeightScales,
+                        recovery::kBiasAbsorption, recovery::kWeightScales,
                         recovery::kLearnedScales, recovery::kAdaptiveRounding, recovery::kAll});
   for (const Golden& golden : kGolden)
     for (const IsaMask mask : masks()) {

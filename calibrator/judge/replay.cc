@@ -110,7 +110,7 @@ Error Replay::check(Arena& arena, Arena least, bool all_judge) {
 
 Error Replay::belongs(int32_t i, Part part, bool* is_one) {
   *is_one = true;
-  if (part == Part::kHeldOut || part == Part::kLearners) *is_one = held_out(i) == (part == Part::kHeldOut);
+  if (part == Part::kHeldOut) *is_one = held_out(i);
   const bool is_half = part == Part::kEvenHalf || part == Part::kOddHalf;
   if (!is_half && part != Part::kJudges && part != Part::kOthers) return kNoError;
   if (!is_half && all_judge()) {

@@ -11,7 +11,6 @@ namespace intaglio {
 enum class Part : uint8_t {
   kAll,
   kHeldOut,   // every fourth in the order of the digests: what judges, and is not learned from
-  kLearners,  // the others
   kJudges,    // all of few samples; of many one half, as observers tell them apart
   kOthers,    // those that do not judge
   kEvenHalf,  // as observers tell them apart

@@ -323,7 +323,7 @@ Error correct_biases(RecoveryContext& context) {
     if (by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
     if (by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
     // What follows is kept or undone by the error of the model as it is now.
-    const bool is_judged = (context.options.recover & (recovery::kLayers | recovery::kRangeSearch)) != 0;
+    const bool is_judged = (context.options.recover & recovery::kLayers) != 0;
     return is_judged ? context.measure("after bias correction", context.error) : kNoError;
   }
   ITG_TRY(attempt(context, false, context.kept_biases.alone));

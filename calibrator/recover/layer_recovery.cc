@@ -2,7 +2,6 @@
 
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/bias_correction.h"
-#include "calibrator/recover/range_recovery.h"
 #include "calibrator/recover/weights/adaptive_rounding.h"
 #include "calibrator/recover/weights/learned_scales.h"
 #include "calibrator/recover/weights/weight_scale_search.h"

@@ -7,7 +7,6 @@
 #include "calibrator/recover/layer_recovery.h"
 #include "calibrator/recover/provenance.h"
 #include "calibrator/recover/range_method.h"
-#include "calibrator/recover/range_recovery.h"
 
 namespace intaglio {
 namespace {
@@ -17,7 +16,6 @@ constexpr RecoveryRule kRules[] = {
     {recovery::kEqualization, "cle", "equalization", 2, equalize},
     {recovery::kBiasAbsorption, "absorb", "bias absorption", 2, absorb_biases},
     {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
-    {recovery::kRangeSearch, "search", "range search", kGuardedSamples, search_ranges},
     {recovery::kLearnedScales, "lsq", "learned scales", kGuardedSamples, learn_scales},
     {recovery::kWeightScales, "eq", "weight scale search", kGuardedSamples, search_scales},
     {recovery::kAdaptiveRounding, "adaround", "adaptive rounding", kGuardedSamples, round_weights},

@@ -33,7 +33,6 @@ struct RecoveryContext {
   NetworkErrorMeter& meter;
   Equalizer& equalizer;
   BiasAbsorber& absorber;
-  const Arena& persistent;       // copies of it are scratch that outlives a rebuild of the int8 model
   Span<RecoveryRecord> records;  // room for them
   CalibrationReport& report;
   RangeMethod method;  // that chooses the ranges; options.method is the one that was asked for

@@ -14,8 +14,7 @@ namespace {
 // Up to so many samples each is a part of its own; up to so many there are four parts; more are two halves. More
 // parts come nearer to what all samples make, and take longer.
 constexpr size_t kAlone = 7, kQuarters = 24;
-// These take minutes: the model of one half is made, and judged by the other.
-constexpr RecoveryMask kSlow = recovery::kLayers | recovery::kRangeSearch;
+// Recoveries of layers take minutes: the model of one half is made, and judged by the other.
 constexpr size_t kManyForSlow = 16;
 // Of n pictures n, or so many less n where that is fewer, judge shifted by a pixel, too: all of few, none of many.
 constexpr size_t kMostShifted = 16;
@@ -156,7 +155,7 @@ void HeldOut::divide() {
   const size_t before = Calibration::of(calibrator_).seen.sample_count, distinct = ranks.size();
   if (before + distinct < kFewest || before + digests_.size() > kMaxSamples) return;
   const bool alone = distinct <= kAlone;
-  const bool is_slow = (options_.recover & kSlow) != 0 && distinct >= kManyForSlow;
+  const bool is_slow = (options_.recover & recovery::kLayers) != 0 && distinct >= kManyForSlow;
   parts_ = alone ? rank : (distinct <= kQuarters && !is_slow ? 4 : 2);
   judged_parts_ = is_slow ? 1 : parts_;
   const auto shifted =

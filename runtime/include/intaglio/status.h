@@ -27,7 +27,6 @@
   X(kBadString, 10, "a name is missing, too long, not UTF-8 or not unique")                                  \
   X(kBadEnum, 11, "unknown enumerator {value} (at most {limit} is known)")                                   \
   X(kOlderFormat, 13, "the model is of format {value}, older than {limit}: make it again")                   \
-  X(kBigEndian, 12, "model files are little-endian: nothing is built for a big-endian machine")              \
   /* references */                                                                                           \
   X(kTensorIndex, 20, "tensor index {value} is outside the model's {limit} tensors")                         \
   X(kBufferIndex, 21, "buffer index {value} is outside the model's {limit} buffers")                         \
@@ -115,7 +114,6 @@
   X(kOperatorMissing, 120,                                                                                   \
     "no {op} of these types is in the list given to the session: int8_ops() is for int8 models, "            \
     "float_ops() for FP32 ones, all_ops() for every one")                                                    \
-  X(kNoKernel, 121, "no kernel for this node fits the allowed instruction sets")                             \
   X(kOtherKernels, 122,                                                                                      \
     "the session was planned for another machine ({target}), the library here is for {own_target}: export "  \
     "the model again with the --target of this machine")                                                     \
@@ -129,7 +127,6 @@
     "the calibration state belongs to another model, or other layers stayed in FP32 (--keep-float, "         \
     "--int8-answers)")                                                                                       \
   X(kBadCalibrationState, 146, "the calibration state is damaged (offset {value})")                          \
-  X(kNotDeployable, 147, "{tensor} has a quantization that int8 cannot hold; keep its node in float")        \
   X(kNotFloat, 148, "{tensor} is not FP32: only FP32 models can be calibrated")                              \
   X(kCancelled, 149, "cancelled")                                                                            \
   X(kReplayDiffers, 150, "the written model does not give the results it was checked with")                  \
