@@ -67,9 +67,7 @@ namespace {
 
 // Whether every CPU of `wanted` has the other one, of the same family.
 bool has(IsaMask wanted, IsaMask other) {
-  // In-order variants (isa_list.inc) run on cores that have nothing beyond the instruction set that they are variants of.
-  if (wanted == isa::kNeonA53) wanted = isa::kNeon;
-  if (wanted == isa::kNeonA55) wanted = isa::kNeonDot;
+  wanted = isa::without_order(wanted);
   // AVX-VNNI is no part of AVX-512: Ice Lake and Zen 4 lack it.
   return other <= wanted && (other != isa::kAvxVnni || wanted == isa::kAvxVnni);
 }

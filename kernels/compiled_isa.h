@@ -45,6 +45,14 @@
         return k;                                                                              \
       }(), )
 
+// What a family's header declares of its list, the array kKernels: how many kernels it has, each of them, and the first that a
+// machine can run.
+#define ITG_KERNEL_LIST(Kernel, family)                                              \
+  int32_t family##_count() { return int32_t{sizeof kKernels / sizeof kKernels[0]}; } \
+  const Kernel& family##_kernel(int32_t index) { return kKernels[index]; }
+#define ITG_FIRST_ALLOWED(family) \
+  int32_t family##_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+
 namespace intaglio {
 
 // A kernel's name, in a section of its own: a linker keeps the string literals of a file together, so a program of the source

@@ -47,14 +47,21 @@ PersistentLayout persistent_layout(const Model& model) {
   return layout;
 }
 
-// Whether two kernels read the same packed weights: their names are equal, or one is an in-order variant (isa_list.inc) of the
-// other: <family>_neona53 of <family>_neon, <family>_neona55 of <family>_neondot. From the first difference on they are then
-// "a53" and "", "a55" and "dot".
+// The instruction set that a kernel's name ends with, without its order.
+IsaMask packing_of(const char* isa_name) {
+  for (const IsaName& isa : kIsaNames)
+    if (strcmp(isa_name, isa.name) == 0) return isa::without_order(isa.bit);
+  return isa::kScalar;
+}
+
+// Whether two kernels, named <family>_<instruction set>, read the same packed weights.
 __attribute__((noinline)) bool pack_alike(const char* a, const char* b) {
-  while (*a != '\0' && *a == *b) ++a, ++b;
-  if (*a == *b) return true;
-  const char *const order = *a == 'a' ? a : b, *const base = *a == 'a' ? b : a;
-  return order[0] == 'a' && order[1] == '5' && (order[2] == '3' ? *base == '\0' : *base == 'd');
+  if (strcmp(a, b) == 0) return true;
+  if ((kListedIsa & (isa::kNeonA53 | isa::kNeonA55)) == 0) return false;
+  const char *const a_isa = strrchr(a, '_'), *const b_isa = strrchr(b, '_');
+  return a_isa != nullptr && b_isa != nullptr && a_isa - a == b_isa - b &&
+         memcmp(a, b, static_cast<size_t>(a_isa - a)) == 0 && packing_of(a_isa + 1) != isa::kScalar &&
+         packing_of(a_isa + 1) == packing_of(b_isa + 1);
 }
 
 struct NodeChoice {
@@ -120,12 +127,12 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
     bool reused = false;
     for (int32_t n = 0; n <= index; ++n)
       for (const int32_t output : model.node_outputs(n))
-        reused =
-            reused ||
-            (output != input &&
-             model.activation_offset(output) < model.activation_offset(input) + model.tensor(input).bytes() &&
-             model.activation_offset(input) < model.activation_offset(output) + model.tensor(output).bytes() &&
-             last_use(model, output, n) >= index);
+        reused = reused || (output != input &&
+                            model.activation_offset(output) <
+                                model.activation_offset(input) + model.tensor(input).bytes() &&
+                            model.activation_offset(input) <
+                                model.activation_offset(output) + model.tensor(output).bytes() &&
+                            last_use(model, output, n) >= index);
     if (!reused) memset(run.activations + model.activation_offset(input), 0xa5, model.tensor(input).bytes());
   }
 }

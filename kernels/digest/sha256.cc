@@ -16,17 +16,10 @@ constexpr Sha256Kernel kKernels[] = {
 };
 #undef ITG_SHA256
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t sha256_count() { return kCount; }
-const Sha256Kernel& sha256_kernel(int32_t index) { return kKernels[index]; }
+ITG_KERNEL_LIST(Sha256Kernel, sha256)
 
-const Sha256Kernel& sha256_best(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~(isa & kCompiledIsa)) != 0) ++i;
-  return kKernels[i];
-}
+const Sha256Kernel& sha256_best(IsaMask isa) { return kKernels[first_allowed(kKernels, isa & kCompiledIsa)]; }
 
 }  // namespace intaglio

@@ -26,8 +26,7 @@ bool fits(const DwconvF32Kernel& kernel, IsaMask isa, int32_t depth_multiplier) 
 
 }  // namespace
 
-int32_t dwconv_f32_count() { return kCount; }
-const DwconvF32Kernel& dwconv_f32_kernel(int32_t index) { return kKernels[index]; }
+ITG_KERNEL_LIST(DwconvF32Kernel, dwconv_f32)
 
 int32_t dwconv_f32_select(IsaMask isa, int32_t depth_multiplier) {
   int32_t i = 0;

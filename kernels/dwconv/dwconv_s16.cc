@@ -21,8 +21,7 @@ constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 }  // namespace
 
-int32_t dwconv_s16_count() { return kCount; }
-const DwconvS16Kernel& dwconv_s16_kernel(int32_t index) { return kKernels[index]; }
+ITG_KERNEL_LIST(DwconvS16Kernel, dwconv_s16)
 
 int32_t dwconv_s16_select(IsaMask isa, bool narrow) {
   for (int32_t i = 0; i < kCount; ++i)

@@ -26,8 +26,7 @@ bool fits(const DwconvS8Kernel& kernel, IsaMask isa, int32_t depth_multiplier) {
 
 }  // namespace
 
-int32_t dwconv_s8_count() { return kCount; }
-const DwconvS8Kernel& dwconv_s8_kernel(int32_t index) { return kKernels[index]; }
+ITG_KERNEL_LIST(DwconvS8Kernel, dwconv_s8)
 
 int32_t dwconv_s8_select(IsaMask isa, int32_t depth_multiplier) {
   int32_t i = 0;

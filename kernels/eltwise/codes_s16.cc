@@ -17,13 +17,9 @@ constexpr CodesS16Kernel kKernels[] = {
 };
 #undef ITG_CODES_S16
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t codes_s16_count() { return kCount; }
-const CodesS16Kernel& codes_s16_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t codes_s16_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(CodesS16Kernel, codes_s16)
+ITG_FIRST_ALLOWED(codes_s16)
 
 }  // namespace intaglio

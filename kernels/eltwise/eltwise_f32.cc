@@ -28,8 +28,6 @@ constexpr EltwiseF32Kernel kKernels[] = {
   ITG_KERNEL(PreluF32Kernel, prelu_f32, isa, ITG_COMPILED(isa, k.rows = prelu_rows_f32_##isa;))
 constexpr PreluF32Kernel kPreluKernels[] = {ITG_PRELU_F32(avx2) ITG_PRELU_F32(neon) ITG_PRELU_F32(scalar)};
 #undef ITG_PRELU_F32
-
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 constexpr int32_t kPreluCount = sizeof kPreluKernels / sizeof kPreluKernels[0];
 
 // As in eltwise_s8.cc: a block that cannot be one of the operands.
@@ -61,14 +59,12 @@ inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows
 
 }  // namespace
 
-int32_t eltwise_f32_count() { return kCount; }
-const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index) { return kKernels[index]; }
+ITG_KERNEL_LIST(EltwiseF32Kernel, eltwise_f32)
 
 int32_t prelu_f32_count() { return kPreluCount; }
 const PreluF32Kernel& prelu_f32_kernel(int32_t index) { return kPreluKernels[index]; }
 int32_t prelu_f32_select(IsaMask isa) { return first_allowed(kPreluKernels, isa); }
-
-int32_t eltwise_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_FIRST_ALLOWED(eltwise_f32)
 
 void add_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                          const ClampF32& clamp) {

@@ -32,14 +32,10 @@ int8_t clamp_code(int8_t code, int8_t lo, int8_t hi) {
   return least < hi ? least : hi;
 }
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t eltwise_s8_count() { return kCount; }
-const EltwiseS8Kernel& eltwise_s8_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t eltwise_s8_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(EltwiseS8Kernel, eltwise_s8)
+ITG_FIRST_ALLOWED(eltwise_s8)
 
 void div_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const DivS8& params) {
   const DivS8 p = params;

@@ -17,13 +17,9 @@ constexpr RareF32Kernel kKernels[] = {
 };
 #undef ITG_RARE_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t rare_f32_count() { return kCount; }
-const RareF32Kernel& rare_f32_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t rare_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(RareF32Kernel, rare_f32)
+ITG_FIRST_ALLOWED(rare_f32)
 
 }  // namespace intaglio

@@ -17,13 +17,9 @@ constexpr UnaryF32Kernel kKernels[] = {
 };
 #undef ITG_UNARY_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t unary_f32_count() { return kCount; }
-const UnaryF32Kernel& unary_f32_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t unary_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(UnaryF32Kernel, unary_f32)
+ITG_FIRST_ALLOWED(unary_f32)
 
 }  // namespace intaglio

@@ -19,14 +19,10 @@ constexpr GemmF32Kernel kKernels[] = {
 };
 #undef ITG_GEMM_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t gemm_f32_count() { return kCount; }
-const GemmF32Kernel& gemm_f32_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t gemm_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(GemmF32Kernel, gemm_f32)
+ITG_FIRST_ALLOWED(gemm_f32)
 
 int64_t gemm_f32_packed_bytes(const GemmF32Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kernel.packs) return 0;

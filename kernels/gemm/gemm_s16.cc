@@ -17,8 +17,6 @@ constexpr GemmS16Kernel kKernels[] = {
 #include "kernels/gemm/gemm_s16_kernels.inc"
 };
 #undef ITG_GEMM_S16
-
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 constexpr int32_t kHeadBytes = 16;
 
 int64_t panel_depths(const GemmS16Kernel& kernel, int32_t taps, int32_t k) {
@@ -33,10 +31,8 @@ bool fits(const int8_t* column, int64_t depths, int64_t bias) {
 
 }  // namespace
 
-int32_t gemm_s16_count() { return kCount; }
-const GemmS16Kernel& gemm_s16_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t gemm_s16_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(GemmS16Kernel, gemm_s16)
+ITG_FIRST_ALLOWED(gemm_s16)
 
 int64_t gemm_s16_packed_bytes(const GemmS16Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kPacksWeights || !kernel.packs) return 0;

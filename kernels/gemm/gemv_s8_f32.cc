@@ -17,13 +17,9 @@ constexpr GemvS8F32Kernel kKernels[] = {
 };
 #undef ITG_GEMV_S8_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t gemv_s8_f32_count() { return kCount; }
-const GemvS8F32Kernel& gemv_s8_f32_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t gemv_s8_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(GemvS8F32Kernel, gemv_s8_f32)
+ITG_FIRST_ALLOWED(gemv_s8_f32)
 
 }  // namespace intaglio

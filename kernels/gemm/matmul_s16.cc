@@ -20,14 +20,10 @@ constexpr MatmulS16Kernel kKernels[] = {
 };
 #undef ITG_MATMUL_S16
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t matmul_s16_count() { return kCount; }
-const MatmulS16Kernel& matmul_s16_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t matmul_s16_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(MatmulS16Kernel, matmul_s16)
+ITG_FIRST_ALLOWED(matmul_s16)
 
 int64_t matmul_s16_panel_bytes(const MatmulS16Kernel& kernel, int32_t k) {
   return int64_t{k + 1} / 2 * kernel.nr * 4;

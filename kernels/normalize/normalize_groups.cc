@@ -22,13 +22,9 @@ constexpr NormalizeKernel kKernels[] = {
 };
 #undef ITG_NORMALIZE_GROUPS
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t normalize_count() { return kCount; }
-const NormalizeKernel& normalize_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t normalize_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(NormalizeKernel, normalize)
+ITG_FIRST_ALLOWED(normalize)
 
 }  // namespace intaglio

@@ -17,13 +17,9 @@ constexpr SoftmaxF32Kernel kKernels[] = {
 };
 #undef ITG_SOFTMAX_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t softmax_f32_count() { return kCount; }
-const SoftmaxF32Kernel& softmax_f32_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t softmax_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(SoftmaxF32Kernel, softmax_f32)
+ITG_FIRST_ALLOWED(softmax_f32)
 
 }  // namespace intaglio

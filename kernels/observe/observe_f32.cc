@@ -20,17 +20,12 @@ constexpr ObserveF32Kernel kKernels[] = {
 };
 #undef ITG_OBSERVE_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t observe_f32_count() { return kCount; }
-const ObserveF32Kernel& observe_f32_kernel(int32_t index) { return kKernels[index]; }
+ITG_KERNEL_LIST(ObserveF32Kernel, observe_f32)
 
 const ObserveF32Kernel& observe_f32_best(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~(isa & kCompiledIsa)) != 0) ++i;
-  return kKernels[i];
+  return kKernels[first_allowed(kKernels, isa & kCompiledIsa)];
 }
 
 }  // namespace intaglio

@@ -20,17 +20,12 @@ constexpr PatchSumsKernel kKernels[] = {
 };
 #undef ITG_PATCH_SUMS
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t patch_sums_count() { return kCount; }
-const PatchSumsKernel& patch_sums_kernel(int32_t index) { return kKernels[index]; }
+ITG_KERNEL_LIST(PatchSumsKernel, patch_sums)
 
 const PatchSumsKernel& patch_sums_best(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~(isa & kCompiledIsa)) != 0) ++i;
-  return kKernels[i];
+  return kKernels[first_allowed(kKernels, isa & kCompiledIsa)];
 }
 
 }  // namespace intaglio

@@ -17,13 +17,9 @@ constexpr MeanS8F32Kernel kKernels[] = {
 };
 #undef ITG_MEAN_S8_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t mean_s8_f32_count() { return kCount; }
-const MeanS8F32Kernel& mean_s8_f32_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t mean_s8_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(MeanS8F32Kernel, mean_s8_f32)
+ITG_FIRST_ALLOWED(mean_s8_f32)
 
 }  // namespace intaglio

@@ -20,13 +20,9 @@ constexpr PoolF32Kernel kKernels[] = {
 };
 #undef ITG_POOL_F32
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t pool_f32_count() { return kCount; }
-const PoolF32Kernel& pool_f32_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t pool_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(PoolF32Kernel, pool_f32)
+ITG_FIRST_ALLOWED(pool_f32)
 
 }  // namespace intaglio

@@ -20,13 +20,9 @@ constexpr PoolS8Kernel kKernels[] = {
 };
 #undef ITG_POOL_S8
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t pool_s8_count() { return kCount; }
-const PoolS8Kernel& pool_s8_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t pool_s8_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(PoolS8Kernel, pool_s8)
+ITG_FIRST_ALLOWED(pool_s8)
 
 }  // namespace intaglio

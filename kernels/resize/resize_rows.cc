@@ -21,14 +21,10 @@ constexpr ResizeRowsKernel kKernels[] = {
 };
 #undef ITG_RESIZE_ROWS
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
-
 }  // namespace
 
-int32_t resize_rows_count() { return kCount; }
-const ResizeRowsKernel& resize_rows_kernel(int32_t index) { return kKernels[index]; }
-
-int32_t resize_rows_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+ITG_KERNEL_LIST(ResizeRowsKernel, resize_rows)
+ITG_FIRST_ALLOWED(resize_rows)
 
 void resize_row_s16(const ResizeRow<int16_t, int32_t>& row) { resize_row_codes<int16_t, int64_t>(row); }
 

@@ -17,6 +17,12 @@ inline constexpr IsaMask kAll = 0xffffffffu;  // every one
 #include "intaglio/isa_list.inc"
 #undef ITG_DIGEST_ISA
 #undef ITG_ISA
+
+// The instruction set that this one is: of an order for in-order cores that whose instructions it orders. Kernels of both read the
+// same packed weights.
+constexpr IsaMask without_order(IsaMask bit) {
+  return bit == kNeonA53 ? kNeon : bit == kNeonA55 ? kNeonDot : bit;
+}
 }  // namespace isa
 
 // An instruction set by name.
