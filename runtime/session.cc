@@ -56,12 +56,12 @@ IsaMask packing_of(const char* isa_name) {
 
 // Whether two kernels, named <family>_<instruction set>, read the same packed weights.
 __attribute__((noinline)) bool pack_alike(const char* a, const char* b) {
-  if (strcmp(a, b) == 0) return true;
+  const char *a_isa = a, *b_isa = b;
+  for (; *a != '\0' && *a == *b; ++a, ++b)
+    if (*a == '_') a_isa = a + 1, b_isa = b + 1;
+  if (*a == *b) return true;
   if ((kListedIsa & (isa::kNeonA53 | isa::kNeonA55)) == 0) return false;
-  const char *const a_isa = strrchr(a, '_'), *const b_isa = strrchr(b, '_');
-  return a_isa != nullptr && b_isa != nullptr && a_isa - a == b_isa - b &&
-         memcmp(a, b, static_cast<size_t>(a_isa - a)) == 0 && packing_of(a_isa + 1) != isa::kScalar &&
-         packing_of(a_isa + 1) == packing_of(b_isa + 1);
+  return packing_of(a_isa) != isa::kScalar && packing_of(a_isa) == packing_of(b_isa);
 }
 
 struct NodeChoice {
