@@ -1,9 +1,8 @@
-"""Makes the pages of docs/api from the public headers: see scripts/api_reference.
+"""The reference of the public headers, which cmake/ItgInstall.cmake installs: one page for each component, made for scripts/site.
 
 A comment's text becomes text, and lines that are indented in it become a block of code. Names of the interface become
 links. A function of the C interface is linked to the function of C++ that has its name.
 """
-import difflib
 import pathlib
 import re
 import sys
@@ -18,7 +17,7 @@ PAGES = {"intaglio": "runtime.md", "calibrator": "calibrator.md", "c": "c.md"}
 # In the order in which a reader needs them; others follow.
 FIRST = ["session.h", "model.h", "op_codes.h", "node_options.h", "tensor.h", "span.h", "image_input.h", "status.h", "describe.h", "ops.h",
          "platform.h", "isa.h", "isa_list.inc", "planned_model.h", "model_store.h", "calibrator.h", "quant_config.h", "c_api.h"]
-MADE = "Made by `scripts/api_reference` from the comments of the public headers. To change a text, change the comment there, then run the script."
+MADE = "Made from the comments of the public headers. To change a text, change the comment there."
 INSTALL = re.compile(r"^itg_install\(\w+ (\w+) ([\w ]+)\)", re.MULTILINE)
 WORD = re.compile(r"`[^`]*`|\b[A-Z]\w*_\w*(?:=\w+|_\.\.\.)|(?<![\w/.])(?:\w+(?:::|->|\.))*\w+(?:\(\w*(?:, \w+)*\))?(?![\w/])|docs/\w+\.md")
 LIST_ENTRY = re.compile(r'^((?://[^\n]*\n)*)ITG_\w+\((\w+), (\w+), (\d+), "([\w-]*)"', re.MULTILINE)
@@ -320,18 +319,3 @@ class Reference:
                 rows.setdefault(self.sorted_as(name)[0], []).append(f"[`{name}`]({place})")
             lines += [f"| {letter} | {', '.join(names)} |" for letter, names in rows.items()]
         return "\n".join(lines) + "\n"
-
-
-def write(root, texts):
-    for name, text in texts.items():
-        path = pathlib.Path(root, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
-def differences(root, texts):
-    found = [path.relative_to(root).as_posix() for path in (root / FOLDER).glob("*")]
-    for name in sorted({*texts, *found}):
-        path = root / name
-        old = path.read_text(encoding="utf-8") if path.exists() else ""
-        yield from difflib.unified_diff(old.splitlines(), texts.get(name, "").splitlines(), name, "as the headers say", lineterm="", n=1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Law of the API reference: docs/api is what scripts/api_reference makes of the public headers, and no page more.
+"""Law of the API reference: every public declaration has a comment, and the pages that scripts/site makes of them read as planned.
 
   api_reference_law.py ROOT
   api_reference_law.py --self-test
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from api_pages import MADE, Reference, differences, write  # noqa: E402
+from api_pages import MADE, Reference  # noqa: E402
 
 PLANTED = {
     "cmake/ItgInstall.cmake": "itg_install(intaglio intaglio one)\nitg_install(intaglio_c c two)\nitg_install(intaglio_host host)\n",
@@ -166,13 +166,11 @@ EXPECTED["docs/api/runtime.md"] = EXPECTED["docs/api/runtime.md"].replace("#inta
 def self_test():
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        write(root, PLANTED)
-        made = Reference(root)
-        write(root, made.texts)
-        good = not list(differences(root, made.texts))
-        write(root, {"docs/api/c.md": made.texts["docs/api/c.md"].replace("pixels", "inches"), "docs/api/old.md": "old\n"})
-        good = sum(line.startswith("---") for line in differences(root, made.texts)) == 2 and good
+        for name, text in PLANTED.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        made = Reference(pathlib.Path(folder))
     for name, text in EXPECTED.items():
         for line in difflib.unified_diff(text.splitlines(), made.texts[name].splitlines(), "expected " + name, "made", lineterm=""):
             good = False
@@ -184,13 +182,10 @@ def self_test():
 def main(arguments):
     if arguments == ["--self-test"]:
         return self_test()
-    root = pathlib.Path(arguments[0])
-    made = Reference(root)
-    stale = list(differences(root, made.texts))
-    print(*stale, *made.missing, sep="\n")
-    state = "run scripts/api_reference" if stale else "as the headers say"
-    print(f"{len(made.texts)} pages, {made.count} declarations, {len(made.missing)} without a comment: {state}")
-    return 1 if stale or made.missing or made.count == 0 else 0
+    made = Reference(pathlib.Path(arguments[0]))
+    print(*made.missing, sep="\n")
+    print(f"{len(made.texts)} pages, {made.count} declarations, {len(made.missing)} without a comment")
+    return 1 if made.missing or made.count == 0 else 0
 
 
 if __name__ == "__main__":
