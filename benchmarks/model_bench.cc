@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "benchmarks/peak.h"
-#include "calibrator/host/accuracy/layer_cost.h"
+#include "calibrator/host/accuracy/layer_sensitivity.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "cli/sleeping_threads.h"

@@ -1,7 +1,6 @@
 // Calibrator::finish, top to bottom: parameters, bake, recoveries under guard, replay, hand over.
 #include "calibrator/calibration.h"
 #include "calibrator/judge/evaluate.h"
-#include "calibrator/judge/layer_report.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
 #include "runtime/crc32.h"

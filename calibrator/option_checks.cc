@@ -1,7 +1,7 @@
 #include "calibrator/option_checks.h"
 
 #include "calibrator/observe/observer.h"
-#include "calibrator/quantization/answers.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "runtime/op_search.h"
 #include "runtime/quantization_range.h"
 

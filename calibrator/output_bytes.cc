@@ -3,7 +3,6 @@
 
 #include "calibrator/calibration.h"
 #include "calibrator/observe/patch_means.h"
-#include "calibrator/quantization/answers.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
@@ -115,8 +114,8 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<uint64_t>(model.image(i).channels);
-  bytes += 8 * names + layer_recovery_bytes(model, options) +
-           Equalizer::bytes(model, options) + BiasAbsorber::bytes(model, session.persistent_bytes, options);
+  bytes += 8 * names + layer_recovery_bytes(model, options) + Equalizer::bytes(model, options) +
+           BiasAbsorber::bytes(model, session.persistent_bytes, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
   // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse. A tensor of 16 bits

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "calibrator/host/accuracy/layer_cost.h"
+#include "calibrator/host/accuracy/layer_sensitivity.h"
 #include "cli/command.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "calibrator/host/accuracy/layer_cost.h"
+#include "calibrator/host/accuracy/layer_sensitivity.h"
 #include "calibrator/host/system/real_text.h"
 #include "cli/calibration_page_style.h"
 #include "cli/depth_chart.h"

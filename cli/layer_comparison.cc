@@ -7,8 +7,8 @@
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/real_text.h"
 #include "calibrator/judge/evaluate.h"
-#include "calibrator/recover/channels/channel_shifts.h"
-#include "calibrator/recover/provenance.h"
+#include "calibrator/recover/channels/channels.h"
+#include "calibrator/recover/recovery.h"
 #include "cli/class_scores.h"
 #include "intaglio/describe.h"
 

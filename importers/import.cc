@@ -3,7 +3,7 @@
 #include <exception>
 #include <new>
 
-#include "calibrator/bake/fuse_residual.h"
+#include "calibrator/bake/bake.h"
 #include "importers/draft/draft_states.h"
 #include "importers/draft/draft_text.h"
 #include "importers/draft/draft_to_graph.h"

@@ -1,6 +1,6 @@
 // What gives a model's answer reads codes and writes FP32: which nodes that is, what they compute, and that
 // the calibrator's parts know of it.
-#include "calibrator/quantization/answers.h"
+#include "calibrator/quantization/int8_nodes.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "calibrator/host/accuracy/layer_cost.h"
+#include "calibrator/host/accuracy/layer_sensitivity.h"
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s8.h"

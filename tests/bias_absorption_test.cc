@@ -2,7 +2,7 @@
 // and where it is refused because the model would no longer compute the same.
 #include <doctest/doctest.h>
 
-#include "calibrator/recover/channels/channel_shifts.h"
+#include "calibrator/recover/channels/channels.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/recovery_run.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "calibrator/recover/channels/channel_groups.h"
+#include "calibrator/recover/channels/channels.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/recovery_run.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/arithmetic/exp_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "tests/support/float_bits.h"
 
 namespace intaglio::test::exp_f32_test {

@@ -1,6 +1,6 @@
 // Fake quantization's gradients: against differences of the function itself, with what rounding adds frozen,
 // and against LSQ's formula.
-#include "calibrator/recover/weights/fake_quantize.h"
+#include "calibrator/recover/weights/weight_recoveries.h"
 
 #include <doctest/doctest.h>
 

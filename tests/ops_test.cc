@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/arithmetic/exp_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "kernels/arithmetic/requant.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/model_builder.h"

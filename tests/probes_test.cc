@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "calibrator/ranges/auto_range.h"
+#include "calibrator/ranges/observed_range.h"
 #include "calibrator/ranges/ranges.h"
 #include "intaglio/calibrator.h"
 #include "tests/support/float_samples.h"

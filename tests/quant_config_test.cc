@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/quantization/quant_state.h"
-#include "calibrator/quantization/rounding.h"
+#include "calibrator/quantization/joint.h"
+#include "calibrator/quantization/quantizer.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::test::quant_config_test {

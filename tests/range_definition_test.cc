@@ -4,8 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "calibrator/ranges/auto_range.h"
-#include "calibrator/ranges/range_models.h"
+#include "calibrator/ranges/observed_range.h"
 #include "calibrator/ranges/range_score.h"
 #include "calibrator/ranges/ranges.h"
 #include "tests/support/observed.h"

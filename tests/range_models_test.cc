@@ -1,5 +1,5 @@
 // Ranges by KL, ACIQ and MSE: known ends, and the faults of the known recipes.
-#include "calibrator/ranges/range_models.h"
+#include "calibrator/ranges/ranges.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,8 @@
 #include <memory>
 #include <random>
 
-#include "calibrator/ranges/auto_range.h"
+#include "calibrator/ranges/observed_range.h"
 #include "calibrator/ranges/range_score.h"
-#include "calibrator/ranges/ranges.h"
 #include "intaglio/platform.h"
 
 namespace intaglio::test::range_models_test {

@@ -1,5 +1,5 @@
 // Samples weighed by their power: weights by the definition, and what they do to a range.
-#include "calibrator/ranges/sample_weights.h"
+#include "calibrator/ranges/observed_range.h"
 
 #include "calibrator/ranges/ranges.h"
 #include "tests/support/observed.h"

@@ -6,7 +6,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/arithmetic/canonical_f32.h"
-#include "kernels/arithmetic/exp_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/normalize/softmax_f32.h"
 #include "kernels/normalize/softmax_s16.h"

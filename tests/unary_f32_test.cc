@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "intaglio/platform.h"
-#include "kernels/arithmetic/sqrt_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "kernels/compiled_isa.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"

@@ -6,9 +6,7 @@
 
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/quantization/scales.h"
-#include "calibrator/recover/weights/adaptive_rounding.h"
-#include "calibrator/recover/weights/learned_scales.h"
-#include "calibrator/recover/weights/weight_scale_search.h"
+#include "calibrator/recover/weights/weight_recoveries.h"
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 

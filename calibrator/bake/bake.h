@@ -36,10 +36,15 @@ struct BakeInput {
 };
 
 // Nodes that have an int8 version become int8, the others stay in FP32 with Quantize and Dequantize at their
-// borders. Those that give an answer (answers.h) read int8 and write FP32. Inputs of the model are int8 where the first node that reads them is. An int8 tensor keeps the
+// borders. Those that give an answer (int8_nodes.h) read int8 and write FP32. Inputs of the model are int8 where the first node that reads them is. An int8 tensor keeps the
 // FP32 tensor's name, and so does each node. Where a node reads with other parameters than the tensor was
 // written with, a Lookup stands between them. Refused: a config that is unfinished or that int8 cannot hold
 // (see deploy.h). `arena` is that of the weights, where these have layers.
 Result<Graph> bake(const BakeInput& input, Arena& arena);
+
+// Convolution followed by an Add: the convolution takes the Add's other operand as its residual input.
+
+// Results keep their bits: the convolution's own quantization becomes the intermediate one.
+void fuse_residual(Graph& graph, Arena& arena);
 
 }  // namespace intaglio

@@ -1,7 +1,6 @@
 #include "calibrator/bake/int8_model.h"
 
 #include "calibrator/bake/bake.h"
-#include "calibrator/bake/fuse_residual.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "calibrator/bake/block_placement.h"
+#include "calibrator/bake/memory_plan.h"
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/stream_segments.h"
 #include "runtime/streaming/streamed_model.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "calibrator/bake/block_placement.h"
+#include "calibrator/bake/memory_plan.h"
 #include "runtime/liveness.h"
 #include "runtime/op_search.h"
 #include "runtime/streaming/streamed_model.h"

@@ -1,6 +1,8 @@
 // An int8 model beside the FP32 model that it was made from, layer by layer on the same sample.
 #pragma once
 
+#include "calibrator/bake/int8_model.h"
+#include "calibrator/judge/replay.h"
 #include "calibrator/workspace/arena.h"
 #include "intaglio/calibrator.h"
 
@@ -50,5 +52,12 @@ struct NetworkError {
     noise += outputs == 1 ? output.noise : output.ratio();
   }
 };
+
+// Every layer of the int8 model against the same layer in FP32, over all samples.
+
+// As many samples at once as there are lanes; their sums are added in the samples' order. The list is made in the int8
+// model's arena. kCancelled where `progress` says so, kOutOfMemory.
+Result<Span<LayerReport>> report_layers(FloatModel& fp32, Int8Model& int8, Replay& samples,
+                                        const Progress& progress);
 
 }  // namespace intaglio

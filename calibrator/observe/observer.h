@@ -36,7 +36,7 @@ struct PeakSums {
 };
 
 // Which samples the values of a histogram come from, by the samples' power. Ranges weigh their errors by it
-// (ranges/sample_weights.h). A sample's level is the exponent of its root mean square, at the middles of its own bins. Samples
+// (ranges/observed_range.h). A sample's level is the exponent of its root mean square, at the middles of its own bins. Samples
 // below the last level are those that the histogram counts and no level does.
 inline constexpr int32_t kPowerLevels = 3;
 inline constexpr int32_t kBlocks = 32, kBlockBins = kBins / kBlocks;

@@ -1,6 +1,6 @@
 #include "calibrator/observe/output_tensors.h"
 
-#include "calibrator/workspace/lanes.h"
+#include "calibrator/workspace/float_model.h"
 #include "runtime/liveness.h"
 #include "runtime/op_search.h"
 

@@ -33,9 +33,30 @@ inline constexpr int32_t kWideBits = 16;
 int32_t known_bits(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input);
 
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
-// and it does not follow an answer (answers.h). One with codes of 16 bits needs a version for these. What stands
+// and it does not follow an answer (int8_nodes.h). One with codes of 16 bits needs a version for these. What stands
 // behind an operator that has none stays in FP32, too, as long as it has one input and no weights. What becomes an index stays
 // in FP32 as well, from the last layer with weights on, and so does what makes a mask of an input. With another tool's rules (compat) sums of scores stay in FP32.
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
+
+// Which nodes of an FP32 model give its answer. In the int8 model they read codes and write FP32: what their
+// int32 sums say is not rounded to 8 bits at the end, where a tie between two classes is a wrong one half of
+// the time. What stands behind them runs in FP32, too.
+
+// The operator of the int8 model for a node that gives an answer, whose int8 version writes FP32; Op::kNone for
+// every other node. That is
+//   - a layer of one place (no axis but the first and the last is longer than 1) without a finite clamp:
+//     FullyConnected; a Conv2d of one tap on a map of one place, which is one; Mean; an AvgPool2d over the
+//     whole map, which is one
+//   - whose values reach one output of the model, each tensor on the way being read once, through nothing but
+//     operators that have an FP32 version for int8 models: Reshape and Softmax.
+// No state's next value is an answer. A node with codes of 16 bits writes such codes instead, which do not tie.
+// With CalibratorOptions::int8_answers, and as other tools do it, no node is.
+Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options);
+
+// Whether a node with codes of 16 bits would give an answer, had it 8: its output has 16, too.
+bool gives_wide_answer(const Model& model, int32_t node, const CalibratorOptions& options);
+
+// Whether a node stands between an answer and the model's output.
+bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& options);
 
 }  // namespace intaglio

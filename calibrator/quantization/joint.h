@@ -1,13 +1,25 @@
-// Joint quantization: a union-find over configs. In a set of joined slots the root's parameters hold, and the
-// root alone can be written; every other slot is overlapped.
+// Configs that share one set of parameters, and the states a config goes through.
 #pragma once
 
-#include "calibrator/quantization/quant_state.h"
 #include "calibrator/quantization/scales.h"
 #include "calibrator/workspace/arena.h"
+#include "intaglio/quant_config.h"
 
 namespace intaglio {
 
+// The states of a quantization config as a machine: the legal steps are a table, and every other is an error.
+bool is_legal(QuantState from, QuantState to);
+
+// Takes a config to another state. Refused, with nothing changed: kStateTransition for a step that the table
+// does not have, or from kDequantized to another state than was saved; kConfigWithoutScale for kActivated and
+// kPassive where scales are not above 0 and finite or the offset is outside the codes.
+Error set_state(QuantConfig& config, QuantState to);
+
+// Whether a model may be baked with a config in this state.
+bool is_finished(QuantState state);
+
+// Joint quantization: a union-find over configs. In a set of joined slots the root's parameters hold, and the
+// root alone can be written; every other slot is overlapped.
 class JointSlots {
  public:
   JointSlots() = default;

@@ -1,6 +1,6 @@
 #include "intaglio/quant_config.h"
 
-#include "calibrator/quantization/quant_state.h"
+#include "calibrator/quantization/joint.h"
 
 namespace intaglio {
 namespace {

@@ -1,6 +1,6 @@
 #include "calibrator/quantization/scales.h"
 
-#include "calibrator/quantization/rounding.h"
+#include "calibrator/quantization/quantizer.h"
 #include "runtime/op.h"
 #include "runtime/quantization_range.h"
 #include "runtime/real_functions.h"

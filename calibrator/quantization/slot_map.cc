@@ -1,6 +1,5 @@
 #include "calibrator/quantization/slot_map.h"
 
-#include "calibrator/quantization/answers.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"

@@ -27,7 +27,7 @@ struct SlotMap {
 //   - A layer with weights follows a Clamp behind it that alone reads it.
 //   - Compat::kPpq: a Concat's inputs follow its output. Compat::kTengine: the input of a reshape, max pool,
 //     slice or Clamp follows the output where nothing else reads it.
-// Nodes that stay in float, and what gives an answer writes (answers.h), have slots in float; constant indices
+// Nodes that stay in float, and what gives an answer writes (int8_nodes.h), have slots in float; constant indices
 // are shape-or-index, biases passive.
 // `method` chooses the ranges; options.method is what the caller asked for.
 Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, RangeMethod method,

@@ -1,7 +1,7 @@
 // Every constant of RangeMethod::kAuto, with its reason.
 //
 // docs/calibration.md says what the rules do. Figures are output SQNR in dB on pictures that did not calibrate: means over
-// draws of n samples, or the worst draw. benchmarks/tried/accuracy_ideas.md has them all, with what was tried beside them.
+// draws of n samples, or the worst draw. benchmarks/tried.md has them all, with what was tried beside them.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct AutoRules {
   // what more samples are expected to show. n = 4: ResNet-8 30.0 to 33.2 (worst 19.2 to 31.8), VWW 19.6 to 21.1. Of all
   // vectors, not of the head alone: a MobileNetV3 43.8 to 38.9. Other values of these four: within 0.1 with n = 16.
   struct Head {
-    uint32_t shown_samples = 256;  // a power of two, see auto_range.cc
+    uint32_t shown_samples = 256;  // a power of two, see observed_range.cc
     double spread = 0.6;           // of log2 of the samples' peaks, before any is measured
     double spread_samples = 4.0;   // so many samples that guess is worth
     double shorter_end = 0.5;      // of the longer end, at least, where values have both signs

@@ -1,7 +1,7 @@
 // Ranges scored by the squared error of what their codes make of the values seen.
 #pragma once
 
-#include "calibrator/ranges/function_behind.h"
+#include "calibrator/ranges/ranges.h"
 
 namespace intaglio {
 

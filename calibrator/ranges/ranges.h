@@ -1,9 +1,55 @@
-// From what has been seen of a tensor to the range that its codes cover.
+// From a histogram to a range: the table of methods, and what percentile, KL and ACIQ assume of the values.
 #pragma once
 
-#include "calibrator/ranges/function_behind.h"
+#include "calibrator/observe/observer.h"
+#include "calibrator/quantization/scales.h"
+#include "intaglio/model.h"
 
 namespace intaglio {
+
+// A tensor that a function of one variable alone reads (hard-swish, sigmoid, GELU): what an error of it is worth is what it
+// does to the function's value. Values that the function does not tell apart need no codes of their own: hard-swish is 0
+// below -3, and a convolution before it often reaches -100.
+struct FunctionBehind {
+  double (*function)(const NodeOptions& options, double x) = nullptr;
+  NodeOptions options;
+  float value[kBins];   // at the middle of each of an observer's bins
+  float weight[kBins];  // the square of its slope there
+
+  double at(double x) const { return function(options, x); }
+};
+
+// Fills value and weight for the bins of `observer`. False where the function stretches what it is given to more than twice
+// (1 / x, exp of large numbers): its few largest values would then decide alone, and the tensor is looked at by itself.
+bool look_behind(const TensorObserver& observer, FunctionBehind& behind);
+
+// The least range, with zero, beyond whose ends the function stays as it is at the outermost values seen, up to 2^-10 of
+// what it ranges over: a quarter of a step of its own codes.
+Range told_apart(const TensorObserver& observer, const FunctionBehind& behind);
+
+// Ranges from a model of the values' distribution: KL and ACIQ. None is wider than what has been seen.
+
+// The range of every value seen, and zero.
+Range seen_range(const TensorObserver& observer);
+
+// The end t of least Kullback-Leibler divergence sum P ln(P / Q), P the distribution of |x| over the bins
+// that are not at zero (zero has a code of its own, however many values there are), Q that of the quantized
+// values over the same bins: each code's share spread over its bins that are not empty, everything past t on
+// the last code, and a sliver of a count for a bin past t. Ends from the largest value's down are tried, 16 bins
+// apart, then those less than 16 bins from the best of them; of equal ones the widest is taken. Trying each would take ten
+// times as long, which is most of a calibration on a board.
+Range kl_range(const TensorObserver& observer, const QuantConfig& config);
+
+// Least expected squared error of rounding and clipping for a Gaussian or a Laplacian, whichever has the
+// measured ratio of mean deviation and standard deviation, with the measured spread (Banner et al., 2019).
+Range aciq_range(const TensorObserver& observer, const QuantConfig& config, bool non_negative);
+
+// The end alpha * deviation of that range for a distribution around zero and codes `steps` apart over [-end,
+// end]: 3.92403714 for a Gaussian and 9.89675982 for a Laplacian (in units of its mean deviation) with 256.
+double gaussian_end(double steps);
+double laplacian_end(double steps);
+
+// From what has been seen of a tensor to the range that its codes cover.
 
 // What is known of a tensor's values before any are seen: its fused activation, or its sign.
 struct Bounds {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "calibrator/quantization/signs.h"
-#include "calibrator/ranges/auto_range.h"
+#include "calibrator/ranges/observed_range.h"
 #include "runtime/liveness.h"
 #include "runtime/op_search.h"
 

@@ -3,7 +3,8 @@
 
 #include "calibrator/observe/observe_sample.h"
 #include "calibrator/quantization/slot_map.h"
-#include "calibrator/ranges/function_behind.h"
+#include "calibrator/ranges/ranges.h"
+#include "calibrator/ranges/slot_facts.h"
 #include "calibrator/state/calibration_state.h"
 
 namespace intaglio {
@@ -32,5 +33,18 @@ bool has_functions(const Model& model);
 // they are baked); then Concats, and with Compat::kPpq additions, share theirs. `method` chooses the ranges.
 // With a `half`, 0 or 1, from the samples with an even or an odd digest alone.
 Error choose_params(const ParamSource& source, RangeMethod method, int32_t half, Slots& slots);
+
+// Parameters that several tensors share, once each has its own range: Concats, and with Compat::kPpq additions.
+
+// Every root of `map` has parameters.
+Error share_params(const Model& model, const CalibratorOptions& options, const SlotFacts& facts,
+                   SlotMap& map);
+
+// Ranges of what goes into the Softmax of an attention.
+
+// Of each sum of scores (adds_to_scores) that becomes an int8 node, and of the mask or bias that it adds (is_mask). A sum's
+// range is the sum of its operands' ranges. A mask is as low as -3e38, where e^x is 0: it reaches as far as it takes to make the
+// largest score less than e^-24 times the least one that is not masked, and no further.
+Error set_score_ranges(const ParamSource& source, const SlotFacts& facts, SlotMap& map);
 
 }  // namespace intaglio

@@ -1,7 +1,7 @@
 // High-bias absorption (Nagel et al., Data-Free Quantization, 4.1.2): what a channel of an activation never
 // goes below is taken out of it, and what reads it adds it to its own bias. Its codes then hold what varies.
 //
-//   b[c] -= s[c],   b'[o] += sum over taps and c of w'[o, c] s[c]        (channel_shifts.h)
+//   b[c] -= s[c],   b'[o] += sum over taps and c of w'[o, c] s[c]        (channels.h)
 //
 //   behind ReLU     s[c] = max(0, min x[c]), exact for the samples; 0 where a finite cap was reached
 //   no activation   s[c] = (min x[c] + max x[c]) / 2, exact for every input: any number would be
@@ -9,7 +9,7 @@
 // x: the values that the samples show.
 #pragma once
 
-#include "calibrator/recover/channels/channel_shifts.h"
+#include "calibrator/recover/channels/channels.h"
 #include "calibrator/recover/model_rewrite.h"
 
 namespace intaglio {

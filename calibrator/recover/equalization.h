@@ -1,5 +1,5 @@
 // Cross-layer equalization: channels of an activation are scaled by powers of two so that they share its
-// range better, and the weights around it are scaled against that (channel_groups.h). FP32 numbers change
+// range better, and the weights around it are scaled against that (channels.h). FP32 numbers change
 // their exponents alone, so the FP32 model computes the same, bit for bit, and int8 loses less where one
 // channel is far larger than the others. A normalization's factors and summands are scaled like weights.
 //
@@ -11,7 +11,7 @@
 // w is 1 where only depthwise layers read the channel: each of their outputs has a scale of its own.
 #pragma once
 
-#include "calibrator/recover/channels/channel_groups.h"
+#include "calibrator/recover/channels/channels.h"
 #include "calibrator/recover/model_rewrite.h"
 
 namespace intaglio {

@@ -2,9 +2,7 @@
 
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/bias_correction.h"
-#include "calibrator/recover/weights/adaptive_rounding.h"
-#include "calibrator/recover/weights/learned_scales.h"
-#include "calibrator/recover/weights/weight_scale_search.h"
+#include "calibrator/recover/weights/weight_recoveries.h"
 #include "runtime/liveness.h"
 #include "runtime/op_search.h"
 #include "runtime/real_functions.h"

@@ -1,5 +1,5 @@
 // Lines as they are: products of two lines are summed in int16, then widened.
-#include "kernels/arithmetic/widen_neon.h"
+#include "kernels/arithmetic/requant_neon.h"
 #include "kernels/dwconv/dwconv_3x3_s8_neon_lines.h"
 
 namespace intaglio {

@@ -5,7 +5,6 @@
 // and for the lines 0, 1, 2, 0, 1 of the window the taps (0, 1) and (1, 2): from the entry on that belongs to
 // the line in place 0, they stand in the order of the places.
 #include "kernels/arithmetic/requant_dsp.h"
-#include "kernels/arithmetic/widen_dsp.h"
 #include "kernels/dwconv/dwconv_map_s8.h"
 
 namespace intaglio {

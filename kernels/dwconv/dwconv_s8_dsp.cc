@@ -1,6 +1,5 @@
 // Cortex-M with the DSP extension: four channels a step, each a halfword of a widened word (smlabb, smlatt).
 #include "kernels/arithmetic/requant_dsp.h"
-#include "kernels/arithmetic/widen_dsp.h"
 #include "kernels/dwconv/dwconv_s8.h"
 
 namespace intaglio {

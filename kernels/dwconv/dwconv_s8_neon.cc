@@ -2,7 +2,6 @@
 // widened; that fits unless a channel's two weights are -128 both, which is looked at once a block: there
 // each product is widened on its own.
 #include "kernels/arithmetic/requant_neon.h"
-#include "kernels/arithmetic/widen_neon.h"
 #include "kernels/dwconv/dwconv_s8.h"
 
 namespace intaglio {

@@ -4,7 +4,7 @@
 //   floor, ceil        the nearest integer not above, not below x
 //   round              the nearest integer, half to even
 //   sign               -1, 0 or 1
-//   sin, cos           of sine_f32.h, for every float
+//   sin, cos           of functions_f32.h, for every float
 //   pow                x^alpha. An integer alpha, |alpha| <= 64: products by squaring, 1 / them below 0. A multiple of 1/2 in
 //                      that range: the same of sqrt(x) and 2 alpha. Else e(alpha * ln(x)), the product in two parts
 //   selu               x > 0 ? beta * x : beta * (alpha * (e(x) - 1)), e(x) - 1 as elu of unary_f32.h has it

@@ -1,11 +1,7 @@
 // The functions of rare_f32.h and their loops, for the file of each instruction set: compilers vectorise them.
 #pragma once
 
-#include "kernels/arithmetic/exp_f32.h"
-#include "kernels/arithmetic/log_f32.h"
-#include "kernels/arithmetic/sine_f32.h"
-#include "kernels/arithmetic/sqrt_f32.h"
-#include "kernels/arithmetic/tanh_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "kernels/eltwise/rare_f32.h"
 
 namespace intaglio {

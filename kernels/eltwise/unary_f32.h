@@ -1,4 +1,4 @@
-// Functions of one variable, FP32, element by element; no libm. e(x) is exp_f32 of exp_f32.h.
+// Functions of one variable, FP32, element by element; no libm. e(x) is exp_f32 of functions_f32.h.
 //
 //   leaky_relu    x > 0 ? x : alpha * x
 //   sigmoid       1 / (1 + e(-x))
@@ -11,8 +11,8 @@
 //   gelu_tanh     x / (1 + e(-2 u)), u = sqrt(2 / pi) * (x + 0.044715 x^3)
 //   exp           e(x)
 //   abs           |x|
-//   sqrt          of sqrt_f32.h; rsqrt is 1 / sqrt(x), reciprocal 1 / x
-//   log           of log_f32.h
+//   sqrt          of functions_f32.h; rsqrt is 1 / sqrt(x), reciprocal 1 / x
+//   log           of functions_f32.h
 //   erf           |x| < 0.5: a polynomial of degree 13; else 1 - erfc(x)
 //   elu           x > 0 ? x : alpha * (2 t / (1 - t)), t = tanh(x / 2)
 //   softplus      max(x, 0) + log(1 + e(-|x|))

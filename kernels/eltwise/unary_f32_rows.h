@@ -2,10 +2,7 @@
 // them.
 #pragma once
 
-#include "kernels/arithmetic/exp_f32.h"
-#include "kernels/arithmetic/log_f32.h"
-#include "kernels/arithmetic/sqrt_f32.h"
-#include "kernels/arithmetic/tanh_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "kernels/eltwise/unary_f32.h"
 
 namespace intaglio {

@@ -1,6 +1,6 @@
 // Cortex-M4, M7 and whatever else has the DSP extension: two rows by two columns, two products an instruction (smlad). Four
 // bytes of weights become the pairs (0, 2) and (1, 3), and these the pairs (0, 1) and (2, 3), in which the codes lie.
-#include "kernels/arithmetic/widen_dsp.h"
+#include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/gemm/gemm_s16.h"
 
 namespace intaglio {

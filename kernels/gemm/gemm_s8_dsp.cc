@@ -6,7 +6,6 @@
 // else [blocks][4 depths], int16; a last block that is not whole comes first, zeros behind its last depth. Behind it a
 // row of padding, or, where blocks may cross taps, [rows][depth] codes: copies of the windows.
 #include "kernels/arithmetic/requant_dsp.h"
-#include "kernels/arithmetic/widen_dsp.h"
 #include "kernels/gemm/gemm_s8_dsp_columns.h"
 #include "kernels/gemm/gemm_s8_windows.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/arithmetic/requant_dsp.h"
-#include "kernels/arithmetic/widen_dsp.h"
 #include "kernels/gemm/gemm_s8.h"
 
 namespace intaglio {

@@ -1,7 +1,7 @@
 // The products of gemm_s8_neon.cc, on AArch64 and on ARMv7, and of gemm_s8_neona53.cc.
 #pragma once
 
-#include "kernels/arithmetic/widen_neon.h"
+#include "kernels/arithmetic/requant_neon.h"
 #include "kernels/gemm/gemm_s8_neon_tile.h"
 
 namespace intaglio {

@@ -1,6 +1,6 @@
 // ARMv8.2 dot products for Cortex-A55, which issues in order: the same sums as gemm_s8_neondot.cc, the same packing. Eight depths of
 // eight rows times eight columns, each load in the shadow of a product. What has no schedule here is left to that kernel.
-#include "kernels/arithmetic/widen_neon.h"
+#include "kernels/arithmetic/requant_neon.h"
 #include "kernels/gemm/gemm_s8_neon_in_order.h"
 
 namespace intaglio {

@@ -2,7 +2,7 @@
 // of codes serves all of them.
 #pragma once
 
-#include "kernels/arithmetic/widen_neon.h"
+#include "kernels/arithmetic/requant_neon.h"
 #include "kernels/gemm/gemv_s8_f32.h"
 
 namespace intaglio {

@@ -1,6 +1,6 @@
 #include "kernels/normalize/l2_normalize_rows.h"
 
-#include "kernels/arithmetic/sqrt_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 
 namespace intaglio {
 

@@ -5,7 +5,7 @@
 //   s8   norm = max(sqrt(float(sum of (x[i] - z)^2)), min_norm), an exact sum
 //        y[i] = clamp(rne(float(x[i] - z) * (1 / (norm * s_out)))) + z_out; a row whose norm is 0 gives z_out
 //
-// sqrt is sqrt_f32.h's. x and y are [rows, n]; y may be x. In int8 n is at most 33025 and `min_norm` counts in
+// sqrt is functions_f32.h's. x and y are [rows, n]; y may be x. In int8 n is at most 33025 and `min_norm` counts in
 // steps of the input: f32(epsilon / s_in).
 #pragma once
 

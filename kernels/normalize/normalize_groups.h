@@ -18,7 +18,7 @@
 //   mean = sum of x / n, or 0;  inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon)
 //   y = (x - mean) * inverse * scale[c] + shift[c], canonical
 //
-// Each operation on floats is rounded by itself, from left to right. sqrt is sqrt_f32.h's. The same source is compiled once an
+// Each operation on floats is rounded by itself, from left to right. sqrt is functions_f32.h's. The same source is compiled once an
 // instruction set (normalize_groups_loops.h).
 #pragma once
 

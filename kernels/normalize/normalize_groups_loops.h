@@ -2,7 +2,7 @@
 // block, as y may be x.
 #pragma once
 
-#include "kernels/arithmetic/sqrt_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "kernels/normalize/normalize_groups.h"
 
 namespace intaglio {

@@ -2,7 +2,7 @@
 // order is the contract.
 #pragma once
 
-#include "kernels/arithmetic/exp_f32.h"
+#include "kernels/arithmetic/functions_f32.h"
 #include "kernels/normalize/softmax_f32.h"
 
 namespace intaglio {

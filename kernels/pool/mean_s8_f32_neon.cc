@@ -1,7 +1,7 @@
 // Channels in vectors; the last vector of enough channels overlaps the one before.
 #include <cstring>
 
-#include "kernels/arithmetic/widen_neon.h"
+#include "kernels/arithmetic/requant_neon.h"
 #include "kernels/pool/mean_s8_f32.h"
 
 namespace intaglio {

@@ -28,7 +28,7 @@ constexpr bool runs_fit() {
 }
 static_assert(runs_fit(), "the packer's block holds every kernel's");
 
-// Where it is faster, as measured (benchmarks/tried/x86_int8.md).
+// Where it is faster, as measured (benchmarks/tried.md).
 constexpr int32_t kLeastTiles = 4;
 constexpr int64_t kMostWaste[2] = {8, 5};    // outputs computed of those wanted
 constexpr int64_t kMostWeights = 128 * 128;  // ic * oc: packed they take 72 bytes each

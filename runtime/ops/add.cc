@@ -3,7 +3,7 @@
 #include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/add_params.h"
 #include "runtime/ops/broadcast.h"
-#include "runtime/ops/fused_clamp.h"
+#include "runtime/ops/checks.h"
 
 namespace intaglio {
 namespace {
@@ -64,8 +64,8 @@ void run_f32(const NodeView& node, const NodeRun& run) {
       },
       [&](const float* large, const float* small, float* y, int32_t rows, int32_t n, bool swap) {
         RowsF32* const combine = !subtract ? eltwise_f32_kernel(run.kernel).add_rows
-                                : swap    ? sub_from_rows_f32
-                                          : sub_rows_f32;
+                                 : swap    ? sub_from_rows_f32
+                                           : sub_rows_f32;
         combine(large, small, y, rows, n, clamp);
       });
 }

@@ -1,6 +1,9 @@
 // Checks that several operators' plan() make. Each fault has its own status, and names the tensor.
 #pragma once
 
+#include <cstdint>
+
+#include "kernels/arithmetic/canonical_f32.h"
 #include "runtime/op.h"
 
 namespace intaglio {
@@ -44,5 +47,21 @@ inline bool is_finite(float v) { return v - v == 0.0f; }
 // A sum of `terms` differences of two codes, of 8 bits or of 16, fits int32.
 Error check_sum_s8(const NodeView& node, int64_t terms);
 Error check_sum_s16(const NodeView& node, int64_t terms);
+
+// A node's fused activation as kernels take it.
+
+inline ClampF32 fused_clamp(const NodeView& node) {
+  const Clamp& clamp = node.options<Clamp>();
+  return {clamp.min, clamp.max};
+}
+
+// Indices that a run computes. A run cannot fail, and reads no memory but its tensors'.
+
+// The place in an axis of `dim` that an index means: below 0 it counts from the end, as ONNX has it, and one that does
+// not exist is the nearest that does. onnxruntime and TFLite end the run there.
+constexpr int32_t index_on_axis(int32_t index, int32_t dim) {
+  if (index < 0) index += dim;
+  return index < 0 ? 0 : index < dim ? index : dim - 1;
+}
 
 }  // namespace intaglio

@@ -1,7 +1,6 @@
 // ReLU, ReLU6 and the like where nothing before them could take them in. In int8 it is a Lookup.
 #include "kernels/eltwise/eltwise_f32.h"
 #include "runtime/ops/checks.h"
-#include "runtime/ops/fused_clamp.h"
 #include "runtime/ops/split.h"
 
 namespace intaglio {

@@ -1,7 +1,7 @@
 #include "kernels/gemm/gemm_f32.h"
+#include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
-#include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {

@@ -5,8 +5,7 @@
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s8.h"
 #include "runtime/ops/checks.h"
-#include "runtime/ops/depthwise_geometry.h"
-#include "runtime/ops/fused_clamp.h"
+#include "runtime/ops/conv_geometry.h"
 #include "runtime/ops/pixel_runs.h"
 
 namespace intaglio {

@@ -1,7 +1,7 @@
 // Depthwise convolution of int16 activations with int8 weights.
 #include "kernels/arithmetic/weight_sums.h"
 #include "kernels/dwconv/dwconv_s16.h"
-#include "runtime/ops/depthwise_geometry.h"
+#include "runtime/ops/conv_geometry.h"
 
 namespace intaglio {
 namespace {

@@ -1,9 +1,8 @@
 // Slices of one axis, by a list of indices. The indices' axes stand in that axis's place. Constant indices lie within
-// the axis. Those that a run computes may be any number: see index_on_axis.h.
+// the axis. Those that a run computes may be any number: see checks.h.
 #include <cstring>
 
 #include "runtime/ops/checks.h"
-#include "runtime/ops/index_on_axis.h"
 #include "runtime/ops/split.h"
 
 namespace intaglio {

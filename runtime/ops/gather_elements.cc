@@ -1,9 +1,8 @@
 // Elements of one axis by an index each: y[.., i, ..] = x[.., index[.., i, ..], ..]. Indices are of s32, constants or
-// not; one that does not exist is the nearest that does (index_on_axis.h).
+// not; one that does not exist is the nearest that does (checks.h).
 #include <cstring>
 
 #include "runtime/ops/checks.h"
-#include "runtime/ops/index_on_axis.h"
 #include "runtime/ops/split.h"
 
 namespace intaglio {

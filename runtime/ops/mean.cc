@@ -5,7 +5,6 @@
 #include "kernels/pool/pool_s16.h"
 #include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
-#include "runtime/ops/fused_clamp.h"
 #include "runtime/ops/split.h"
 
 namespace intaglio {

@@ -2,7 +2,7 @@
 #include "kernels/eltwise/eltwise_f32.h"
 #include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
-#include "runtime/ops/fused_clamp.h"
+#include "runtime/ops/checks.h"
 
 namespace intaglio {
 namespace {

@@ -2,7 +2,6 @@
 #include "kernels/pool/pool_f32.h"
 #include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
-#include "runtime/ops/fused_clamp.h"
 #include "runtime/ops/pool_windows.h"
 
 namespace intaglio {

@@ -1,8 +1,8 @@
 // Which operators run by rows, and which rows of their inputs a row of their output takes.
 #pragma once
 
-#include "runtime/floor_div.h"
 #include "runtime/op.h"
+#include "runtime/resize_coordinates.h"
 
 namespace intaglio {
 

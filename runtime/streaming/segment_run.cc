@@ -1,4 +1,4 @@
-#include "runtime/streaming/segment_run.h"
+#include "runtime/streaming/streamed_model.h"
 
 #include <cstring>
 #include <new>
@@ -8,7 +8,6 @@
 #include "kernels/pool/pool_s8.h"
 #include "runtime/liveness.h"
 #include "runtime/streaming/band_view.h"
-#include "runtime/streaming/streamed_model.h"
 #include "runtime/streaming/streaming_hooks.h"
 
 #if ITG_STREAMING

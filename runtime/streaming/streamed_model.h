@@ -2,6 +2,8 @@
 #pragma once
 
 #include "intaglio/model.h"
+#include "intaglio/session.h"
+#include "runtime/op.h"
 #include "runtime/streaming/streaming_build.h"
 
 namespace intaglio {
@@ -54,5 +56,11 @@ inline RowWalk walk_of(const SegmentInfo& segment, int32_t i) {
   const auto at = static_cast<size_t>(i);
   return {segment.strides[at], segment.leads[at], segment.rows[at]};
 }
+
+// Runs a segment of a streamed plan: the clock goes on a band at a time, and each node makes the rows that are due.
+
+// As Streaming says.
+void run_streamed_nodes(const Session& session, const NodeRun& run, int32_t first, int32_t last);
+uint8_t* place_of_fed_row(const Session& session, const NodeRun& run, int32_t row);
 
 }  // namespace intaglio

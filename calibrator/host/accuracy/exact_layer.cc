@@ -1,6 +1,6 @@
 #include "calibrator/host/accuracy/exact_layer.h"
 
-#include "calibrator/quantization/rounding.h"
+#include "calibrator/quantization/quantizer.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 #include "runtime/window.h"

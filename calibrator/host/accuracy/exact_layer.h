@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "calibrator/quantization/quantizer.h"
-#include "calibrator/recover/weights/layer_matrix.h"
+#include "calibrator/recover/weights/layer_weights.h"
 
 namespace intaglio {
 

@@ -11,7 +11,7 @@
 #include <functional>
 #include <vector>
 
-#include "calibrator/host/accuracy/sample_errors.h"
+#include "calibrator/host/accuracy/judged_model.h"
 #include "calibrator/state/calibration_state.h"
 #include "intaglio/calibrator.h"
 

@@ -1,5 +1,4 @@
-// How much of an int8 model's error at its outputs each layer makes, by trying: everything in FP32 but one
-// rounding at a time.
+// What a layer costs, whatever runs it.
 #pragma once
 
 #include <memory>
@@ -9,9 +8,16 @@
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
 #include "calibrator/observe/output_tensors.h"
+#include "intaglio/model.h"
 #include "intaglio/session.h"
 
 namespace intaglio {
+
+// Multiply-and-adds of convolutions and matrix products; 0 for the others.
+int64_t macs_of(const Model& model, const NodeInfo& node);
+
+// How much of an int8 model's error at its outputs each layer makes, by trying: everything in FP32 but one
+// rounding at a time.
 
 // One layer of the int8 model, with the nodes of the FP32 model that it computes. Errors are noise over
 // signal of the model's outputs, before a final softmax or sigmoid; of several outputs the mean.

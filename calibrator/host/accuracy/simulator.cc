@@ -1,7 +1,6 @@
 #include "calibrator/host/accuracy/simulator.h"
 
 #include "calibrator/bake/bake.h"
-#include "calibrator/bake/fuse_residual.h"
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/quantization/deploy.h"

@@ -2,8 +2,204 @@
 
 #include "runtime/op.h"
 #include "runtime/real_functions.h"
+#include "runtime/window.h"
 
 namespace intaglio {
+
+namespace {
+
+bool is_windowed(const Model& model, const NodeInfo& node) {
+  return model.tensor(node.inputs[1]).shape.rank > 2;
+}
+
+// One input channel at one tap, over output positions.
+struct Tap {
+  const int8_t* data;  // of the channel at the first pixel
+  int32_t zero_point, h, w, channels;
+  int32_t ky, kx;
+};
+
+void copy_tap(const Tap& tap, const Window2d& window, const Shape& out, int64_t first, int32_t count,
+              int16_t* column) {
+  const int32_t oh = out[1], ow = out[2];
+  for (int32_t p = 0; p < count; ++p) {
+    const int64_t position = first + p, row = position / ow;
+    const int32_t y = input_y(window, static_cast<int32_t>(row % oh), tap.ky);
+    const int32_t x = input_x(window, static_cast<int32_t>(position % ow), tap.kx);
+    const bool inside = y >= 0 && y < tap.h && x >= 0 && x < tap.w;
+    const int64_t pixel = inside ? ((row / oh) * tap.h + y) * tap.w + x : 0;
+    column[p] = inside ? static_cast<int16_t>(tap.data[pixel * tap.channels] - tap.zero_point) : int16_t{0};
+  }
+}
+
+}  // namespace
+
+LayerMatrix layer_matrix(const Model& model, const NodeInfo& node) {
+  const Shape weights = model.tensor(node.inputs[1]).shape;
+  LayerMatrix m;
+  if (weights.rank == 2) {  // fully connected [outputs, k]
+    m.groups = m.taps = 1;
+    m.rows = weights[0];
+    m.channels = weights[1];
+  } else if (weights.rank == 3) {  // depthwise [kh, kw, outputs]
+    m.groups = model.tensor(node.inputs[0]).shape[3];
+    m.rows = weights[2] / m.groups;
+    m.taps = weights[0] * weights[1];
+    m.channels = 1;
+    m.stride = static_cast<size_t>(weights[2]);
+  } else {  // convolution [outputs, kh, kw, channels of a group]
+    const int32_t groups = node.options.value<Conv2dOptions>().groups;
+    m.groups = groups < 1 ? 1 : groups;
+    m.rows = weights[0] / m.groups;
+    m.taps = weights[1] * weights[2];
+    m.channels = weights[3];
+  }
+  return m;
+}
+
+int64_t layer_positions(const Model& model, const NodeInfo& node) {
+  if (is_windowed(model, node)) {
+    const Shape out = model.tensor(node.outputs[0]).shape;
+    return out.elements() / out.back(0);
+  }
+  return model.tensor(node.inputs[0]).shape.elements() / model.tensor(node.inputs[1]).shape[1];
+}
+
+void copy_patches(const Session& session, const NodeInfo& node, const LayerMatrix& matrix, int32_t group,
+                  int64_t first, int32_t count, int16_t* columns) {
+  const TensorView in = session.tensor(node.inputs[0]);
+  const auto* const data = static_cast<const int8_t*>(in.data);
+  const int32_t zero_point = in.info.quantization.zero_point;
+  if (!is_windowed(session.model(), node)) {
+    for (int32_t i = 0; i < matrix.channels; ++i)
+      for (int32_t p = 0; p < count; ++p)
+        columns[int64_t{i} * count + p] =
+            static_cast<int16_t>(data[(first + p) * matrix.channels + i] - zero_point);
+    return;
+  }
+  const Shape out = session.model().tensor(node.outputs[0]).shape;
+  const Window2d& window = node.options.as<Window2d>();
+  Tap tap{nullptr, zero_point, in.info.shape[1], in.info.shape[2], in.info.shape[3], 0, 0};
+  for (int32_t t = 0; t < matrix.taps; ++t)
+    for (int32_t c = 0; c < matrix.channels; ++c) {
+      tap.data = data + (group * matrix.channels + c);
+      tap.ky = t / window.kernel_w;
+      tap.kx = t % window.kernel_w;
+      copy_tap(tap, window, out, first, count, columns + (int64_t{t} * matrix.channels + c) * count);
+    }
+}
+
+namespace {
+
+// Positions that are taken together: int32 holds the sum of as many products of inputs within +-255.
+constexpr int32_t kPositions = 256;
+static_assert(int64_t{kPositions} * 255 * 255 <= INT32_MAX);
+
+int32_t dot(const int16_t* a, const int16_t* b, int32_t count) {
+  int32_t sum = 0;
+  for (int32_t i = 0; i < count; ++i) sum += int32_t{a[i]} * b[i];
+  return sum;
+}
+
+size_t column_elements(const LayerMatrix& matrix) { return static_cast<size_t>(matrix.depth()) * kPositions; }
+
+int32_t block_of(int32_t depth) {
+  const int32_t blocks = (depth + kMomentBlock - 1) / kMomentBlock;
+  return (depth + blocks - 1) / blocks;
+}
+
+void add_sums(LayerMoments& moments, int32_t group, const int16_t* columns, int32_t count) {
+  const int32_t depth = moments.matrix.depth();
+  double* const sums = moments.sums.data + int64_t{group} * depth;
+  for (int32_t i = 0; i < depth; ++i) {
+    int32_t sum = 0;
+    for (int32_t p = 0; p < count; ++p) sum += columns[int64_t{i} * count + p];
+    sums[i] += sum;
+  }
+}
+
+// Row `i` of a block's upper triangle.
+void add_row(LayerMoments& moments, int32_t group, int32_t b, int32_t i, const int16_t* columns,
+             int32_t count) {
+  const int32_t size = moments.size(b);
+  const int16_t* const first = columns + int64_t{moments.start(b)} * count;
+  double* const row = moments.products_of(group, b) + int64_t{i} * moments.block;
+  for (int32_t j = i; j < size; ++j)
+    row[j] += dot(first + int64_t{i} * count, first + int64_t{j} * count, count);
+}
+
+}  // namespace
+
+uint64_t moment_bytes(const LayerMatrix& matrix, int32_t width) {
+  const auto depth = static_cast<uint64_t>(matrix.depth()), groups = static_cast<uint64_t>(matrix.groups);
+  const auto block = static_cast<uint64_t>(block_of(matrix.depth()));
+  const uint64_t blocks = (depth + block - 1) / block;
+  const uint64_t columns = uint64_t{column_elements(matrix)} * sizeof(int16_t) * static_cast<uint64_t>(width);
+  return (depth + blocks * block * block) * groups * sizeof(double) + columns + 3 * alignof(double);
+}
+
+LayerMoments make_moments(const LayerMatrix& matrix, Arena& arena) {
+  LayerMoments m;
+  m.matrix = matrix;
+  m.block = block_of(matrix.depth());
+  m.blocks = (matrix.depth() + m.block - 1) / m.block;
+  const auto groups = static_cast<size_t>(matrix.groups), block = static_cast<size_t>(m.block);
+  m.sums = arena.make<double>(groups * static_cast<size_t>(matrix.depth()));
+  m.products = arena.make<double>(groups * static_cast<size_t>(m.blocks) * block * block);
+  return m;
+}
+
+Span<int16_t> make_moment_scratch(const LayerMatrix& matrix, int32_t width, Arena& arena) {
+  return arena.make<int16_t>(column_elements(matrix) * static_cast<size_t>(width));
+}
+
+void add_moments(LayerMoments& moments, const Session& session, int32_t node_index, const Executor& executor,
+                 Span<int16_t> scratch) {
+  const NodeInfo node = session.model().node(node_index);
+  const LayerMatrix& matrix = moments.matrix;
+  const int64_t positions = layer_positions(session.model(), node);
+  moments.positions += static_cast<double>(positions);
+  const auto add_group = [&](int32_t group, int16_t* columns, const Executor& within) {
+    for (int64_t first = 0; first < positions; first += kPositions) {
+      const auto count =
+          static_cast<int32_t>(positions - first < kPositions ? positions - first : kPositions);
+      copy_patches(session, node, matrix, group, first, count, columns);
+      add_sums(moments, group, columns, count);
+      for (int32_t b = 0; b < moments.blocks; ++b)
+        parallel_for(within, moments.size(b),
+                     [&](int32_t i) { add_row(moments, group, b, i, columns, count); });
+    }
+  };
+  // One group: its rows are shared out; many: the groups are.
+  if (matrix.groups == 1) return add_group(0, scratch.data, executor);
+  const auto workers = static_cast<int32_t>(scratch.size / column_elements(matrix));
+  parallel_for(executor, workers, [&](int32_t worker) {
+    int16_t* const columns = scratch.data + static_cast<size_t>(worker) * column_elements(matrix);
+    for (int32_t g = worker; g < matrix.groups; g += workers) add_group(g, columns, Executor());
+  });
+}
+
+void finish_moments(LayerMoments& moments, double damping) {
+  const double n = moments.positions > 0.0 ? moments.positions : 1.0;
+  for (double& sum : moments.sums) sum /= n;
+  for (int32_t g = 0; g < moments.matrix.groups; ++g)
+    for (int32_t b = 0; b < moments.blocks; ++b) {
+      const int32_t size = moments.size(b);
+      const double* const means = moments.sums.data + int64_t{g} * moments.matrix.depth() + moments.start(b);
+      double* const rows = moments.products_of(g, b);
+      double trace = 0.0;
+      for (int32_t i = 0; i < size; ++i)
+        for (int32_t j = i; j < size; ++j) {
+          const double raw = rows[int64_t{i} * moments.block + j] / n, product = means[i] * means[j];
+          const double covariance = raw - product;
+          rows[int64_t{i} * moments.block + j] = rows[int64_t{j} * moments.block + i] = covariance;
+          if (i == j) trace += covariance;
+        }
+      const double extra = damping * trace / size;
+      for (int32_t i = 0; i < size; ++i) rows[int64_t{i} * moments.block + i] += extra;
+    }
+}
+
 namespace {
 
 // Doubles of one worker: reals, codes, spare, lanes.

@@ -1,10 +1,88 @@
-// The weights of one layer while a recovery changes them: reals, codes, scales and biases, row by row.
+// One layer's weights as numbers: its matrix, the moments of its inputs, codes and scales that change.
 #pragma once
 
-#include "calibrator/recover/weights/layer_moments.h"
+#include "calibrator/workspace/arena.h"
+#include "intaglio/session.h"
 
 namespace intaglio {
 
+// A layer with weights as what it is to algebra: for each group of channels a matrix product,
+// outputs [rows] = weights [rows, depth] * inputs [depth], once a position of the output.
+struct LayerMatrix {
+  int32_t groups = 0;    // of channels that read the same inputs; a depthwise layer's input channels
+  int32_t rows = 0;      // outputs of a group
+  int32_t taps = 0;      // places of the window; 1 where there is none
+  int32_t channels = 0;  // of the input in a group
+  size_t stride = 1;     // between the weights of one output that are neighbours in depth
+
+  int32_t depth() const { return taps * channels; }  // tap by tap, within it channel by channel
+  int32_t outputs() const { return groups * rows; }
+  // Index of an output's first weight in the weights' own layout.
+  size_t first(int32_t output) const {
+    return stride == 1 ? static_cast<size_t>(output) * static_cast<size_t>(depth())
+                       : static_cast<size_t>(output);
+  }
+};
+
+// Of a convolution, depthwise convolution or fully connected node.
+LayerMatrix layer_matrix(const Model& model, const NodeInfo& node);
+
+// Positions of the node's output over which a sample's inputs are taken.
+int64_t layer_positions(const Model& model, const NodeInfo& node);
+
+// The int8 inputs of `group` that the output positions [first, first + count) read, less their zero point,
+// padding as 0: columns [depth, count].
+void copy_patches(const Session& session, const NodeInfo& node, const LayerMatrix& matrix, int32_t group,
+                  int64_t first, int32_t count, int16_t* columns);
+
+// Second moments of a layer's real int8 inputs. The error that changed weights make in the layer's output is
+// a quadratic form in them, so any number of candidates is scored without running the layer again.
+
+// Inputs of one group are taken in blocks of at most this many, so that memory grows with the depth alone;
+// what inputs of different blocks have in common counts as none. Nearly every layer is one block.
+inline constexpr int32_t kMomentBlock = 1536;
+
+// Integers until finish_moments(), exact in double: their order does not matter.
+struct LayerMoments {
+  LayerMatrix matrix;
+  int32_t block = 0, blocks = 0;
+  double positions = 0.0;
+  Span<double> sums;      // [groups, depth], of inputs less their zero point; then their means
+  Span<double> products;  // [groups, blocks, block, block]; then covariances
+
+  // Where block b of a group starts in depth, and how long it is.
+  int32_t start(int32_t b) const { return b * block; }
+  int32_t size(int32_t b) const {
+    const int32_t left = matrix.depth() - start(b);
+    return left < block ? left : block;
+  }
+  // Rows of `block` doubles, size(b) of them.
+  const double* covariance(int32_t group, int32_t b) const { return products.data + offset(group, b); }
+  double* products_of(int32_t group, int32_t b) { return products.data + offset(group, b); }
+
+ private:
+  size_t offset(int32_t group, int32_t b) const {
+    const auto side = static_cast<size_t>(block);
+    return (static_cast<size_t>(group) * static_cast<size_t>(blocks) + static_cast<size_t>(b)) * side * side;
+  }
+};
+
+// Bytes that moments of a layer take from an arena, scratch of add_moments() included.
+uint64_t moment_bytes(const LayerMatrix& matrix, int32_t width);
+// Empty spans where the arena has run out.
+LayerMoments make_moments(const LayerMatrix& matrix, Arena& arena);
+
+// Adds what stands in the node's first input. `scratch` is of make_moment_scratch().
+void add_moments(LayerMoments& moments, const Session& session, int32_t node, const Executor& executor,
+                 Span<int16_t> scratch);
+Span<int16_t> make_moment_scratch(const LayerMatrix& matrix, int32_t width, Arena& arena);
+
+// Sums to means, products to covariances. Each input's own variance grows by `damping` times their mean in
+// its block: what few positions show of inputs that hardly vary, or of how they vary together, is not
+// believed to the last digit.
+void finish_moments(LayerMoments& moments, double damping);
+
+// The weights of one layer while a recovery changes them: reals, codes, scales and biases, row by row.
 struct LayerWeights {
   LayerMatrix matrix;
   Span<const float> reals;  // of the FP32 layer

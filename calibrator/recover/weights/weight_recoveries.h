@@ -1,3 +1,12 @@
+// One layer's weights made better by its inputs' moments: scale search, learned scales, adaptive rounding.
+#pragma once
+
+#include <cstdint>
+
+#include "calibrator/recover/weights/layer_weights.h"
+
+namespace intaglio {
+
 // Fake quantization and its gradients, in double: what quantization does to a real number, with rounding
 // taken for the identity where a derivative is asked for. For gradients alone: what a model computes is
 // judged by its own kernels.
@@ -14,12 +23,6 @@
 //     dy/dscale = (y - x) * (1 - a) / range within, 1 above, a below
 //
 // The symmetric one is LSQ's gradient by the step, divided by the last code.
-#pragma once
-
-#include <cstdint>
-
-namespace intaglio {
-
 struct FakeQuantizer {
   double low = 0.0, range = 1.0;
   int32_t levels = 256;
@@ -61,5 +64,33 @@ class SignDescent {
   static constexpr double kLargestStep = 0.05;
   double value_, step_, last_ = 0.0;
 };
+
+// AdaRound: each weight is rounded up or down, whichever gives the least error of the layer's output on its
+// real inputs.
+//
+//   minimize (s q - w)' C (s q - w) over q with q[k] in {floor(w[k] / s), ceil(w[k] / s)}
+//
+// C: covariance of the layer's quantized inputs. AdaRound descends along a relaxed gradient of this form;
+// with C at hand each change of a code is scored exactly, so this descends from code to code and ends where
+// neither one code nor a pair of them can improve it. Nothing is random.
+
+// At most `sweeps` passes over the weights of a row, from the codes that it has; a clipped weight stays.
+LayerError round_adaptively(LayerWeights& weights, const WeightWork& work, int32_t sweeps);
+
+// Scales that follow the gradient of the error they make, through fake quantization (weight_recoveries.h).
+
+// Weight scales, each output channel's by its own gradient of the layer's output error on its real inputs;
+// the best of `steps` steps is kept.
+LayerError learn_weight_scales(LayerWeights& weights, const WeightWork& work, int32_t steps);
+
+// EQ: each output channel's weight scale, times the factor whose codes give the least error of the layer's
+// output on its real inputs.
+
+// Factors from 0.7 to 1.05, 1 among them: rarely is a largest weight worth a finer step for all the others,
+// but often do the others fall better on a grid a little narrower or wider.
+inline constexpr int32_t kScaleFactors = 32;
+double scale_factor(int32_t i);  // 0 <= i < kScaleFactors; scale_factor(0) is 1
+
+LayerError search_weight_scales(LayerWeights& weights, const WeightWork& work);
 
 }  // namespace intaglio

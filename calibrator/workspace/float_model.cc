@@ -1,4 +1,4 @@
-#include "calibrator/workspace/thread_region.h"
+#include "calibrator/workspace/float_model.h"
 
 namespace intaglio {
 
@@ -37,6 +37,20 @@ void ThreadRegion::run(void (*body)(void* argument), void* argument) {
         h.self->ready_ = nullptr;
       },
       &held);
+}
+
+Session Lanes::of(const Session& session, int32_t i, const Executor& executor) const {
+  if (i == 0) return *session.beside(own_.activations, own_.scratch, executor);
+  const Span<uint8_t> scratch = scratch_of(i);
+  uint8_t* const activations = scratch.data - align_memory(own_.activations.size);
+  return *session.beside({activations, own_.activations.size}, scratch, executor);
+}
+
+Span<uint8_t> Lanes::scratch_of(int32_t i) const {
+  if (i == 0) return own_.scratch;
+  const size_t activations = align_memory(own_.activations.size), scratch = align_memory(own_.scratch.size);
+  return {others_.data + static_cast<size_t>(i - 1) * (activations + scratch) + activations,
+          own_.scratch.size};
 }
 
 }  // namespace intaglio
