@@ -45,13 +45,13 @@
         return k;                                                                              \
       }(), )
 
-// What a family's header declares of its list, the array kKernels: how many kernels it has, each of them, and the first that a
-// machine can run.
-#define ITG_KERNEL_LIST(Kernel, family)                                              \
-  int32_t family##_count() { return int32_t{sizeof kKernels / sizeof kKernels[0]}; } \
-  const Kernel& family##_kernel(int32_t index) { return kKernels[index]; }
-#define ITG_FIRST_ALLOWED(family) \
-  int32_t family##_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+// What a family's header declares of its list, an array: how many kernels it has, each of them, and the first that a machine can
+// run.
+#define ITG_KERNEL_LIST(Kernel, family, list)                                  \
+  int32_t family##_count() { return int32_t{sizeof(list) / sizeof(list)[0]}; } \
+  const Kernel& family##_kernel(int32_t index) { return (list)[index]; }
+#define ITG_FIRST_ALLOWED(family, list) \
+  int32_t family##_select(IsaMask isa) { return first_allowed(list, isa); }
 
 namespace intaglio {
 

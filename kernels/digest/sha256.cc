@@ -18,7 +18,7 @@ constexpr Sha256Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(Sha256Kernel, sha256)
+ITG_KERNEL_LIST(Sha256Kernel, sha256, kKernels)
 
 const Sha256Kernel& sha256_best(IsaMask isa) { return kKernels[first_allowed(kKernels, isa & kCompiledIsa)]; }
 

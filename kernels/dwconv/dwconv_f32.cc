@@ -26,7 +26,7 @@ bool fits(const DwconvF32Kernel& kernel, IsaMask isa, int32_t depth_multiplier) 
 
 }  // namespace
 
-ITG_KERNEL_LIST(DwconvF32Kernel, dwconv_f32)
+ITG_KERNEL_LIST(DwconvF32Kernel, dwconv_f32, kKernels)
 
 int32_t dwconv_f32_select(IsaMask isa, int32_t depth_multiplier) {
   int32_t i = 0;

@@ -21,7 +21,7 @@ constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 }  // namespace
 
-ITG_KERNEL_LIST(DwconvS16Kernel, dwconv_s16)
+ITG_KERNEL_LIST(DwconvS16Kernel, dwconv_s16, kKernels)
 
 int32_t dwconv_s16_select(IsaMask isa, bool narrow) {
   for (int32_t i = 0; i < kCount; ++i)

@@ -26,7 +26,7 @@ bool fits(const DwconvS8Kernel& kernel, IsaMask isa, int32_t depth_multiplier) {
 
 }  // namespace
 
-ITG_KERNEL_LIST(DwconvS8Kernel, dwconv_s8)
+ITG_KERNEL_LIST(DwconvS8Kernel, dwconv_s8, kKernels)
 
 int32_t dwconv_s8_select(IsaMask isa, int32_t depth_multiplier) {
   int32_t i = 0;

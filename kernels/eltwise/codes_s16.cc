@@ -19,7 +19,7 @@ constexpr CodesS16Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(CodesS16Kernel, codes_s16)
-ITG_FIRST_ALLOWED(codes_s16)
+ITG_KERNEL_LIST(CodesS16Kernel, codes_s16, kKernels)
+ITG_FIRST_ALLOWED(codes_s16, kKernels)
 
 }  // namespace intaglio

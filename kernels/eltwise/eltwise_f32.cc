@@ -59,12 +59,12 @@ inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows
 
 }  // namespace
 
-ITG_KERNEL_LIST(EltwiseF32Kernel, eltwise_f32)
+ITG_KERNEL_LIST(EltwiseF32Kernel, eltwise_f32, kKernels)
 
 int32_t prelu_f32_count() { return kPreluCount; }
 const PreluF32Kernel& prelu_f32_kernel(int32_t index) { return kPreluKernels[index]; }
 int32_t prelu_f32_select(IsaMask isa) { return first_allowed(kPreluKernels, isa); }
-ITG_FIRST_ALLOWED(eltwise_f32)
+ITG_FIRST_ALLOWED(eltwise_f32, kKernels)
 
 void add_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                          const ClampF32& clamp) {

@@ -34,8 +34,8 @@ int8_t clamp_code(int8_t code, int8_t lo, int8_t hi) {
 
 }  // namespace
 
-ITG_KERNEL_LIST(EltwiseS8Kernel, eltwise_s8)
-ITG_FIRST_ALLOWED(eltwise_s8)
+ITG_KERNEL_LIST(EltwiseS8Kernel, eltwise_s8, kKernels)
+ITG_FIRST_ALLOWED(eltwise_s8, kKernels)
 
 void div_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const DivS8& params) {
   const DivS8 p = params;

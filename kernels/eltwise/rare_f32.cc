@@ -19,7 +19,7 @@ constexpr RareF32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(RareF32Kernel, rare_f32)
-ITG_FIRST_ALLOWED(rare_f32)
+ITG_KERNEL_LIST(RareF32Kernel, rare_f32, kKernels)
+ITG_FIRST_ALLOWED(rare_f32, kKernels)
 
 }  // namespace intaglio

@@ -19,7 +19,7 @@ constexpr UnaryF32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(UnaryF32Kernel, unary_f32)
-ITG_FIRST_ALLOWED(unary_f32)
+ITG_KERNEL_LIST(UnaryF32Kernel, unary_f32, kKernels)
+ITG_FIRST_ALLOWED(unary_f32, kKernels)
 
 }  // namespace intaglio

@@ -21,8 +21,8 @@ constexpr GemmF32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(GemmF32Kernel, gemm_f32)
-ITG_FIRST_ALLOWED(gemm_f32)
+ITG_KERNEL_LIST(GemmF32Kernel, gemm_f32, kKernels)
+ITG_FIRST_ALLOWED(gemm_f32, kKernels)
 
 int64_t gemm_f32_packed_bytes(const GemmF32Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kernel.packs) return 0;

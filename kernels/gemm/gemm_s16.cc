@@ -31,8 +31,8 @@ bool fits(const int8_t* column, int64_t depths, int64_t bias) {
 
 }  // namespace
 
-ITG_KERNEL_LIST(GemmS16Kernel, gemm_s16)
-ITG_FIRST_ALLOWED(gemm_s16)
+ITG_KERNEL_LIST(GemmS16Kernel, gemm_s16, kKernels)
+ITG_FIRST_ALLOWED(gemm_s16, kKernels)
 
 int64_t gemm_s16_packed_bytes(const GemmS16Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kPacksWeights || !kernel.packs) return 0;

@@ -74,7 +74,7 @@ void pack_column(const int8_t* from, int32_t k, int32_t kr, int8_t* to, ptrdiff_
 
 }  // namespace
 
-ITG_KERNEL_LIST(GemmS8Kernel, gemm_s8)
+ITG_KERNEL_LIST(GemmS8Kernel, gemm_s8, kKernels)
 
 int32_t gemm_s8_select(IsaMask isa, int32_t rows) {
   int32_t i = first_allowed(kKernels, isa);

@@ -19,7 +19,7 @@ constexpr GemvS8F32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(GemvS8F32Kernel, gemv_s8_f32)
-ITG_FIRST_ALLOWED(gemv_s8_f32)
+ITG_KERNEL_LIST(GemvS8F32Kernel, gemv_s8_f32, kKernels)
+ITG_FIRST_ALLOWED(gemv_s8_f32, kKernels)
 
 }  // namespace intaglio

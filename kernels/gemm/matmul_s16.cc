@@ -22,8 +22,8 @@ constexpr MatmulS16Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(MatmulS16Kernel, matmul_s16)
-ITG_FIRST_ALLOWED(matmul_s16)
+ITG_KERNEL_LIST(MatmulS16Kernel, matmul_s16, kKernels)
+ITG_FIRST_ALLOWED(matmul_s16, kKernels)
 
 int64_t matmul_s16_panel_bytes(const MatmulS16Kernel& kernel, int32_t k) {
   return int64_t{k + 1} / 2 * kernel.nr * 4;

@@ -24,7 +24,7 @@ constexpr NormalizeKernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(NormalizeKernel, normalize)
-ITG_FIRST_ALLOWED(normalize)
+ITG_KERNEL_LIST(NormalizeKernel, normalize, kKernels)
+ITG_FIRST_ALLOWED(normalize, kKernels)
 
 }  // namespace intaglio

@@ -19,7 +19,7 @@ constexpr SoftmaxF32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(SoftmaxF32Kernel, softmax_f32)
-ITG_FIRST_ALLOWED(softmax_f32)
+ITG_KERNEL_LIST(SoftmaxF32Kernel, softmax_f32, kKernels)
+ITG_FIRST_ALLOWED(softmax_f32, kKernels)
 
 }  // namespace intaglio

@@ -22,7 +22,7 @@ constexpr ObserveF32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(ObserveF32Kernel, observe_f32)
+ITG_KERNEL_LIST(ObserveF32Kernel, observe_f32, kKernels)
 
 const ObserveF32Kernel& observe_f32_best(IsaMask isa) {
   return kKernels[first_allowed(kKernels, isa & kCompiledIsa)];

@@ -22,7 +22,7 @@ constexpr PatchSumsKernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(PatchSumsKernel, patch_sums)
+ITG_KERNEL_LIST(PatchSumsKernel, patch_sums, kKernels)
 
 const PatchSumsKernel& patch_sums_best(IsaMask isa) {
   return kKernels[first_allowed(kKernels, isa & kCompiledIsa)];

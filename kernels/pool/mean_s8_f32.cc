@@ -19,7 +19,7 @@ constexpr MeanS8F32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(MeanS8F32Kernel, mean_s8_f32)
-ITG_FIRST_ALLOWED(mean_s8_f32)
+ITG_KERNEL_LIST(MeanS8F32Kernel, mean_s8_f32, kKernels)
+ITG_FIRST_ALLOWED(mean_s8_f32, kKernels)
 
 }  // namespace intaglio

@@ -22,7 +22,7 @@ constexpr PoolF32Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(PoolF32Kernel, pool_f32)
-ITG_FIRST_ALLOWED(pool_f32)
+ITG_KERNEL_LIST(PoolF32Kernel, pool_f32, kKernels)
+ITG_FIRST_ALLOWED(pool_f32, kKernels)
 
 }  // namespace intaglio

@@ -22,7 +22,7 @@ constexpr PoolS8Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(PoolS8Kernel, pool_s8)
-ITG_FIRST_ALLOWED(pool_s8)
+ITG_KERNEL_LIST(PoolS8Kernel, pool_s8, kKernels)
+ITG_FIRST_ALLOWED(pool_s8, kKernels)
 
 }  // namespace intaglio

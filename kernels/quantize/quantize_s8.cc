@@ -22,7 +22,7 @@ constexpr QuantizeS8Kernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(QuantizeS8Kernel, quantize_s8)
-ITG_FIRST_ALLOWED(quantize_s8)
+ITG_KERNEL_LIST(QuantizeS8Kernel, quantize_s8, kKernels)
+ITG_FIRST_ALLOWED(quantize_s8, kKernels)
 
 }  // namespace intaglio

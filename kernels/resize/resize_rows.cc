@@ -23,8 +23,8 @@ constexpr ResizeRowsKernel kKernels[] = {
 
 }  // namespace
 
-ITG_KERNEL_LIST(ResizeRowsKernel, resize_rows)
-ITG_FIRST_ALLOWED(resize_rows)
+ITG_KERNEL_LIST(ResizeRowsKernel, resize_rows, kKernels)
+ITG_FIRST_ALLOWED(resize_rows, kKernels)
 
 void resize_row_s16(const ResizeRow<int16_t, int32_t>& row) { resize_row_codes<int16_t, int64_t>(row); }
 
