@@ -261,7 +261,7 @@ struct RangeQuery {
 
 Range choose_min_max(const RangeQuery& q) { return seen_range(q.observer); }
 
-uint64_t total(const TensorObserver& o) {
+uint64_t value_count(const TensorObserver& o) {
   uint64_t count = 0;
   for (const Histogram& half : o.halves)
     for (const uint32_t n : half.counts) count += n;
@@ -272,7 +272,7 @@ uint64_t total(const TensorObserver& o) {
 Range choose_percentile(const RangeQuery& q) {
   const TensorObserver& o = q.observer;
   const Range seen = seen_range(o);
-  const double spare = static_cast<double>(total(o)) * (1.0 - q.percentile) / 2.0;
+  const double spare = static_cast<double>(value_count(o)) * (1.0 - q.percentile) / 2.0;
   const auto in_bin = [&o](int32_t bin) {
     return static_cast<double>(o.halves[0].counts[bin]) + o.halves[1].counts[bin];
   };
