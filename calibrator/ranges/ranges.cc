@@ -152,7 +152,7 @@ double mean_of(const TensorObserver& o) {
   return count == 0.0 ? 0.0 : sum / count;
 }
 
-Range within(const Range& range, const Range& seen) {
+Range inside(const Range& range, const Range& seen) {
   const double lo = range.lo > seen.lo ? range.lo : seen.lo, hi = range.hi < seen.hi ? range.hi : seen.hi;
   return {lo < 0.0 ? lo : 0.0, hi > 0.0 ? hi : 0.0};
 }
@@ -200,7 +200,7 @@ Range kl_range(const TensorObserver& o, const QuantConfig& config) {
     best = kept;
   }
   if (best == folded.end) return seen;
-  return within({-best * o.bin_width(), best * o.bin_width()}, seen);
+  return inside({-best * o.bin_width(), best * o.bin_width()}, seen);
 }
 
 double gaussian_end(double steps) {
@@ -232,7 +232,7 @@ Range aciq_range(const TensorObserver& o, const QuantConfig& config, bool non_ne
   const bool laplacian = spread.mean_deviation / spread.deviation < (kGaussianRatio + kLaplacianRatio) / 2;
   const double end =
       laplacian ? spread.mean_deviation * laplacian_end(steps) : spread.deviation * gaussian_end(steps);
-  return within({center - end, center + end}, seen);
+  return inside({center - end, center + end}, seen);
 }
 
 namespace {
