@@ -1,6 +1,6 @@
 // Every constant of RangeMethod::kAuto, with its reason.
 //
-// docs/calibration.md says what the rules do. Figures are output SQNR in dB on pictures that did not calibrate: means over
+// docs/calibration_law.md says what the rules do. Figures are output SQNR in dB on pictures that did not calibrate: means over
 // draws of n samples, or the worst draw. benchmarks/tried.md has them all, with what was tried beside them.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace intaglio {
 
 // Which slots share a scale, and how weights are rounded: by intaglio's own rules, or by those of another tool.
 enum class Compat : uint8_t {
-  kNone = 0,  // intaglio's own rules: docs/calibration.md
+  kNone = 0,  // intaglio's own rules: docs/calibration_law.md
   // As Tengine: symmetric codes of -127 to 127, and weights rounded half away from zero. The input of a reshape, max
   // pool, slice or clamp has the output's scale where nothing else reads it. The scale of softmax is 1/127.
   kTengine = 1,
@@ -114,7 +114,7 @@ struct CalibratorOptions {
   // calibration.
   const CalibrationInfo* provenance = nullptr;
   RecoveryMask recover = recovery::kDefault;  // the recoveries that are tried
-  // finish() compares every layer, which takes more runs of both models: docs/calibration.md.
+  // finish() compares every layer, which takes more runs of both models.
   bool layer_report = false;
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
   // The FP32 model is the step model (intaglio/step_model.h) of this model with states. The int8 model has its states:
@@ -251,7 +251,7 @@ class Calibrator {
                                    const CalibratorOptions& options = {});
 
   // Observes one sample: the bytes of each model input, in the order of Model::inputs(). A sample that is given
-  // twice counts twice. Each of the first 16 pictures takes three runs (docs/calibration.md, probes).
+  // twice counts twice. Each of the first 16 pictures takes three runs (docs/calibration_law.md, probes).
   //
   // Errors: another number of inputs (kSampleCount), an input of another size (kSampleSize), and a sample that makes
   // an activation infinite or not a number (kNonFiniteActivation). That sample is not counted.
