@@ -24,7 +24,7 @@ struct Tally {
     Import import(bytes, options);
     if (!import.good()) {
       ++refused;
-      const bool is_clean = !import.says("internal error") && !import.says("out of memory");
+      const bool is_clean = unforeseen_exceptions() == 0 && !import.says("out of memory");
       // What comes of constants alone leaves no node. A body's own nodes are named in place of its loop or branch.
       const bool has_body = source == "If" || source == "Loop" || source == "Scan";
       const bool is_named =

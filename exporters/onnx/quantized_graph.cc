@@ -11,6 +11,7 @@
 #include "exporters/readback.h"
 #include "importers/draft/import_error.h"
 #include "importers/draft/names.h"
+#include "importers/onnx/onnx_op.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/ops.h"
 
@@ -59,8 +60,11 @@ class Export {
       if (node->input.count() > 0 && node->output.count() > 0) nodes_[name_of(*node)].push_back(node);
       for (const std::string& output : node->output) values_[clean_name(output)] = output;
     }
-    for (const auto& input : graph.input)
-      if (graph_.is_input(input.name)) values_[clean_name(input.name)] = input.name;
+    for (const auto& input : graph.input) {
+      if (!graph_.is_input(input.name)) continue;
+      values_[clean_name(input.name)] = input.name;
+      if (!importers::is_onnx_real(input.type->tensor_type->elem_type)) code_inputs_.insert(input.name);
+    }
     if (form != OnnxForm::kFakeQuantize) raise_opset(graph_, opset);
   }
 
@@ -321,6 +325,10 @@ class Export {
     }
     if (value == nullptr || graph_.constant(*value) != nullptr) return;
     if (graph_.writer(*value) == nullptr && !graph_.is_input(*value)) return;  // it went into a layer
+    if (code_inputs_.count(*value) != 0)
+      fail(
+          "input ", quoted(*value),
+          ": holds integers in the network, which cannot be quantized there; export-tflite takes the model alone");
     const auto reads_codes = [&](const OnnxUse& use) { return real < 0 || !reads(*use.node, real); };
     rounded_[name] = quantizers_.round(*value, grid_of(info), reads_codes, real < 0);
     ++result_.activations;
@@ -372,6 +380,7 @@ class Export {
   std::set<const OnnxNode*> taken_;                      // by layers
   std::map<std::string, std::vector<OnnxNode*>> nodes_;  // by the names that the import gave them
   std::map<std::string, std::string> values_;            // by the same
+  std::set<std::string> code_inputs_;                    // of integers
   std::map<std::string, ActivationGrid> sums_;           // of values before an Add that the model has fused
   std::map<int32_t, std::vector<const OnnxNode*>> readers_;  // of a layer's fused residual
   std::map<std::string, std::string> rounded_;               // the name of what a tensor's readers read
