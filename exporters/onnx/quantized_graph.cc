@@ -11,7 +11,6 @@
 #include "exporters/readback.h"
 #include "importers/draft/import_error.h"
 #include "importers/draft/names.h"
-#include "importers/onnx/onnx_op.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/ops.h"
 
@@ -63,7 +62,10 @@ class Export {
     for (const auto& input : graph.input) {
       if (!graph_.is_input(input.name)) continue;
       values_[clean_name(input.name)] = input.name;
-      if (!importers::is_onnx_real(input.type->tensor_type->elem_type)) code_inputs_.insert(input.name);
+      const int32_t type = input.type->tensor_type->elem_type;
+      if (type != OnnxTensor::FLOAT && type != OnnxTensor::FLOAT16 && type != OnnxTensor::DOUBLE &&
+          type != OnnxTensor::BFLOAT16)
+        code_inputs_.insert(input.name);
     }
     if (form != OnnxForm::kFakeQuantize) raise_opset(graph_, opset);
   }
