@@ -7,6 +7,9 @@
 #include "calibrator/ranges/auto_rules.h"
 #include "calibrator/recover/recovery.h"
 
+static_assert(sizeof(1.0) == sizeof(double),
+              "the calibrator computes in double: compile it without -fsingle-precision-constant");
+
 namespace intaglio {
 namespace {
 

@@ -33,18 +33,20 @@ Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
   return Done{};
 }
 
-Outcome<Done> bake_known(const CalibrateArguments& arguments, const LoadedModel& file,
-                         const CalibratedSteps& steps, const KnownParamsFile& known, const MemoryGoal& goal) {
+Outcome<Done> bake_known(const CalibrateArguments& arguments, const OutputFile& output,
+                         const LoadedModel& file, const CalibratedSteps& steps, const KnownParamsFile& known,
+                         const MemoryGoal& goal) {
   QuantizationLists lists;
   CalibratorOptions options;
   if (auto step = read_quantization(arguments.quantization, file, lists, options); !step)
     return step.failure();
   steps.set(arguments.int8_states, lists, options);
-  return known.bake(file, options, arguments.output, arguments.json, goal);
+  return known.bake(file, options, output, arguments.json, goal);
 }
 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
+  const CalibrationOutputs outputs(arguments);
   const auto given = LoadedModel::open(arguments.model);
   if (!given) return given.failure();
   for (const std::string& input : arguments.model_files())
@@ -65,7 +67,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
                    " has states; layers are judged on samples that do not hang on each other"};
   KnownParamsFile known;
   if (auto step = known.read(arguments.params, file); !step) return step.failure();
-  if (arguments.without_samples()) return bake_known(arguments, file, *steps, known, *goal);
+  if (arguments.without_samples()) return bake_known(arguments, outputs.model, file, *steps, known, *goal);
   auto samples = Samples::open(arguments.samples, *given);
   if (!samples) return samples.failure();
   if (auto step = samples->check_output(arguments.output); !step) return step.failure();
@@ -77,7 +79,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (!facts) return facts.failure();
   if (arguments.float_search.asked())
     if (auto step = kept.hold_out(); !step) return step.failure();
-  return run_calibration({arguments, *steps, file, known, kept, *facts, *execution, *goal, progress, start});
+  return run_calibration(
+      {arguments, outputs, *steps, file, known, kept, *facts, *execution, *goal, progress, start});
 }
 
 }  // namespace

@@ -58,7 +58,6 @@ class Run {
   const CalibrationJob& job_;
   const CalibrateArguments& arguments_;
   const Model& model_;
-  FileStamp state_before_;  // what stood there when this began
   bool from_state_ = false;
   QuantizationLists lists_;  // options_ points into them
   CalibratorOptions options_;
@@ -71,8 +70,7 @@ class Run {
 };
 
 Run::Run(const CalibrationJob& job) : job_(job), arguments_(job.arguments), model_(job.file.model()) {
-  if (!arguments_.state.empty()) state_before_ = stamp_of(arguments_.state);
-  from_state_ = !(state_before_ == FileStamp());
+  from_state_ = !arguments_.state.empty() && job.outputs.state.was_there();
   options_.isa = job.execution.isa;
   options_.executor = job.execution.executor;
 }
@@ -179,8 +177,7 @@ Outcome<Done> Run::write_page(const Calibrator& calibrator, const Model& int8) {
     page.float_advice = std::move(*advice);
   }
   const std::string html = calibration_page(page);
-  return write_file_atomically(arguments_.report,
-                               {reinterpret_cast<const uint8_t*>(html.data()), html.size()});
+  return job_.outputs.report.write({reinterpret_cast<const uint8_t*>(html.data()), html.size()});
 }
 
 void Run::print(const CalibrationReport& report, const Model& int8,
@@ -200,7 +197,7 @@ void Run::print(const CalibrationReport& report, const Model& int8,
 
 Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   if (!arguments_.state.empty())
-    if (auto step = save_state(arguments_.state, state_before_, calibrator); !step) return step;
+    if (auto step = save_state(job_.outputs.state, calibrator); !step) return step;
   const CalibrationReport& report = calibrator.report();
   OpenOptions checked;
   checked.skip_checksum = true;  // finish() has opened these bytes
@@ -265,7 +262,7 @@ Outcome<Done> Run::run() {
                    job_.samples.held_out_count() > 0 ? std::vector<Digest>() : job_.facts.digests);
   if (auto step = observe(held_out); !step) return step;
   if (from_state_) warn_of_doubling(arguments_.state, before, steps.calibration->seen);
-  ModelFileSink sink{arguments_.output};
+  ModelFileSink sink{job_.outputs.model};
   if (auto step = write_model(*calibrator, sink); !step) return step;
   if (auto step = report(*calibrator, held_out); !step)
     return Failure{step.message() + "; " + arguments_.output + " is complete"};

@@ -37,9 +37,17 @@ struct CalibrateArguments {
   }
 };
 
+// What it writes; a name that is empty is not written.
+struct CalibrationOutputs {
+  explicit CalibrationOutputs(const CalibrateArguments& arguments)
+      : model(arguments.output), report(arguments.report), state(arguments.state) {}
+  OutputFile model, report, state;
+};
+
 // What stays the same from the first sample to the last.
 struct CalibrationJob {
   const CalibrateArguments& arguments;
+  const CalibrationOutputs& outputs;
   const CalibratedSteps& steps;
   const LoadedModel& file;
   const KnownParamsFile& known;

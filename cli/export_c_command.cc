@@ -110,8 +110,10 @@ Outcome<WrittenFiles> write_files(const std::string& folder, const std::string& 
                                   std::vector<TextFile> files) {
   WrittenFiles names;
   std::vector<TextFile> changed;
+  std::vector<OutputFile> outputs;
   for (TextFile& part : files) {
     const std::string path = (std::filesystem::path(folder) / part.name).string();
+    OutputFile file(path);
     const auto there = look_at_target(path, prefix);
     if (!there) return there.failure();
     if (*there == WhatStandsThere::kOfAnotherModel && part.is_beginning)
@@ -119,6 +121,7 @@ Outcome<WrittenFiles> write_files(const std::string& folder, const std::string& 
                  " now; name a folder for each with -o to build both");
     if (*there != WhatStandsThere::kSomebodys) {
       changed.push_back(std::move(part));
+      outputs.push_back(std::move(file));
     } else if (part.is_beginning) {
       names.kept.push_back(safe(part.name));
       print_note(path + ": was changed, or is not of export-c, and stays as it is");
@@ -130,10 +133,10 @@ Outcome<WrittenFiles> write_files(const std::string& folder, const std::string& 
     }
   }
   std::vector<NewFile> written;
-  for (const TextFile& part : changed) {
-    names.written.push_back(safe(part.name));
-    written.push_back({(std::filesystem::path(folder) / part.name).string(),
-                       {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()}});
+  for (size_t i = 0; i < changed.size(); ++i) {
+    const std::string& text = changed[i].text;
+    names.written.push_back(safe(changed[i].name));
+    written.push_back({outputs[i], {reinterpret_cast<const uint8_t*>(text.data()), text.size()}});
   }
   if (auto step = write_files_together({written.data(), written.size()}); !step) return step.failure();
   return names;

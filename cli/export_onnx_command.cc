@@ -25,6 +25,7 @@ constexpr const char* kExportOnnxFooter =
     "  intaglio export-onnx net.int8.itg --from net.onnx -o net.int8.onnx";
 
 Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
+  const OutputFile output(arguments.output);
   for (const std::string& input : {arguments.model, arguments.network})
     if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
   // Such a file begins with the number of its version; no text does, no picture and no array.
@@ -44,8 +45,7 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   const auto made =
       export_onnx(network->span(), arguments.network, folder, file->model(), arguments.model, form);
   if (!made) return made.failure();
-  if (auto step = write_file_atomically(
-          arguments.output, {reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
+  if (auto step = output.write({reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
       !step)
     return step.failure();
   for (const std::string& note : made->notes) print_note(note);

@@ -24,14 +24,14 @@ constexpr const char* kExportTfliteFooter =
     "  intaglio export-tflite net.int8.itg -o net.int8.tflite";
 
 Outcome<Done> run_export_tflite(const ExportTfliteArguments& arguments) {
+  const OutputFile output(arguments.output);
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   if (auto step = check_replaceable(arguments.output, 4, "TFL3", "TFLite file"); !step) return step.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const auto made = export_tflite(file->model(), arguments.model);
   if (!made) return made.failure();
-  if (auto step = write_file_atomically(arguments.output, {made->bytes.data(), made->bytes.size()}); !step)
-    return step.failure();
+  if (auto step = output.write({made->bytes.data(), made->bytes.size()}); !step) return step.failure();
   for (const std::string& note : made->notes) print_note(note);
   if (arguments.json) {
     print_json({{"bytes", made->bytes.size()}, {"layers", made->layers}, {"notes", json_lines(made->notes)}});

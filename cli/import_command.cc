@@ -252,6 +252,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   options.states = arguments.states;
   if (arguments.stream >= 0) options.stream = arguments.stream;
   if (auto step = read_values(arguments, options); !step) return step.failure();
+  const OutputFile output(arguments.output);
   if (auto step = check_model_output(arguments.output, arguments.network); !step) return step.failure();
   auto file = read_file(arguments.network, kMaxModelBytes);
   if (!file) return file.failure();
@@ -281,7 +282,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
     return missing;
   const auto needs = Session::measure(*model, all_ops());
   if (!needs) return failure_in(arguments.network, needs.error(), &*model);
-  if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
+  if (auto written = output.write(*bytes); !written) return written.failure();
 
   std::vector<std::string> notes = imported->report.notes;
   add_notes(arguments, *model, file->span(), notes);

@@ -150,7 +150,7 @@ Outcome<Done> KnownParamsFile::check_complete(const LoadedModel& file,
 }
 
 Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions options,
-                                    const std::string& output, bool json, const MemoryGoal& goal) const {
+                                    const OutputFile& output, bool json, const MemoryGoal& goal) const {
   options.recover = recovery::kNone;
   options.layer_report = false;
   set(options);
@@ -172,7 +172,7 @@ Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions o
   sink.goal = goal;
   if (auto step = finish_params(file, options, sink.sink()); !step)
     return sink.problem.empty() ? step.failure() : Failure{sink.problem};
-  const auto written = LoadedModel::open(output);
+  const auto written = LoadedModel::open(output.path());
   if (!written) return written.failure();
   const std::string sha256 = sha256_text(written->model().bytes());
   if (json) {
@@ -182,7 +182,7 @@ Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions o
                 {"sha256", sha256}});
     return Done{};
   }
-  print("%s: %s bytes\n", safe(output).c_str(), grouped(written->file_bytes()).c_str());
+  print("%s: %s bytes\n", safe(output.path()).c_str(), grouped(written->file_bytes()).c_str());
   print("  from %s  %d activations, weights of %d layers%s\n", safe(path_).c_str(), resolved_.activations,
         resolved_.weight_layers, resolved_.weight_layers == 0 ? " (each scale from the largest weight)" : "");
   print("  sha256  %s\n", sha256.c_str());

@@ -37,7 +37,7 @@ class KnownParamsFile {
   }
 
   // Bakes from the file alone and writes `output`. Fails with the list of what is missing.
-  Outcome<Done> bake(const LoadedModel& file, CalibratorOptions options, const std::string& output, bool json,
+  Outcome<Done> bake(const LoadedModel& file, CalibratorOptions options, const OutputFile& output, bool json,
                      const MemoryGoal& goal = MemoryGoal::layer_by_layer()) const;
 
  private:

@@ -1,6 +1,5 @@
 #include "cli/model_file_sink.h"
 
-#include "calibrator/host/system/files.h"
 #include "cli/calibration_figures.h"
 #include "cli/loaded_model.h"
 
@@ -22,7 +21,7 @@ bool ModelFileSink::write(void* context, Span<const uint8_t> given) {
   const Span<const uint8_t> bytes = *bytes_or_error;
   const auto launch = self.at_once ? std::launch::async | std::launch::deferred : std::launch::deferred;
   self.sha256 = std::async(launch, [bytes] { return sha256_text(bytes); });
-  const auto written = write_file_atomically(self.path, bytes);
+  const auto written = self.file.write(bytes);
   if (!written) self.problem = written.message();
   return static_cast<bool>(written);
 }

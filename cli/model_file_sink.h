@@ -4,6 +4,7 @@
 #include <future>
 #include <string>
 
+#include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
 #include "cli/memory_goal.h"
@@ -14,7 +15,7 @@ namespace intaglio::cli {
 // A file whose bytes on the disk are those that finish() has opened and run before it takes its name. Where `goal` asks for
 // a streamed plan, it is put beside these bytes' own, and checked.
 struct ModelFileSink {
-  const std::string& path;
+  const OutputFile& file;
   std::string problem = {};  // why it could not be written
   MemoryGoal goal = MemoryGoal::layer_by_layer();
   bool at_once = false;  // whether another thread may work beside the disk

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
+#include "cli/whole_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -24,9 +25,11 @@ constexpr const char* kPackFooter =
 Outcome<Done> run_pack(const PackArguments& arguments) {
   const auto isa = isa_up_to(arguments.isa);
   if (!isa) return Failure{"--isa: " + isa.message()};
+  const OutputFile output(arguments.output);
   if (auto path = check_model_output(arguments.output, arguments.model); !path) return path.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
+  if (const auto whole = check_whole(*file); !whole) return whole.failure();
   HostArena memory;
   const auto packed = pack_model(file->model(), all_ops(), *isa, memory.arena());
   if (!packed) return file->failure(packed.error());
@@ -42,7 +45,7 @@ Outcome<Done> run_pack(const PackArguments& arguments) {
   if (nodes == 0)
     return Failure{arguments.model + ": holds no int8 weights that a kernel of " + arguments.isa +
                    " packs; there is nothing to do"};
-  if (auto written = write_file_atomically(arguments.output, *packed); !written) return written.failure();
+  if (auto written = output.write(*packed); !written) return written.failure();
   if (arguments.json) {
     print_json({{"bytes", packed->size}, {"packed_bytes", bytes}, {"nodes", nodes}, {"isa", arguments.isa}});
     return Done{};

@@ -51,6 +51,7 @@ Outcome<ParamsTable> open_table(const ParamsArguments& arguments) {
 }
 
 Outcome<Done> run_params_export(const ParamsCommandArguments& arguments) {
+  const OutputFile output(arguments.output);
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   const auto format = params_format(arguments.params.format, arguments.output);
   if (!format) return format.failure();
@@ -63,9 +64,7 @@ Outcome<Done> run_params_export(const ParamsCommandArguments& arguments) {
   if (!table) return table.failure();
   const auto text = write_params(*table, *format);
   if (!text) return Failure{arguments.model + ": " + text.message()};
-  if (auto step = write_file_atomically(arguments.output,
-                                        {reinterpret_cast<const uint8_t*>(text->data()), text->size()});
-      !step)
+  if (auto step = output.write({reinterpret_cast<const uint8_t*>(text->data()), text->size()}); !step)
     return step.failure();
   const std::string options = file->model().calibration().options;
   if (options.find("no recovery") == std::string::npos)
@@ -94,6 +93,7 @@ Outcome<LoadedModel> open_float_model(const ParamsCommandArguments& arguments) {
 }
 
 Outcome<Done> run_params_import(const ParamsCommandArguments& arguments) {
+  const OutputFile output(arguments.output);
   const auto file = open_float_model(arguments);
   if (!file) return file.failure();
   KnownParamsFile known;
@@ -102,12 +102,13 @@ Outcome<Done> run_params_import(const ParamsCommandArguments& arguments) {
   CalibratorOptions options;
   if (auto step = read_quantization(arguments.quantization, *file, lists, options); !step)
     return step.failure();
-  return known.bake(*file, options, arguments.output, arguments.json);
+  return known.bake(*file, options, output, arguments.json);
 }
 
 // ---- prune
 
 Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
+  const OutputFile output(arguments.output);
   const auto file = open_float_model(arguments);
   if (!file) return file.failure();
   const auto table = read_named_params(arguments.params);
@@ -122,7 +123,7 @@ Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
   if (!model) return failure_in(arguments.model, model.error());
   if (const auto needs = Session::measure(*model, all_ops()); !needs)
     return failure_in(arguments.model, needs.error(), &*model);
-  if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
+  if (auto written = output.write(*bytes); !written) return written.failure();
   for (const std::string& note : table->notes) print_note(note);
   if (arguments.json) {
     print_json({{"layers", summary->layers},

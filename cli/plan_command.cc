@@ -5,6 +5,7 @@
 #include "cli/loaded_model.h"
 #include "cli/memory_goal.h"
 #include "cli/output.h"
+#include "cli/whole_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -31,15 +32,17 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();
   goal->feeds_rows = arguments.feeds_rows;
+  const OutputFile output(arguments.output);
   if (auto path = check_model_output(arguments.output, arguments.model); !path) return path.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
+  if (const auto whole = check_whole(*file); !whole) return whole.failure();
   HostArena memory;
   const auto planned = plan_for_goal(file->model(), *goal, memory.arena());
   if (!planned) return file->failure(planned.error());
   const auto streamed = streamed_needs(*planned);
   if (!streamed) return file->failure(streamed.error());
-  if (auto written = write_file_atomically(arguments.output, *planned); !written) return written.failure();
+  if (auto written = output.write(*planned); !written) return written.failure();
   const size_t by_rows = streamed->activation_bytes;
   if (arguments.json) {
     print_json({{"bytes", planned->size},

@@ -82,8 +82,8 @@ class OutputArrays {
       }
     }
   }
-  // `names`: of array_names().
-  Outcome<Done> write(const std::vector<std::string>& names) const {
+  // `files`: of array_names().
+  Outcome<Done> write(const std::vector<OutputFile>& files) const {
     for (size_t i = 0; i < bytes_.size(); ++i) {
       const TensorInfo info = model_.tensor(model_.outputs()[i]);
       std::vector<int64_t> shape(info.shape.dims, info.shape.dims + info.shape.rank);
@@ -93,7 +93,7 @@ class OutputArrays {
         shape.insert(shape.begin(), samples_);
       }
       const NpyType type = stays(info.dtype) ? npy_type(info.dtype) : NpyType::kF32;
-      if (auto step = write_npy(names[i], type, shape, {bytes_[i].data(), bytes_[i].size()}); !step)
+      if (auto step = write_npy(files[i], type, shape, {bytes_[i].data(), bytes_[i].size()}); !step)
         return step;
     }
     return Done{};
@@ -181,6 +181,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!file) return file.failure();
   if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
   const std::vector<std::string> written = array_names(arguments.output, file->model().outputs().size);
+  const std::vector<OutputFile> output_files(written.begin(), written.end());
   for (const std::string& name : written)
     if (auto step = check_array_output(name, arguments.model); !step) return step.failure();
   const auto options = session_options(arguments.execution);
@@ -229,7 +230,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   }
   progress.clear();
   if (!arguments.output.empty()) {
-    if (auto step = arrays.write(written); !step) return step.failure();
+    if (auto step = arrays.write(output_files); !step) return step.failure();
   }
   if (arguments.json) {
     print_json(json);

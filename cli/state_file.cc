@@ -25,11 +25,11 @@ Outcome<Done> load_state(const std::string& path, const Model& model, Calibrator
   return failure;
 }
 
-Outcome<Done> save_state(const std::string& path, const FileStamp& before, const Calibrator& calibrator) {
+Outcome<Done> save_state(const OutputFile& file, const Calibrator& calibrator) {
   FileBytes state(calibrator.state_bytes());
   const Error error = calibrator.save({state.data(), state.size()});
-  if (!error.ok()) return failure_in(path, error);
-  return replace_file(path, before, state.span());
+  if (!error.ok()) return failure_in(file.path(), error);
+  return file.write(state.span());
 }
 
 void warn_of_doubling(const std::string& path, const CalibrationState& before, const CalibrationState& now) {

@@ -11,7 +11,7 @@ namespace intaglio::cli {
 
 Outcome<Done> load_state(const std::string& path, const Model& model, Calibrator& calibrator);
 // `before`: what stood there when this program began, so that no other one's samples are lost.
-Outcome<Done> save_state(const std::string& path, const FileStamp& before, const Calibrator& calibrator);
+Outcome<Done> save_state(const OutputFile& file, const Calibrator& calibrator);
 
 // Warns where what has been added since `before` are just the samples that the file held: most often the same
 // command, given twice.

@@ -16,7 +16,7 @@ struct Cores {
 
 const Cores kCores[] = {
     {isa::kScalar, "cortex-m", "cortex-m0plus|cortex-m3"},
-#define ITG_ISA(name, constant, bit, family, processors, ...) {isa::constant, family, processors},
+#define ITG_ISA(name, constant, bit, family, cores, ...) {isa::constant, family, cores},
 #define ITG_DIGEST_ISA(...)
 #include "intaglio/isa_list.inc"
 #undef ITG_DIGEST_ISA

@@ -3,12 +3,12 @@
 #include <cstring>
 #include <set>
 
-#include "calibrator/bake/pack_model.h"
 #include "calibrator/host/system/host_arena.h"
 
 #include "cli/command.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
+#include "cli/whole_model.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
 
@@ -25,18 +25,6 @@ constexpr const char* kVerifyFooter =
     "is full of other bytes. Both runs must give the same outputs, and so must a streamed plan.\n\n"
     "Example:\n"
     "  intaglio verify net.int8.itg";
-
-Outcome<Done> check_names(const LoadedModel& file) {
-  std::set<std::string> names;
-  for (int32_t t = 0; t < file.model().tensor_count(); ++t) {
-    const char* const name = file.model().tensor(t).name;
-    if (!names.insert(name).second)
-      return Failure{file.path() + ": two tensors have the name '" + name +
-                     "', by which tools tell them apart; make the "
-                     "file again"};
-  }
-  return Done{};
-}
 
 // The bytes of all outputs on inputs that stand for zero, in memory that held `fill`. A picture is fed by black rows.
 std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill, bool fed = false) {
@@ -66,44 +54,10 @@ std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill, bool fed 
   return bytes;
 }
 
-// Compares what the file holds packed with what its weights give, for every kernel that a session may choose. How many bytes
-// it was of.
-Outcome<size_t> check_packs(const LoadedModel& file) {
-  const Model& model = file.model();
-  std::set<int32_t> checked;
-  for (const OpList ops : {all_ops(), compact_ops()})
-    for (const IsaName& isa : kIsaNames) {
-      HostArena memory;
-      const auto bytes = pack_model(model, ops, *isa_up_to(isa.name), memory.arena());
-      if (!bytes) return file.failure(bytes.error());
-      const auto again = Model::open(*bytes);
-      if (!again) return file.failure(again.error());
-      for (int32_t n = 0; n < model.node_count(); ++n) {
-        const PackInfo found = model.pack(n), expected = again->pack(n);
-        if (found.data.empty() || found.layout != expected.layout ||
-            std::strcmp(found.kernel, expected.kernel) != 0)
-          continue;
-        const auto* const last = expected.data.end();
-        const auto* const differs =
-            std::mismatch(expected.data.begin(), last, found.data.begin(), found.data.end()).first;
-        if (differs != last || found.data.size != expected.data.size)
-          return file.failure({Status::kBadPack, n, -1, differs - expected.data.begin()});
-        checked.insert(n);
-      }
-    }
-  size_t bytes = 0;
-  for (const int32_t n : checked) bytes += model.pack(n).data.size;
-  return bytes;
-}
-
 Outcome<Done> run_verify(const VerifyArguments& arguments) {
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  if (auto step = check_names(*file); !step) return step.failure();
-  bool packed = false;
-  for (int32_t n = 0; n < file->model().node_count(); ++n)
-    packed = packed || !file->model().pack(n).data.empty();
-  const auto packs = packed ? check_packs(*file) : size_t{0};
+  const auto packs = check_whole(*file);
   if (!packs) return packs.failure();
   auto session = LoadedSession::create(*file, {});
   if (!session) return session.failure();
@@ -143,7 +97,7 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
   print("  memory      plan of %s bytes, nothing overlaps\n", grouped(model.activation_bytes()).c_str());
   if (by_rows) print("  by rows     streamed plan proved; it gives the same outputs\n");
   print("  operators   %d nodes checked, each by its operator\n", model.node_count());
-  if (packed) print("  packs       %s bytes are what the weights give\n", grouped(*packs).c_str());
+  if (*packs > 0) print("  packs       %s bytes are what the weights give\n", grouped(*packs).c_str());
   print("  run         twice on zeros with equal outputs\n");
   return Done{};
 }

@@ -50,11 +50,20 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/intaglioConfig.cmake ${CMAKE_CURRENT_B
 
 # itg_pkg_config(NAME LIBRARIES DESCRIPTION): finds its own place, so that a tree can be moved.
 function(itg_pkg_config name libraries description)
+  set(flags "${ARGN}")
   file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/intaglio.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 itg_pkg_config(intaglio "-lintaglio" "int8 inference")
+if(TARGET intaglio_host)
+  set(webp "")
+  if(ITG_HAVE_WEBP)
+    set(webp " -lwebp")
+  endif()
+  itg_pkg_config(intaglio-host "-lintaglio_host -lintaglio_calibrator -lintaglio${webp}" "pictures, arrays and files for intaglio"
+                 " -I\${includedir}/intaglio_host")
+endif()
 itg_pkg_config(intaglio-calibrator "-lintaglio_calibrator -lintaglio" "int8 inference and calibration")
 # The calibrator's writer of models has a virtual destructor, which names operator delete.
 # Without its full name a linker would take the shared library that may stand beside it.

@@ -1,5 +1,6 @@
 #include "importers/import.h"
 
+#include <atomic>
 #include <exception>
 #include <new>
 
@@ -92,6 +93,15 @@ std::vector<ImportPass> import_passes() {
   return list;
 }
 
+namespace {
+
+std::atomic<int64_t> unforeseen{0};
+
+}  // namespace
+
+int64_t unforeseen_exceptions() { return unforeseen; }
+void note_unforeseen() { ++unforeseen; }
+
 bool is_tflite_file(Span<const uint8_t> bytes) { return is_tflite(bytes); }
 bool is_openvino_file(Span<const uint8_t> bytes) { return is_openvino(bytes); }
 
@@ -106,6 +116,7 @@ Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string
   } catch (const std::bad_alloc&) {
     problems.add("out of memory");
   } catch (const std::exception& error) {
+    note_unforeseen();
     problems.add(text("internal error: ", error.what()));
   }
   return problems.failure(path);

@@ -77,4 +77,10 @@ bool is_openvino_file(
 Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string& path,
                                     const ImportOptions& options, HostArena& memory);
 
+// How many files have ended with an exception that neither an importer nor an exporter foresees: a fault of ours, whatever the
+// message says. Of this process, for tests and fuzzers.
+int64_t unforeseen_exceptions();
+void note_unforeseen();  // by what catches one
+
+
 }  // namespace intaglio

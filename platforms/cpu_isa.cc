@@ -126,9 +126,10 @@ IsaMask cpu_isa() {
 #elif defined(__linux__) && defined(__arm__)
 
 IsaMask cpu_isa() {
-  constexpr unsigned long kHwcapNeon = 1ul << 12;
+  // NEON, and the fused multiply-add of VFPv4: Cortex-A8 and A9 lack it.
+  constexpr unsigned long kNeeded = 1ul << 12 | 1ul << 16;
   IsaMask found = isa::kScalar;
-  if ((getauxval(AT_HWCAP) & kHwcapNeon) != 0) found |= isa::kNeon;
+  if ((getauxval(AT_HWCAP) & kNeeded) == kNeeded) found |= isa::kNeon;
 #if defined(__ARM_FEATURE_DSP)
   found |= isa::kDsp;  // what Cortex-M took over; compiled here by the preset armv7-dsp alone
 #endif
@@ -140,7 +141,7 @@ IsaMask cpu_isa() {
 // Bare metal: the compiler was told which CPU the program is for.
 IsaMask cpu_isa() {
   IsaMask found = isa::kScalar;
-#if defined(__ARM_NEON)
+#if defined(__ARM_NEON) && (defined(__aarch64__) || defined(__ARM_FEATURE_FMA))
   found |= isa::kNeon;
 #endif
 #if defined(__ARM_FEATURE_DOTPROD)

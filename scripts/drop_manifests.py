@@ -1,27 +1,19 @@
 """Descriptions of the source drop for package managers; scripts/amalgamate writes them."""
 import json
+import pathlib
+
+import isa_list
 
 SUMMARY = "int8 neural-network inference with a built-in calibrator"
 LICENSE = "Apache-2.0"
 
 
-def isa_lines(isa):
-    """How CMake compiles the file of one instruction set."""
-    lines = []
-    if isa.flags:
-        lines.append(f"set_property(SOURCE intaglio_{isa.name}.cc APPEND PROPERTY COMPILE_OPTIONS {isa.flags.replace(' ', ';')})")
-    if isa.gcc_flags:
-        lines.append(f"set_property(SOURCE intaglio_{isa.name}.cc APPEND PROPERTY COMPILE_OPTIONS $<${{gcc_12}}:{isa.gcc_flags.replace(' ', ';')}>)")
-    if isa.flags:
-        lines.append(f"target_compile_definitions(intaglio PRIVATE ITG_HAVE_{isa.name}=1)")
-    return "".join(f"    {line}\n" for line in lines)
-
-
 def cmake(files, isas):
     listed = "\n  ".join(files)
-    kernels = "".join(f"""  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^({isa.processors})$")
-{isa_lines(isa)}  endif()
-""" for isa in isas if f"intaglio_{isa.name}.cc" in files and (isa.flags or isa.gcc_flags))
+    kernels = "".join(f"""  itg_kernel_flags({isa.name} "{isa.target}"
+                   "{isa.given}"
+                   "{isa.flags}" "{isa.gcc_flags}")
+""" for isa in isas if f"intaglio_{isa.name}.cc" in files)
     return f"""# The source drop as an ESP-IDF component, or as a library for add_subdirectory.
 cmake_minimum_required(VERSION 3.16)
 set(sources
@@ -37,9 +29,17 @@ else()
   foreach(name intaglio calibrator c)
     add_library(intaglio::${{name}} ALIAS intaglio)
   endforeach()
+  target_compile_options(intaglio PRIVATE -ffp-contract=off)
   # Kernels that a program chooses from when it runs.
-  set(gcc_12 $<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,12>>)
-{kernels}endif()
+  include(${{CMAKE_CURRENT_SOURCE_DIR}}/ItgKernelFlags.cmake)
+  set(itg_isas)
+  set(itg_left_out)
+{kernels}  foreach(isa IN LISTS itg_isas)
+    set_property(SOURCE intaglio_${{isa}}.cc APPEND PROPERTY COMPILE_OPTIONS ${{ITG_FLAGS_${{isa}}}})
+    target_compile_definitions(intaglio PRIVATE ITG_HAVE_${{isa}}=1)
+  endforeach()
+  itg_say_kernels(${{itg_isas}})
+endif()
 """
 
 
@@ -92,7 +92,7 @@ def pdsc(version, files, headers):
 
 
 def readme(version, isas):
-    rows = "\n".join(f"| `intaglio_{isa.name}.cc` | `{isa.flags}` |" for isa in isas if isa.flags)
+    rows = "\n".join(f"| `intaglio_{isa.name}.cc` | {isa_list.flags_in_words(isa.flags)} |" for isa in isas if isa.flags)
     return f"""# intaglio {version}: the source drop
 
 {SUMMARY[0].upper()}{SUMMARY[1:]}, as sources for any compiler of C++17. Nothing else
@@ -105,7 +105,7 @@ C++ `intaglio.h` or its parts in `intaglio/`.
 | `intaglio_calibrator.cc` | the calibrator; a program that does not calibrate may leave it out |
 | `intaglio_describe.cc` | the texts of errors and names (`describe`, `itg_describe`); likewise |
 | `intaglio_<isa>.cc` | kernels of one instruction set; empty where the compiler's flags do not have it |
-| `CMakeLists.txt` | a library for `add_subdirectory`, and an ESP-IDF component |
+| `CMakeLists.txt`, `ItgKernelFlags.cmake` | a library for `add_subdirectory`, and an ESP-IDF component |
 | `zephyr/`, `library.json`, `library.properties`, `src/`, `intaglio.pdsc` | Zephyr, PlatformIO, Arduino, CMSIS-Pack |
 | `examples/classify.cc` | a model and a picture to a class, on a machine with files; `examples/example_session.h` is its helper |
 
@@ -117,12 +117,14 @@ C++ `intaglio.h` or its parts in `intaglio/`.
 
 - C++17 or later, the same flags for every file. `-ffunction-sections -fdata-sections` and `--gc-sections` keep what the program
   does not use out of it. `-fno-exceptions -fno-rtti` are not needed, but nothing here uses either.
-- `-Os`, `-O2` or `-O3`: results are the same bits with each. `-ffast-math` and its parts are refused.
+- `-Os`, `-O2` or `-O3`: results are the same bits with each. `-ffast-math` and its parts are refused, and so is x87
+  arithmetic: on x86 of 32 bits compile with `-msse2 -mfpmath=sse`. With clang leave `-ffp-contract=fast` out: it shows in no macro.
 - `NDEBUG` makes no difference: there is no `assert`. What a model file holds is checked in every build.
 - A floating-point unit is not needed. Without one the scaling of each output is computed by the compiler's library: int8
   models run slower, FP32 models much slower. The results are the same bits.
-- On x86 and AArch64 kernels may be chosen when the program runs: `CMakeLists.txt` compiles each file with its flags and all
-  files with `-DITG_HAVE_<isa>=1`. With plain flags the kernels are those that the flags allow.
+- On x86-64 and ARM Linux kernels may be chosen when the program runs: `CMakeLists.txt` asks the compiler which it can make. It
+  compiles each such file with its flags and all files with `-DITG_HAVE_<isa>=1`, and names what it leaves out. With plain flags
+  the kernels are those that the flags allow. On an ARM of 32 bits, such as Raspberry Pi OS and Debian armhf, plain flags allow none.
 
 | file | flags |
 | --- | --- |
@@ -173,6 +175,7 @@ def manifests(version, files, headers, isas):
     texts = {
         "README.md": readme(version, isas),
         "CMakeLists.txt": cmake(files, isas),
+        "ItgKernelFlags.cmake": (pathlib.Path(__file__).resolve().parent.parent / "cmake/ItgKernelFlags.cmake").read_text(encoding="utf-8"),
         "zephyr/module.yml": "name: intaglio\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n",
         "zephyr/CMakeLists.txt": zephyr_cmake(files),
         "zephyr/Kconfig": KCONFIG,

@@ -3,13 +3,14 @@
 
 #include "calibrator/host/system/files.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/model_object.h"
 #include "tests/support/run_cli.h"
 
 namespace intaglio::test::cli_plan_test {
 namespace {
 
 // A chain of 3 x 3 convolutions on a picture [1, 24, 16, 4] of codes: of 16 channels, the last of 4.
-AlignedBytes chain() {
+AlignedBytes chain(const std::string& last = "y3") {
   ModelBuilder b;
   int32_t x = b.tensor("x", DType::kS8, {1, 24, 16, 4}, 0.05f, -7), channels = 4;
   b.input(x);
@@ -22,7 +23,7 @@ AlignedBytes chain() {
       codes[i] = static_cast<int8_t>((i + static_cast<size_t>(n)) * 37 % 251);
     const int32_t w = b.constant("w" + name, DType::kS8, {channels, 3, 3, in}, codes,
                                  std::vector<float>(static_cast<size_t>(channels), 0.01f), 0);
-    const int32_t y = b.tensor("y" + name, DType::kS8, {1, 24, 16, channels}, 0.05f, -7);
+    const int32_t y = b.tensor(n == 3 ? last : "y" + name, DType::kS8, {1, 24, 16, channels}, 0.05f, -7);
     Window2d& window = b.node(Op::kConv2d, {x, w}, {y}).options.as<Window2d>();
     window.kernel_h = window.kernel_w = 3;
     window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
@@ -113,6 +114,31 @@ TEST_CASE("a plan that saves nothing is not written") {
   CHECK(holds(folder.good("plan %/net.itg -o %/same.itg --memory 12288 --feed-rows").err,
               "note: --feed-rows has no effect: a line buffer for the first input would save no memory"));
   CHECK(holds(folder.good("bench %/same.itg --streamed --repeats 1").err, "has no streamed plan"));
+}
+
+TEST_CASE("plan and pack refuse what verify refuses") {
+  const Folder folder;
+  const auto refused = [&](const std::string& model, const std::string& message) {
+    for (const std::string& words : {std::string("verify %/") + model, "plan %/" + model + " -o %/out.itg",
+                                     "pack %/" + model + " -o %/out.itg --isa avx2"})
+      folder.bad(words, message);
+    CHECK_FALSE(read_file(folder / "out.itg", 1 << 24));
+  };
+  // Two tensors of one name.
+  const AlignedBytes twice = chain("y1");
+  REQUIRE(write_file_atomically(folder / "twice.itg", twice.view()));
+  refused("twice.itg", "two tensors have the name 'y1'");
+  // A packed weight that is not what the plain ones give, under a checksum that is right.
+  folder.good("pack %/net.itg -o %/packed.itg --isa avx2");
+  const auto packed = read_file(folder / "packed.itg", 1 << 24);
+  REQUIRE(packed);
+  const Result<Model> model = Model::open(packed->span());
+  REQUIRE(static_cast<bool>(model));
+  AlignedBytes changed(packed->span());
+  changed.data()[model->pack(0).data.data - packed->data()] ^= 1;
+  sign(changed);
+  REQUIRE(write_file_atomically(folder / "changed.itg", changed.view()));
+  refused("changed.itg", "packed");
 }
 
 }  // namespace intaglio::test::cli_plan_test

@@ -200,22 +200,23 @@ TEST_CASE("a signal that ends the program while a file is written leaves the old
 TEST_CASE("what another program wrote since a file was read stays") {
   const TemporaryFolder folder;
   const std::string path = folder.put("state", std::string("old"));
-  const FileStamp old = stamp_of(path);
-  CHECK(!(old == FileStamp()));
-  REQUIRE(replace_file(path, old, bytes_of("mine")));
+  const OutputFile first(path), second(path);
+  CHECK(first.was_there());
+  REQUIRE(first.write(bytes_of("mine")));
   CHECK(folder.get("state") == "mine");
-  const auto late = replace_file(path, old, bytes_of("late"));
+  const auto late = second.write(bytes_of("late"));
   REQUIRE_FALSE(late);
   CHECK(says(late.message(), path + ": another program has written it"));
   CHECK(folder.get("state") == "mine");
   // Nothing stood there, and something does now; and the other way round.
-  CHECK(stamp_of(folder.path() + "/new") == FileStamp());
-  REQUIRE(replace_file(folder.path() + "/new", FileStamp(), bytes_of("first")));
-  CHECK_FALSE(replace_file(folder.path() + "/new", FileStamp(), bytes_of("second")));
+  const OutputFile one(folder.path() + "/new"), other(folder.path() + "/new");
+  CHECK_FALSE(one.was_there());
+  REQUIRE(one.write(bytes_of("first")));
+  CHECK_FALSE(other.write(bytes_of("second")));
   CHECK(folder.get("new") == "first");
-  const FileStamp mine = stamp_of(path);
+  const OutputFile mine(path);
   REQUIRE(::unlink(path.c_str()) == 0);
-  CHECK_FALSE(replace_file(path, mine, bytes_of("again")));
+  CHECK_FALSE(mine.write(bytes_of("again")));
   CHECK(folder.names() == std::vector<std::string>{"new"});
 }
 
@@ -229,11 +230,11 @@ TEST_CASE("of many programs that read, add and replace at once, none loses what 
     if (child != 0) continue;
     int added = 0;
     for (int round = 0; round < kRounds; ++round) {
-      const FileStamp before = stamp_of(path);
+      const OutputFile file(path);
       const auto read = read_file(path, 64);
       if (!read) continue;
       const std::string text(reinterpret_cast<const char*>(read->data()), read->size());
-      added += replace_file(path, before, bytes_of(std::to_string(std::stoi(text) + 1))) ? 1 : 0;
+      added += file.write(bytes_of(std::to_string(std::stoi(text) + 1))) ? 1 : 0;
     }
     ::_exit(added);
   }
@@ -270,6 +271,19 @@ TEST_CASE("of files that are written together all are new, or none is") {
   REQUIRE(write_files_together({files, 2}));
   CHECK(folder.get("a") == new_a);
   CHECK(folder.get("b") == new_b);
+}
+
+TEST_CASE("of files that are written together none is replaced where another program wrote one of them") {
+  const TemporaryFolder folder;
+  const std::string a = folder.put("a", std::string("old a")), b = folder.path() + "/b";
+  const NewFile files[] = {{a, bytes_of("new a")}, {b, bytes_of("new b")}};
+  REQUIRE(OutputFile(b).write(bytes_of("another")));
+  const auto done = write_files_together({files, 2});
+  REQUIRE_FALSE(done);
+  CHECK(says(done.message(), b + ": another program has written it"));
+  CHECK(folder.get("a") == "old a");
+  CHECK(folder.get("b") == "another");
+  CHECK(folder.names().size() == 2);
 }
 
 TEST_CASE("places that cannot hold a file") {

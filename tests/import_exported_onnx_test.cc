@@ -169,8 +169,9 @@ TEST_CASE("codes from -127 on are noted") {
   tengine.compat = Compat::kTengine;
   const auto made = Calibrated(small_network(), tengine).to_onnx();
   REQUIRE_MESSAGE(made, made.message());
-  REQUIRE(made->notes.size() == 1);
+  REQUIRE(made->notes.size() == 2);
   CHECK(made->notes[0].find("int8 layers saturate at the code -127 in the model") != std::string::npos);
+  CHECK(made->notes[1].find("'y_node' (Softmax)") != std::string::npos);  // its scale is not Softmax's own
 }
 
 TEST_CASE("a batch of two comes back to the bit") { check_same_bytes(Calibrated(small_network(), {}, 2), 2); }
@@ -245,6 +246,59 @@ TEST_CASE("random chains come back to the bit") {
     x = net.node("GlobalAveragePool", {net.conv(x, channels, 5, 1)});
     net.file.output(net.node("Flatten", {x}));
     check_same_bytes(Calibrated(net.file));
+  }
+}
+
+TEST_CASE("sums of three and more come back to the bit, in the model's order") {
+  for (uint32_t seed = 1; seed <= 16; ++seed) {
+    CAPTURE(seed);
+    Network net(seed);
+    const std::string a = net.conv("x", 3, 4, 3), b = net.node("Sigmoid", {a}), c = net.conv("x", 3, 4, 1);
+    std::vector<std::string> terms{a, b, c};
+    const int64_t more = net.random.between(0, 2);
+    for (int64_t i = 0; i < more; ++i) terms.push_back(net.conv(b, 4, 4, 1));
+    if (seed % 4 == 0) terms.push_back(a);  // twice
+    std::rotate(terms.begin(), terms.begin() + net.random.between(0, static_cast<int>(terms.size()) - 1),
+                terms.end());
+    const std::string sum = net.node("Sum", terms);
+    net.file.output(seed % 3 == 0 ? sum : net.conv(sum, 4, 3, 1));
+    check_same_bytes(Calibrated(net.file));
+  }
+}
+
+TEST_CASE("what comes back in FP32 is noted by name, in each form") {
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    Network net(9);
+    net.file.floats("scales", {4}, {1, 1, 2, 2});
+    const std::string wide = net.node("Resize", {"x", "", "scales"});
+    set(*net.last, "mode", "linear");
+    set(*net.last, "coordinate_transformation_mode", "align_corners");
+    const std::string narrow = net.conv(wide, 3, 2, 3);  // the Resize has readers of two scales
+    net.file.output(net.node("Concat", {wide, narrow}));
+    set(*net.last, "axis", int64_t{1});
+    const auto made = Calibrated(net.file).to_onnx(form);
+    REQUIRE_MESSAGE(made, made.message());
+    REQUIRE(made->notes.size() == 1);
+    CHECK_MESSAGE(made->notes[0].find("'" + wide + "_node' (Resize)") != std::string::npos, made->notes[0]);
+  }
+}
+
+TEST_CASE("each output of a node keeps its writer") {
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    Network net(4);
+    const std::string x = net.conv("x", 3, 6, 3);
+    net.node("Split", {x});
+    Node& split = *net.last;
+    set(split, "axis", int64_t{1});
+    split.output.clear();
+    for (const char* const part : {"first", "second", "third"}) split.output.push_back(part);
+    for (const char* const part : {"third", "first"}) net.file.output(part);
+    net.file.output(net.conv("second", 2, 3, 3));
+    const auto made = Calibrated(net.file).to_onnx(form);
+    REQUIRE_MESSAGE(made, made.message());
+    check_order(parsed_onnx(made->bytes));
+    Import back(made->bytes);
+    CHECK_MESSAGE(back.good(), back.message());
   }
 }
 

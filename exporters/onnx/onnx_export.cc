@@ -1,12 +1,14 @@
 #include "exporters/onnx/onnx_export.h"
 
 #include <algorithm>
+#include <new>
 
 #include "exporters/onnx/onnx_opset.h"
 #include "exporters/onnx/onnx_readback.h"
 #include "exporters/onnx/qoperators.h"
 #include "exporters/onnx/quantized_graph.h"
 #include "importers/draft/import_error.h"
+#include "importers/import.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_reader.h"
 
@@ -67,7 +69,10 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
     exporters::export_steps(network, folder, model, form, result);
   } catch (const importers::ImportError& error) {
     return Failure{path + ": " + error.what()};
+  } catch (const std::bad_alloc&) {
+    return Failure{path + ": out of memory"};
   } catch (const std::exception& error) {
+    note_unforeseen();
     return Failure{path + ": " + error.what()};
   }
   if (auto step = exporters::read_back(result, model, model_path, form); !step) return step.failure();

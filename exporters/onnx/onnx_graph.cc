@@ -108,12 +108,13 @@ void OnnxGraph::set_input(OnnxNode& node, int input, const std::string& value) {
   uses_[value].push_back({&node, input});
 }
 
-void OnnxGraph::set_output(OnnxNode& node, const std::string& value) {
-  writers_.erase(node.output[0]);
-  names_.erase(node.output[0]);
-  node.output[0] = value;
-  writers_[value] = &node;
-  names_.insert(value);
+void OnnxGraph::rename_output(OnnxNode& writer, std::string value, const std::string& name) {
+  for (std::string& output : writer.output)
+    if (output == value) output = name;
+  writers_.erase(value);
+  names_.erase(value);
+  writers_[name] = &writer;
+  names_.insert(name);
 }
 
 void OnnxGraph::remove(OnnxNode& node) {

@@ -44,7 +44,7 @@ class OnnxGraph {
   void add_constant(const std::string& name, OnnxTensor::DataType type, const std::vector<int64_t>& dims,
                     const void* data, size_t bytes);
   void set_input(OnnxNode& node, int input, const std::string& value);  // adds inputs up to this one
-  void set_output(OnnxNode& node, const std::string& value);            // its first
+  void rename_output(OnnxNode& writer, std::string value, const std::string& name);
   void remove(OnnxNode& node);
   // Removes a constant that nobody reads any more, so that its name is unused.
   void release_constant(const std::string& value);

@@ -74,7 +74,7 @@ void set_softmax_axis(OnnxGraph& graph, OnnxNode& node) {
   set_attribute(graph.add_node("Flatten", flat, {x}, flat), "axis", axis);
   graph.add_node("Shape", shape, {x}, shape);
   graph.set_input(node, 0, flat);
-  graph.set_output(node, result);
+  graph.rename_output(node, y, result);
   graph.add_node("Reshape", y + "/reshape", {result, shape}, y);
 }
 

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "exporters/readback.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/params/params_layers.h"
+#include "intaglio/describe.h"
 #include "intaglio/ops.h"
 
 namespace intaglio::exporters {
@@ -119,6 +121,56 @@ class LayerComparison {
   bool is_exact_;
 };
 
+// What a node computes in codes, besides the products of a layer; nullopt: nothing, it moves or converts them. A table of
+// a function is no difference: it holds what FP32 and a rounding give.
+std::optional<Op> computes_in_codes(const Model& model, const NodeInfo& node) {
+  for (const Op op : {Op::kQuantize, Op::kDequantize, Op::kReshape, Op::kTranspose, Op::kLookup})
+    if (node.op == op) return std::nullopt;
+  if (model.tensor(node.outputs[0]).dtype != DType::kS8) return std::nullopt;
+  if (layer_rule(model, all_ops(), node) == nullptr) return node.op;
+  if (node.options.value<Intermediate>().scale != 0.0f) return Op::kAdd;  // a fused residual
+  return std::nullopt;
+}
+
+// Nodes that compute in codes in the model have their like in what came back: by name, where the import may have joined
+// it with another node, or of the same operator. Others compute in FP32 there, and round where the file does: their codes
+// can be others, which is said.
+void note_float_nodes(const Model& model, const Model& back, std::vector<std::string>& notes) {
+  std::vector<std::pair<Op, std::string>> coded;
+  for (int32_t n = 0; n < back.node_count(); ++n)
+    if (const auto op = computes_in_codes(back, back.node(n))) coded.emplace_back(*op, back.node(n).name);
+  std::vector<std::string> joined;  // of the tables, which the import joins with what they read
+  for (int32_t n = 0; n < back.node_count(); ++n)
+    if (back.node(n).op == Op::kLookup) joined.push_back(back.node(n).name);
+  std::vector<int32_t> left;
+  for (int32_t n = 0; n < model.node_count(); ++n) left.push_back(n);
+  for (const bool by_name : {true, false}) {
+    const auto has_like = [&](int32_t n) {
+      const NodeInfo node = model.node(n);
+      const auto op = computes_in_codes(model, node);
+      if (!op || std::find(joined.begin(), joined.end(), node.name) != joined.end()) return true;
+      const auto found = std::find_if(coded.begin(), coded.end(), [&](const auto& other) {
+        return by_name ? other.second == node.name : other.first == *op;
+      });
+      if (found == coded.end()) return false;
+      coded.erase(found);
+      return true;
+    };
+    left.erase(std::remove_if(left.begin(), left.end(), has_like), left.end());
+  }
+  if (left.empty()) return;
+  constexpr size_t kMostNamed = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(left.size(), kMostNamed); ++i) {
+    const NodeInfo node = model.node(left[i]);
+    names += (i == 0 ? "" : ", ") + text(quoted(node.name), " (", op_name(node.op), ")");
+  }
+  if (left.size() > kMostNamed) names += text(" and ", left.size() - kMostNamed, " more");
+  notes.push_back(
+      text(left.size(), left.size() == 1 ? " node computes" : " nodes compute",
+           " in codes in the model, and in FP32 in the file: values can differ by a few steps: ", names));
+}
+
 }  // namespace
 
 Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path, const std::string& folder,
@@ -181,6 +233,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
     result.notes.push_back(
         text(without_least, " of ", layers,
              " int8 layers saturate at the code -127 in the model, and at -128 in the file"));
+  note_float_nodes(model, back.model, result.notes);
   if (in_float > 0)
     result.notes.push_back(
         text(in_float, " of ", layers,

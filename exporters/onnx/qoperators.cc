@@ -116,7 +116,7 @@ class Rewriter {
     const std::string codes = quantizer.output[0];
     graph_.set_input(node, 0, x->codes);
     graph_.remove(quantizer);
-    graph_.set_output(node, codes);
+    graph_.rename_output(node, node.output[0], codes);
   }
 
   void layer(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {

@@ -59,12 +59,19 @@ class Export {
       if (node->input.count() > 0 && node->output.count() > 0) nodes_[name_of(*node)].push_back(node);
       for (const std::string& output : node->output) values_[clean_name(output)] = output;
     }
-    for (const auto& input : graph.input)
-      if (graph_.is_input(input.name)) values_[clean_name(input.name)] = input.name;
+    for (const auto& input : graph.input) {
+      if (!graph_.is_input(input.name)) continue;
+      values_[clean_name(input.name)] = input.name;
+      const int32_t type = input.type->tensor_type->elem_type;
+      if (type != OnnxTensor::FLOAT && type != OnnxTensor::FLOAT16 && type != OnnxTensor::DOUBLE &&
+          type != OnnxTensor::BFLOAT16)
+        code_inputs_.insert(input.name);
+    }
     if (form != OnnxForm::kFakeQuantize) raise_opset(graph_, opset);
   }
 
   void run() {
+    for (OnnxNode* const node : graph_.nodes()) split_sum(*node);
     for (int32_t n = 0; n < model_.node_count(); ++n) {
       const NodeInfo node = model_.node(n);
       if (const QuantRule* const rule = layer_rule(model_, all_ops(), node))
@@ -127,6 +134,48 @@ class Export {
     return chosen;
   }
 
+  // The model adds two at a time, with codes between, also where a layer does it: a sum of more operands becomes as
+  // many nodes. What the import makes of it are tensors of the sum's name, numbered where they are several.
+  void split_sum(OnnxNode& sum) {
+    const int terms = sum.input.count();
+    if (sum.op_type != "Sum" || terms < 3 || sum.output.count() != 1) return;
+    const std::string output = sum.output[0];
+    std::vector<int32_t> partial;  // nodes of the model, in order
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      const NodeInfo node = model_.node(n);
+      const TensorInfo written = model_.tensor(node.outputs[0]);
+      const QuantRule* const rule = layer_rule(model_, all_ops(), node);
+      if ((node.op == Op::kAdd || (rule != nullptr && rule->residual_input >= 0)) &&
+          written.dtype == DType::kS8 && base_of(written.name) == clean_name(output))
+        partial.push_back(n);
+    }
+    if (static_cast<int>(partial.size()) != terms - 1) return;  // read_back() says what comes back in FP32
+    const auto written = [&](int i) {
+      return model_.tensor(model_.node_outputs(partial[static_cast<size_t>(i)])[0]);
+    };
+    const auto take_name = [&](OnnxNode& node, int i) {
+      const NodeInfo own = model_.node(partial[static_cast<size_t>(i)]);
+      if (own.op != Op::kAdd) return;
+      node.name = own.name;
+      nodes_[own.name] = {&node};
+    };
+    std::string so_far = sum.input[0];
+    for (int i = 0; i < terms - 2; ++i) {
+      const std::string value = graph_.unused_name(text(output, "/sum", i + 1));
+      take_name(graph_.add_node("Add", value, {so_far, sum.input[i + 1]}, value), i);
+      values_[written(i).name] = value;
+      so_far = value;
+    }
+    const std::string last = sum.input[terms - 1];
+    for (int i = 0; i < terms; ++i) graph_.set_input(sum, i, i == 0 ? so_far : i == 1 ? last : "");
+    while (sum.input.count() > 2) sum.input.pop_back();
+    sum.op_type = "Add";
+    take_name(sum, terms - 2);
+    // Where the model's output is a transposed one, that one has the value's name.
+    if (values_.at(clean_name(output)) != output || tensors_.count(clean_name(output)) == 0)
+      values_[written(terms - 2).name] = output;
+  }
+
   // Whether another node of the model writes this value.
   bool is_written_elsewhere(const std::string& value, int32_t layer) const {
     const auto found = writers_.find(clean_name(value));
@@ -148,7 +197,7 @@ class Export {
       if (!is_folded || is_written_elsewhere(next.output[0], layer)) break;
       const std::string output = next.output[0];
       graph_.remove(next);
-      graph_.set_output(node, output);
+      graph_.rename_output(node, node.output[0], output);
       any = true;
     }
     return any;
@@ -209,7 +258,7 @@ class Export {
     int input = 2;
     if (node.op_type == "MatMul") {  // which has no bias
       const std::string output = node.output[0], product = graph_.unused_name(output + "/product");
-      graph_.set_output(node, product);
+      graph_.rename_output(node, output, product);
       reader = &graph_.add_node("Add", name_of(node) + "/add_bias", {product, ""}, output);
       input = 1;
     }
@@ -278,6 +327,10 @@ class Export {
     }
     if (value == nullptr || graph_.constant(*value) != nullptr) return;
     if (graph_.writer(*value) == nullptr && !graph_.is_input(*value)) return;  // it went into a layer
+    if (code_inputs_.count(*value) != 0)
+      fail(
+          "input ", quoted(*value),
+          ": holds integers in the network, which cannot be quantized there; export-tflite takes the model alone");
     const auto reads_codes = [&](const OnnxUse& use) { return real < 0 || !reads(*use.node, real); };
     rounded_[name] = quantizers_.round(*value, grid_of(info), reads_codes, real < 0);
     ++result_.activations;
@@ -329,6 +382,7 @@ class Export {
   std::set<const OnnxNode*> taken_;                      // by layers
   std::map<std::string, std::vector<OnnxNode*>> nodes_;  // by the names that the import gave them
   std::map<std::string, std::string> values_;            // by the same
+  std::set<std::string> code_inputs_;                    // of integers
   std::map<std::string, ActivationGrid> sums_;           // of values before an Add that the model has fused
   std::map<int32_t, std::vector<const OnnxNode*>> readers_;  // of a layer's fused residual
   std::map<std::string, std::string> rounded_;               // the name of what a tensor's readers read

@@ -121,7 +121,7 @@ std::string Quantizers::round(const std::string& value, const ActivationGrid& gr
   if (rounds_output && writer != nullptr && graph_.is_output(value)) {
     // The network's output keeps its name, and its readers.
     const std::string real = graph_.unused_name(value + "/real");
-    graph_.set_output(*writer, real);
+    graph_.rename_output(*writer, value, real);
     return add_rounding(real, value, grid);
   }
   const std::vector<OnnxUse> uses = graph_.uses(value);

@@ -4,9 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__FAST_MATH__)
-#error "intaglio's results are exact to the bit: build it without -ffast-math"
-#endif
+#include "kernels/arithmetic/ieee_float.h"
 
 namespace intaglio {
 

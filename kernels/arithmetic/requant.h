@@ -8,10 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
-    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "intaglio's results are exact to the bit: build it without -ffast-math and its parts"
-#endif
+#include "kernels/arithmetic/ieee_float.h"
 
 namespace intaglio {
 

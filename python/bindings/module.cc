@@ -138,8 +138,8 @@ void write_file(const std::string& path, const py::buffer& bytes) {
   {
     const CommandLock one = turn();
     const py::gil_scoped_release unlocked;
-    written = write_file_atomically(
-        path, {static_cast<const uint8_t*>(given.ptr), static_cast<size_t>(given.size)});
+    written =
+        OutputFile(path).write({static_cast<const uint8_t*>(given.ptr), static_cast<size_t>(given.size)});
   }
   if (!written) raise(written.failure());
 }

@@ -90,7 +90,7 @@ const std::vector<std::string>& known_types() {
 void change_attribute(const Places& places, Random& random) {
   pugi::xml_attribute attribute = any(places.attributes, random);
   if (std::strcmp(attribute.name(), "type") == 0 && random.one_in(2)) {
-    attribute.value = any(known_types(), random).c_str();
+    attribute.set_value(any(known_types(), random).c_str());
     return;
   }
   if (random.one_in(3)) {  // as another one of the same name has it
@@ -98,10 +98,10 @@ void change_attribute(const Places& places, Random& random) {
     for (const pugi::xml_attribute other : places.attributes)
       if (std::strcmp(other.name(), attribute.name()) == 0) same.push_back(other);
     const std::string value = any(same, random).value();
-    attribute.value = value.c_str();
+    attribute.set_value(value.c_str());
     return;
   }
-  attribute.value = changed(attribute.value(), random).c_str();
+  attribute.set_value(changed(attribute.value(), random).c_str());
 }
 
 void change_element(const Places& places, Random& random) {
@@ -124,7 +124,7 @@ void change_element(const Places& places, Random& random) {
     }
     case 4: {  // one that another element has
       const pugi::xml_attribute other = any(places.attributes, random);
-      element.append_attribute(other.name()).value = other.value();
+      element.append_attribute(other.name()).set_value(other.value());
       return;
     }
     default: {  // a layer's type, a port's place
@@ -185,7 +185,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
       change_element(places, random);
     else if (kind == 7 && !places.texts.empty()) {
       pugi::xml_node text = any(places.texts, random);
-      text.value = number(text.value(), random).c_str();
+      text.set_value(number(text.value(), random).c_str());
     } else
       change_weights(weights, random);
   }

@@ -15,24 +15,33 @@
 using intaglio::test::Random;
 
 // Each target's own LLVMFuzzerTestOneInput and hostile_seeds, by the names that CMakeLists.txt gives them.
-#define ITG_TARGET(name, seeds)                              \
+#define ITG_TARGET(name, seeds, mutator)                     \
   extern "C" int fuzz_##name(const uint8_t*, size_t);        \
   namespace intaglio::test {                                 \
   std::vector<std::vector<uint8_t>> hostile_seeds_##seeds(); \
   }
 #include <hostile_targets.inc>
 #undef ITG_TARGET
+#define ITG_MUTATOR(name) \
+  extern "C" size_t mutate_##name(uint8_t* data, size_t size, size_t max_size, unsigned int seed);
+ITG_MUTATOR(import_onnx_fields)
+ITG_MUTATOR(import_tflite_fields)
+ITG_MUTATOR(import_openvino_fields)
 
 namespace {
+
+// A target's own LLVMFuzzerCustomMutator, which changes a file by its fields: what it makes is a file that can be read.
+using Mutator = size_t (*)(uint8_t* data, size_t size, size_t max_size, unsigned int seed);
 
 struct Target {
   const char* name;
   int (*run)(const uint8_t* data, size_t size);
   std::vector<std::vector<uint8_t>> (*seeds)();
+  Mutator mutate;  // none: bytes are changed
 };
 
 constexpr Target kTargets[] = {
-#define ITG_TARGET(name, seeds) {#name, fuzz_##name, intaglio::test::hostile_seeds_##seeds},
+#define ITG_TARGET(name, seeds, mutator) {#name, fuzz_##name, intaglio::test::hostile_seeds_##seeds, mutator},
 #include <hostile_targets.inc>
 #undef ITG_TARGET
 };
@@ -113,7 +122,7 @@ int main(int argc, char** argv) {
   if (seeds.empty()) {  // the target takes any bytes
     seeds.resize(16);
     for (auto& seed : seeds) {
-      seed.resize(static_cast<size_t>(random.between(1, 64)));
+      seed.resize(static_cast<size_t>(random.between(1, 256)));
       for (uint8_t& b : seed) b = static_cast<uint8_t>(random.bits());
     }
   }
@@ -123,8 +132,15 @@ int main(int argc, char** argv) {
     // Half of the inputs are changes of changes, so that they wander, a few steps from where they came.
     auto& from = pool[random.bits() % pool.size()];
     std::vector<uint8_t> bytes = random.one_in(2) ? seeds[random.bits() % seeds.size()] : from;
-    for (int32_t changes = random.one_in(2) ? 1 : random.between(2, 5); changes > 0; --changes)
-      change(bytes, random, seeds);
+    for (int32_t changes = random.one_in(2) ? 1 : random.between(2, 5); changes > 0; --changes) {
+      if (target->mutate == nullptr) {
+        change(bytes, random, seeds);
+        continue;
+      }
+      const size_t size = bytes.size();
+      bytes.resize(std::max(size, kMostBytes));
+      bytes.resize(target->mutate(bytes.data(), size, bytes.size(), random.bits()));
+    }
     // An allocation of its own size: a sanitizer sees a step past its end.
     const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
     target->run(exact.data(), exact.size());

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Laws of files (DESIGN section 3): names are unique, nothing is left undone, nothing is kept that a build made.
+"""Laws of files (DESIGN section 3): names are unique, nothing is left undone, nothing is kept that a build made, and no library
+asks the processor's name: what a compiler makes decides (cmake/ItgKernelFlags.cmake). No script fetches a tool that no sum names.
 
   file_law.py ROOT
   file_law.py --self-test
@@ -18,6 +19,10 @@ SHARED_NAMES = {"CMakeLists.txt", "README.md", ".gitignore"}
 SHARED_PATHS = {".ci/run", "packaging/conan/test_package/conanfile.py"}  # named by what starts them: one other file may be called so
 DATA = {".png", ".jpg", ".npy", ".bin", ".itg", ".onnx", ".tflite"}  # numbered files, one series a folder
 CODE = {".cc", ".h", ".c", ".inc", ".py", ".cmake", ".fbs"}
+LIBRARIES = {"cmake", "kernels", "platforms", "runtime", "schema", "calibrator", "c_api", "importers", "exporters"}
+FETCHES = re.compile(r"-m pip (install|download|wheel)\b")  # by what builds what is handed on
+FETCHED_SAFELY = re.compile(r"--require-hashes|--no-index")
+PROCESSOR = "CMAKE_SYSTEM" "_PROCESSOR"
 UNDONE = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
 
 
@@ -53,12 +58,17 @@ def violations(root):
         shown = path.relative_to(root).as_posix()
         if path.name not in SHARED_NAMES and shown not in SHARED_PATHS and path.suffix not in DATA:
             places[path.name].append(shown)
-        if path.suffix not in CODE and path.name != "CMakeLists.txt":
+        is_script = shown.startswith("scripts/") and path.suffix == ""
+        if not is_script and path.suffix not in CODE and path.name != "CMakeLists.txt":
             continue
         lines = path.read_text(encoding="utf-8").split("\n")
         for number, line in enumerate(lines, 1):
             if UNDONE.search(line):
                 found.append(f"{shown}:{number}: left undone: {line.strip()}")
+            if FETCHES.search(line) and shown.split("/")[0] in {"scripts", "packaging"} and not FETCHED_SAFELY.search(line):
+                found.append(f"{shown}:{number}: fetches what no sum names: {line.strip()}")
+            if PROCESSOR in line and shown.split("/")[0] in LIBRARIES and "toolchain" not in shown:
+                found.append(f"{shown}:{number}: asks the processor's name; ask ITG_MACHINE: {line.strip()}")
     for name, same in sorted(places.items()):
         if len(same) > 1:
             found.append(f"{name}: one name for {len(same)} files: {', '.join(same)}")
@@ -72,8 +82,10 @@ def self_test():
         "a/gemm.cc": "\n",
         "a/twice.h": "\n", "b/twice.h": "\n",
         "b/undone.cc": f"// {marker}: later\n",
+        "scripts/fetching": "python -m pip install build\npython -m pip install --require-hashes -r pins.txt\n",
+        "kernels/CMakeLists.txt": f"if({PROCESSOR})\n", "tests/CMakeLists.txt": f"if({PROCESSOR})\n",
     }
-    expected = ["b/undone.cc:1:", "twice.h:"]
+    expected = ["b/undone.cc:1:", "kernels/CMakeLists.txt:1:", "scripts/fetching:1:", "twice.h:"]
     made = made_by_builds(["a/build/x.c", "a/x.c", ".ci/run", "build.txt"])
     if len(made) != 1 or not made[0].startswith("a/build/x.c:"):
         print(f"of what builds make, found {made}")

@@ -1,8 +1,9 @@
-"""Whether scripts/site makes pages that need no network and whose links lead somewhere.
+"""Whether scripts/site makes pages that need no network and whose links lead somewhere, and whose search finds their sections.
 
   check_site.py FOLDER
 """
 import html.parser
+import json
 import pathlib
 import re
 import shutil
@@ -30,6 +31,37 @@ class Page(html.parser.HTMLParser):
             self.links.append(attributes["href"])
 
 
+# What is searched, and a section that must be among the first five.
+SEARCHES = {"mixed precision": "docs/calibration.html", "export-onnx qdq": "docs/command.html", "line buffers": "docs/streaming.html",
+            "pkg-config camera_loop": "examples/camera_loop/index.html", "itg_session_run": "docs/api/c.html",
+            "FLT_EVAL_METHOD": None}  # in no page
+
+
+def check_search(site, pages):
+    """Problems of the index, and of what the script finds in it, where node runs it."""
+    text = (site / "site_search_index.js").read_text(encoding="utf-8")
+    index = json.loads(text[len("window.siteSearchIndex = "):].rstrip(";\n"))
+    problems = [] if len(index) > 500 else [f"the search knows only {len(index)} sections"]
+    for address, page, heading, _ in index:
+        name, _, anchor = address.partition("#")
+        if not page or not heading or (site / name) not in pages or (anchor and anchor not in pages[site / name].anchors):
+            problems.append(f"search: {address} ({page}: {heading}) leads nowhere")
+    missing = {path.relative_to(site).as_posix() for path in pages} - {entry[0].partition("#")[0] for entry in index}
+    problems += [f"search: {name} is not in the index" for name in sorted(missing) if not name.endswith("files.html")]
+    if not shutil.which("node"):
+        print("without node the search itself is not run")
+        return problems
+    program = """global.window = {}; require(process.argv[1] + "/site_search_index.js");
+const {find, excerpt} = require(process.argv[1] + "/site_search.js");
+console.log(JSON.stringify(JSON.parse(process.argv[2]).map(words => find(window.siteSearchIndex, words).map(e => [e[0], excerpt(e[3], words)]))));"""
+    done = subprocess.run(["node", "-e", program, site.resolve(), json.dumps(list(SEARCHES))], check=True, capture_output=True, text=True)
+    for (words, expected), found in zip(SEARCHES.items(), json.loads(done.stdout)):
+        names = [address.partition("#")[0] for address, _ in found]
+        if names[:5].count(expected) == 0 if expected else names:
+            problems.append(f"search: '{words}' finds {names[:5]}, expected {expected}")
+    return problems
+
+
 def main():
     if not shutil.which("mkdocs"):
         print("skipped: mkdocs is not installed")
@@ -52,6 +84,7 @@ def main():
                 problems.append(f"{where}: {address} leads nowhere")
             elif parts.fragment and target in pages and urllib.parse.unquote(parts.fragment) not in pages[target].anchors:
                 problems.append(f"{where}: {address} names no heading")
+    problems += check_search(site, pages)
     for path in site.rglob("*.css"):
         if re.search(r"(@import|url\()\s*[\"']?https?:", path.read_text(encoding="utf-8", errors="replace")):
             problems.append(f"{path.relative_to(site)}: loads something from elsewhere")

@@ -52,6 +52,19 @@ class TfliteGenerator {
     if (position >= letters.size()) letters += letter;
     return bytes({add_node(code, letters).outputs[0]});
   }
+  // One node with its usual operands and so many outputs; the network's is the last of them.
+  std::string one_node_of_outputs(int32_t code, size_t outputs) {
+    add_input();
+    add_node(code, tflite_pattern(code).inputs);
+    Node& node = nodes_.back();
+    while (node.outputs.size() > outputs) node.outputs.pop_back();
+    while (node.outputs.size() < outputs) {
+      const Dims dims =
+          tensors_[static_cast<size_t>(node.inputs.empty() ? 0 : std::max(node.inputs[0], 0))].dims;
+      node.outputs.push_back(add_tensor(type_, dims));
+    }
+    return bytes(node.outputs.empty() ? inputs_ : std::vector<int32_t>{node.outputs.back()});
+  }
 
  private:
   // Made once: a generator is made for each input.

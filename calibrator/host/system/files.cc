@@ -141,8 +141,10 @@ class StagedFile {
   StagedFile(const std::string& path, const FileCalls& calls) : path_(path), calls_(calls) {}
 
   Outcome<Done> write(Span<const uint8_t> bytes, const VerifyFile& verify);
-  // `before`: what must stand there still.
-  Outcome<Done> place(const FileStamp* before = nullptr);
+  // Locks the folder among those that look before they replace. A file system without locks has none: then looking is all
+  // there is.
+  Outcome<Done> look(const FileStamp& before, ReadHandle& lock) const;
+  Outcome<Done> place();
 
  private:
   const std::string path_;
@@ -188,18 +190,20 @@ Outcome<Done> StagedFile::write(Span<const uint8_t> bytes, const VerifyFile& ver
   return verify ? verify(back->span()) : Done{};
 }
 
-Outcome<Done> StagedFile::place(const FileStamp* before) {
-  // Among those that look before they replace. A file system without locks has none: then looking is all there is.
-  const ReadHandle folder(
-      before == nullptr ? -1 : ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
-  if (before != nullptr) {
-    while (folder.get() >= 0 && ::flock(folder.get(), LOCK_EX) != 0 && errno == EINTR) continue;
-    if (!(stamp_of(target_) == *before))
-      return Failure{
-          path_ +
-          ": another program has written it since this one read it, and it stays as that one wrote it; run "
-          "this command again, and one at a time"};
+Outcome<Done> StagedFile::look(const FileStamp& before, ReadHandle& lock) const {
+  if (lock.get() < 0) {
+    const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (folder >= 0 && ::flock(folder, LOCK_EX) != 0 && errno == EINTR) continue;
+    lock.reset(folder);
   }
+  if (stamp_of(target_) == before) return Done{};
+  return Failure{
+      path_ +
+      ": another program has written it since this one read it, and it stays as that one wrote it; run "
+      "this command again, and one at a time"};
+}
+
+Outcome<Done> StagedFile::place() {
   if (auto step = temporary_->rename_to(target_); !step) return step;
   return sync_folder(folder_, path_, calls_);
 }
@@ -225,18 +229,20 @@ Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t>
   return file.place();
 }
 
-Outcome<Done> replace_file(const std::string& path, const FileStamp& before, Span<const uint8_t> bytes) {
-  StagedFile file(path, kSystemFileCalls);
-  if (auto step = file.write(bytes, {}); !step) return step;
-  return file.place(&before);
+Outcome<Done> OutputFile::write(Span<const uint8_t> bytes) const {
+  const NewFile file{*this, bytes};
+  return write_files_together({&file, 1});
 }
 
 Outcome<Done> write_files_together(Span<const NewFile> files, const FileCalls& calls) {
   std::vector<std::unique_ptr<StagedFile>> staged;
   for (const NewFile& file : files) {
-    staged.push_back(std::make_unique<StagedFile>(file.path, calls));
+    staged.push_back(std::make_unique<StagedFile>(file.file.path(), calls));
     if (auto step = staged.back()->write(file.bytes, {}); !step) return step;
   }
+  ReadHandle lock(-1, 0);
+  for (size_t i = 0; i < files.size; ++i)
+    if (auto step = staged[i]->look(files[i].file.before(), lock); !step) return step;
   for (const auto& file : staged)
     if (auto step = file->place(); !step) return step;
   return Done{};

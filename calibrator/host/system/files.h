@@ -47,6 +47,7 @@ class ReadHandle {
   int get() const { return file_; }
   uint64_t size() const { return size_; }
   int release() { return std::exchange(file_, -1); }
+  void reset(int file) { file_ = file; }  // of one that holds none
 
  private:
   int file_;
@@ -80,8 +81,7 @@ using VerifyFile = std::function<Outcome<Done>(Span<const uint8_t>)>;
 Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
                                     const VerifyFile& verify = {}, const FileCalls& calls = kSystemFileCalls);
 
-// Which file stood at a path, and as of when; none where nothing did. Programs that read a file, work, and write it anew take one
-// before they read: of two that do so at once, one would lose what the other wrote.
+// Which file stood at a path, and as of when; none where nothing did.
 struct FileStamp {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t changed_s = 0, changed_ns = 0;
@@ -90,14 +90,29 @@ struct FileStamp {
 };
 FileStamp stamp_of(const std::string& path);
 
-// As write_file_atomically(). Refused where the file is another one than `before`; whoever writes so looks and replaces alone.
-Outcome<Done> replace_file(const std::string& path, const FileStamp& before, Span<const uint8_t> bytes);
+// A file that a program is going to write. Make it before you look at what stands there, or read it: if another program writes it
+// while this one works, write() is refused, and what that one wrote stays. Whoever writes so looks and replaces alone.
+class OutputFile {
+ public:
+  OutputFile(std::string path) : path_(std::move(path)), before_(stamp_of(path_)) {}  // NOLINT: a path is one
+
+  const std::string& path() const { return path_; }
+  const FileStamp& before() const { return before_; }
+  bool was_there() const { return !(before_ == FileStamp()); }
+  // As write_file_atomically().
+  Outcome<Done> write(Span<const uint8_t> bytes) const;
+
+ private:
+  std::string path_;
+  FileStamp before_;
+};
 
 struct NewFile {
-  std::string path;
+  OutputFile file;
   Span<const uint8_t> bytes;
 };
-// All of them are whole on the disk before the first takes its place: a full disk leaves what was there.
+// Files of one folder. All of them are whole on the disk before the first takes its place: a full disk leaves what was there, and
+// so does another program that wrote one of them.
 Outcome<Done> write_files_together(Span<const NewFile> files, const FileCalls& calls = kSystemFileCalls);
 
 // For the handler of a signal that ends the program: removes the temporary files that are being written. One thread writes

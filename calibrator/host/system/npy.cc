@@ -303,10 +303,10 @@ std::vector<uint8_t> npy_file(NpyType type, const std::vector<int64_t>& shape, S
   return file;
 }
 
-Outcome<Done> write_npy(const std::string& path, NpyType type, const std::vector<int64_t>& shape,
+Outcome<Done> write_npy(const OutputFile& output, NpyType type, const std::vector<int64_t>& shape,
                         Span<const uint8_t> data) {
   const auto file = npy_file(type, shape, data);
-  return write_file_atomically(path, {file.data(), file.size()});
+  return output.write({file.data(), file.size()});
 }
 
 }  // namespace intaglio

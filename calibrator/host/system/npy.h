@@ -58,7 +58,7 @@ Outcome<NpyArray> read_npy(const std::string& path, uint64_t max_bytes = uint64_
 
 // A whole file, version 1, its data at a multiple of 64.
 std::vector<uint8_t> npy_file(NpyType type, const std::vector<int64_t>& shape, Span<const uint8_t> data);
-Outcome<Done> write_npy(const std::string& path, NpyType type, const std::vector<int64_t>& shape,
+Outcome<Done> write_npy(const OutputFile& output, NpyType type, const std::vector<int64_t>& shape,
                         Span<const uint8_t> data);
 
 // "(1000, 49, 10, 1)"
