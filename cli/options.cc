@@ -74,7 +74,12 @@ Option& Option::checked(std::function<Outcome<Done>(const std::string&)> check) 
 }
 
 Option& Option::repeated() {
-  option_->expected(1)->take_all();
+  option_->expected(1)->take_all()->allow_extra_args(false);
+  return *this;
+}
+
+Option& Option::group(const std::string& heading) {
+  option_->group(heading);
   return *this;
 }
 

@@ -35,6 +35,8 @@ class Option {
   Option& checked(std::function<Outcome<Done>(const std::string&)> check);
   // One value each time, and any number of times.
   Option& repeated();
+  // The help's heading for it, "Options..."; by default "Options".
+  Option& group(const std::string& heading);
 
  private:
   CLI::Option* option_;

@@ -68,8 +68,9 @@ Outcome<std::vector<std::string>> sample_paths(const SampleArguments& arguments,
                      input_names(model) + "; write NAME=DIR|X.npy"};
     std::string& path = paths[named.value_or(0)];
     if (!path.empty())
-      return Failure{"--input " + words + ": the input " + input_name(model, named.value_or(0)) +
-                     " has its samples already"};
+      return Failure{
+          "--input " + words + ": the input " + input_name(model, named.value_or(0)) +
+          " has its samples already; one path names them all: a folder of pictures, or an .npy array"};
     std::error_code error;
     if (!named && words.find('=') != std::string::npos && !std::filesystem::exists(words, error))
       return Failure{"--input " + words + ": is no file, and names no input of " + file.path() +

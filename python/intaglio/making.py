@@ -94,7 +94,7 @@ def import_onnx(source: Any, **options: Any) -> Network:
     """An ONNX network, float or quantized, as a network of ours.
 
     source: a path, bytes, a file that was opened with 'rb', or an onnx.ModelProto. Only by its path can a network have
-    weights in other files (external_data=True).
+    weights in other files, as PyTorch writes them: they are read from beside it.
 
         net = intaglio.import_onnx("net.onnx", pixels="imagenet")
         net = intaglio.import_onnx("net.onnx", shape={"image": (1, 3, 224, 224)}, mean=(123.7, 116.3, 103.5), norm=0.017)
