@@ -79,6 +79,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
     return step.failure();
   ProgressLine progress;
   CalibrationSamples kept(*samples, file.model());
+  progress.set_beforehand(true);
   const auto facts = check_samples(kept, execution->executor, progress);
   if (!facts) return facts.failure();
   if (arguments.float_search.asked())
@@ -131,12 +132,13 @@ Command add_calibrate_command(CLI::App& parent) {
       .type_name("FILE.html");
   add_memory_option(*app, arguments->memory);
   add_threads_option(*app, arguments->execution);
-  add_flag(*app, "--json", arguments->json,
-           "print one JSON object: {images, seconds, sqnr_db, agreement, judged, calibration_sqnr_db, "
-           "calibration_agreement, verdict, remedy, sha256, stages:[{name, seconds}]}. With --min-sqnr or "
-           "--max-drop it also has mixed, of a model with states sequences");
+  add_flag(
+      *app, "--json", arguments->json,
+      "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, "
+      "calibration_sqnr_db, calibration_agreement, sha256, stages:[{name, seconds}]}. With --min-sqnr or "
+      "--max-drop it also has mixed, of a model with states sequences");
   add_import_options(*app, arguments->network, ImportHelp::kBeside);
-  keep_given_words(*app, arguments->words);
+  keep_given_words(*app, arguments->words, kImportHeading);
   return make_command(app, arguments, run_calibrate);
 }
 

@@ -26,7 +26,7 @@ struct CalibrateArguments {
   FloatSearchArguments float_search;
   ParamsArguments params;
   bool json = false;
-  std::vector<std::string> words;  // the command line as it was given
+  GivenWords words;  // the command line as it was given; below: what 'intaglio import' takes as well
 
   // Which a model, a report or a state must not replace.
   std::vector<std::string> model_files() const {

@@ -91,10 +91,10 @@ Outcome<Done> read_values(const ImportChoices& choices, ImportOptions& options) 
 void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help) {
   // The first ones are what most networks need.
   const bool own = help == ImportHelp::kOwn;
-  const std::string beside = "Options for a network's file, as of 'intaglio import'";
-  const std::string first = own ? "Options" : beside, pictures = own ? "Options for pictures" : beside,
-                    parts = own ? "Options for parts of the network" : beside,
-                    states = own ? "Options for states and time" : beside;
+  const auto heading = [own](const char* of_import) { return std::string(own ? of_import : kImportHeading); };
+  const std::string first = heading("Options"), pictures = heading("Options for pictures"),
+                    parts = heading("Options for parts of the network"),
+                    states = heading("Options for states and time");
   add_option(app, "--pixels", choices.pixels,
              "how the pixels of a picture become the network's input: " + pixel_choices() +
                  (own ? ". See below" : ""))

@@ -17,6 +17,9 @@ struct ImportChoices {
   bool external_data = false, focus = false;
 };
 
+// In the help of another command.
+inline constexpr const char* kImportHeading = "Options for a network's file, as of 'intaglio import'";
+
 enum class ImportHelp : uint8_t {
   kOwn,  // of 'intaglio import'
   kBeside,  // beside the options of another command, in a group of their own, and without --state, which is taken there

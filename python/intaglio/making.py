@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .batches import as_array, label_words, sample_words
 from .errors import Error
 from .network import Network, open as open_network
 from .tables import Report
-from .words import Folder, Progress, encoded, existing, is_path, run, takes_options_of, warn, words_of
+from .words import Folder, Progress, encoded, existing, is_path, options_of, run, takes_options_of, warn, words_of
 
 _SAMPLES = ("images", "input")  # what batches= becomes
 _OF_IMPORT = ("output", "json", "dump_after")
@@ -21,6 +21,7 @@ _OF_CALIBRATE = ("output", "json", *_SAMPLES)
 _OF_COMPARE = ("json", "labels", *_SAMPLES)
 
 
+_MODEL, _ONNX = b"ITG1", b"\x08"  # what a model has behind its first four bytes, and what an ONNX file begins with
 _NAMES = {"onnx": "an ONNX network", "tflite": "a TFLite network", "openvino": "an OpenVINO IR"}
 
 
@@ -120,6 +121,25 @@ def import_openvino(source: Any, weights: Any = None, **options: Any) -> Network
     return _imported(source, "openvino", options, weights)
 
 
+def _float_model(given: Any, options: Mapping[str, Any]) -> Tuple[Network, Mapping[str, Any]]:
+    """The network that is calibrated, and the options without those of its import. A path may be that of a network which is
+    imported first."""
+    of_import = {name: value for name, value in options.items()
+                 if name in options_of("import") and name not in _OF_CALIBRATE + ("state",) and value not in (None, False)}
+    rest = {name: value for name, value in options.items() if name not in of_import}
+    if is_path(given) and not os.path.isdir(existing(given)):
+        with io.open(existing(given), "rb") as file:
+            start = file.read(64)
+        format = _intaglio.format_of(start)
+        if start[4:8] != _MODEL and (format != "onnx" or start[:1] == _ONNX or os.fsdecode(given).endswith(".onnx")):
+            return _imported(given, format, of_import), rest
+    model = _model(given, "network")
+    if of_import:
+        raise TypeError(f"{next(iter(of_import))}: {model.name} is a model, which holds what its import was told; give the file "
+                        "that it was imported from")
+    return model, rest
+
+
 def _model(given: Any, what: str) -> Network:
     if isinstance(given, Network):
         return given
@@ -132,7 +152,8 @@ def _model(given: Any, what: str) -> Network:
 def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress] = None, **options: Any) -> Network:
     """An int8 network from one in FP32 and a few samples. Its bytes are those that `intaglio calibrate` writes.
 
-    network: a Network, or the path of one.
+    network: a Network, or the path of one. The path of an ONNX or TFLite network or of an OpenVINO IR will do as well: it is
+        imported first, with the options of `import_onnx` (pixels=, shape= and so on; state= is the calibration's).
     batches: a folder of pictures, one picture or an .npy file, by path; a list of pictures' paths; an array; or any iterable
         of arrays, whose first dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs
         only x is read. Of a network with several inputs each item is a dict by their names or a tuple in their order; a
@@ -141,11 +162,13 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
     progress: called with a stage's name, how much of it is done and how much there is to do.
 
         int8 = intaglio.calibrate(net, loader, report="page.html", method="mse")
+        int8 = intaglio.calibrate("net.onnx", "pictures/", pixels="imagenet")
 
     `report` of the result says how near the int8 network is. Ctrl-C ends the work. It runs as the network that it was made
     from: with its threads and instruction sets.
     """
-    fp32 = _model(network, "network")
+    fp32, options = _float_model(network, options)
+    imported = fp32.report.notes if fp32 is not network and fp32.report is not None else []
     with Folder() as folder:
         words = ["calibrate", fp32._file(folder)]
         if batches is not None:
@@ -161,7 +184,7 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
         words += [*words_of("calibrate", options, _OF_CALIBRATE), "-o", output, "--json"]
         answer = run(words, folder, progress)
         int8 = Network(_read(output), f"{fp32.name} (int8)", fp32.threads, fp32.isa)
-        int8.report = Report(answer.json, "calibration", answer.notes)
+        int8.report = Report(answer.json, "calibration", [*imported, *answer.notes])
         if page is not None:
             try:
                 _intaglio.write_file(page, _read(options["report"]))
