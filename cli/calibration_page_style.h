@@ -40,7 +40,7 @@ figcaption{display:flex;justify-content:space-between;gap:.5rem;flex-wrap:wrap}
 .depth .all{fill:var(--bar)}.depth .alone{fill:var(--paper);stroke:var(--good);stroke-width:1.5}
 ul{margin:.25rem 0;padding-left:1.2rem;overflow-wrap:anywhere}
 .node{color:var(--faint);font-weight:400}
-code{background:var(--soft);border-radius:.2rem;padding:0 .2rem}
+code{background:var(--soft);border-radius:.2rem;padding:0 .2rem;white-space:nowrap}code.long{white-space:normal}
 .wide{overflow-x:auto;border:1px solid var(--line);border-radius:.4rem}
 table{border-collapse:separate;border-spacing:0;width:100%;font-size:.85rem}
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);white-space:nowrap}

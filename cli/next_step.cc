@@ -40,7 +40,8 @@ std::string next_step_html(const CalibrationPage& page) {
     text += float_text(*page.float_advice, page.figures.calibrating_seconds);
     command = command_keeping(page.arguments, nodes);
     if (command.empty())
-      text += " The layers, for " + tag("code", "--keep-float") + ": " + tag("code", html_text(nodes)) + ".";
+      text += " The layers, for " + tag("code", "--keep-float") + ": " +
+              tag("code", html_text(nodes), "long") + ".";
   } else {
     text = sentence(page.figures.verdict.remedy);
     command = page.figures.command;
