@@ -267,7 +267,8 @@ std::string time_text(double seconds) {
 }
 
 ProgressLine::ProgressLine()
-    : captured_(captured_here), terminal_(captured_ == nullptr && ::isatty(STDERR_FILENO) == 1) {}
+    : captured_(captured_here),
+      terminal_(captured_ == nullptr ? ::isatty(STDERR_FILENO) == 1 : captured_->line != nullptr) {}
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::enter(const std::string& what, std::chrono::steady_clock::time_point now) {
@@ -296,13 +297,11 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
   if (is_new) enter(what, now);
   advance(done, total, is_new);
   if (done == 0) turn_ = now;
-  if (captured_ != nullptr && captured_->progress &&
-      (is_new || now - last_ >= std::chrono::milliseconds(50))) {
-    last_ = now;
-    if (!captured_->progress(what, done, total)) throw Stopped();
-  }
-  if (!terminal_ || (shown_ && !is_new && done < total && now - last_ < std::chrono::milliseconds(50)))
-    return;
+  const bool is_due = is_new || now - last_ >= std::chrono::milliseconds(50);
+  if (is_due) last_ = now;
+  if (captured_ != nullptr && captured_->progress && is_due && !captured_->progress(what, done, total))
+    throw Stopped();
+  if (!terminal_ || (shown_ && done < total && !is_due)) return;
   last_ = now;
   shown_ = true;
   const std::string count =
@@ -323,9 +322,13 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
     left = ", " + time_text(of_all) + " left in all";
   else if (done > 0 && done < total && spent > 1.0)
     left = ", " + time_text(spent / static_cast<double>(done) * static_cast<double>(total - done)) + " left";
-  std::fprintf(stderr, "\r\033[K%s%s%s%s %s%s", bar.c_str(), step.c_str(), safe(what).c_str(), pass.c_str(),
-               count.c_str(), left.c_str());
-  std::fflush(stderr);
+  const std::string line = bar + step + safe(what) + pass + " " + count + left;
+  if (captured_ == nullptr) {
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fflush(stderr);
+  } else if (!captured_->line(line)) {
+    throw Stopped();
+  }
 }
 
 void ProgressLine::set_step(int32_t step, int32_t steps) {
@@ -361,7 +364,8 @@ void ProgressLine::advance(uint64_t done, uint64_t total, bool is_new) {
 void ProgressLine::set_estimate(TimeEstimate estimate) { estimate_ = std::move(estimate); }
 
 void ProgressLine::clear() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (shown_ && captured_ == nullptr) std::fputs("\r\033[K", stderr);
+  if (shown_ && captured_ != nullptr) captured_->line("");  // who stops the work is heard at the next line
   shown_ = false;
 }
 

@@ -149,7 +149,7 @@ def _model(given: Any, what: str) -> Network:
 
 
 @takes_options_of("calibrate", _OF_CALIBRATE)
-def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress] = None, **options: Any) -> Network:
+def calibrate(network: Any, batches: Any = None, *, progress: Progress = None, **options: Any) -> Network:
     """An int8 network from one in FP32 and a few samples. Its bytes are those that `intaglio calibrate` writes.
 
     network: a Network, or the path of one. The path of an ONNX or TFLite network or of an OpenVINO IR will do as well: it is
@@ -159,7 +159,8 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
         only x is read. Of a network with several inputs each item is a dict by their names or a tuple in their order; a
         dict of paths or arrays will do as well. An iterable is read once, into a temporary file (tempfile.tempdir says
         where).
-    progress: called with a stage's name, how much of it is done and how much there is to do.
+    progress: called with a stage's name, how much of it is done and how much there is to do. Without it a line on stderr shows how
+        far the work is, on a terminal and in a notebook; False: nothing does.
 
         int8 = intaglio.calibrate(net, loader, report="page.html", method="mse")
         int8 = intaglio.calibrate("net.onnx", "pictures/", pixels="imagenet")
@@ -194,7 +195,7 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
 
 
 @takes_options_of("compare", _OF_COMPARE)
-def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, progress: Optional[Progress] = None,
+def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, progress: Progress = None,
             **options: Any) -> Report:
     """How far a network is from the one that it was made from, on the same samples.
 
@@ -210,13 +211,13 @@ def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, prog
         words = ["compare", first._file(folder, "reference.itg"), second._file(folder, "test.itg"), *samples.words,
                  *words_of("compare", options, _OF_COMPARE)]
         if labels is not None:
-            words += label_words(labels, folder, samples.count)
+            words += label_words(labels, folder, samples)
         answer = run([*words, "--json"], folder, progress)
     return Report(answer.json, f"{second.name} against {first.name}", answer.notes)
 
 
 @takes_options_of("eval", _OF_COMPARE)
-def evaluate(network: Any, batches: Any, labels: Any, *, progress: Optional[Progress] = None, **options: Any) -> Report:
+def evaluate(network: Any, batches: Any, labels: Any, *, progress: Progress = None, **options: Any) -> Report:
     """How often the network's best class is the right one: count, top1 and top5 in percent.
 
     batches: as in `calibrate`. labels: a file, or a class number for each sample.
@@ -224,13 +225,13 @@ def evaluate(network: Any, batches: Any, labels: Any, *, progress: Optional[Prog
     model = _model(network, "network")
     with Folder() as folder:
         samples = sample_words(batches, model._wanted(), folder)
-        words = ["eval", model._file(folder), *samples.words, *label_words(labels, folder, samples.count),
+        words = ["eval", model._file(folder), *samples.words, *label_words(labels, folder, samples),
                  *words_of("eval", options, _OF_COMPARE), "--json"]
         answer = run(words, folder, progress)
     return Report(answer.json, f"eval {model.name}", answer.notes)
 
 
-def command(*words: Any, progress: Optional[Progress] = None) -> str:
+def command(*words: Any, progress: Progress = None) -> str:
     """What `intaglio WORDS...` prints, for all that has no function here: command("verify", "net.itg").
 
     Runs in this process. A failure is an exception, as elsewhere.
