@@ -2,8 +2,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <atomic>
-
 #include "platforms/team.h"
 
 namespace intaglio {
@@ -11,10 +9,11 @@ namespace {
 
 // Of a process whose threads OpenMP has made, its child has none, and would wait for them for ever: it goes without.
 bool has_threads() {
-  static std::atomic<pid_t> owner{0};
+  static pid_t owner = 0;
   const pid_t here = ::getpid();
   pid_t known = 0;
-  return owner.compare_exchange_strong(known, here) || known == here;
+  return __atomic_compare_exchange_n(&owner, &known, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+         known == here;
 }
 
 void openmp_region(void* context, void (*body)(void* argument, const Executor& ready), void* argument) {
