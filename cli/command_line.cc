@@ -96,6 +96,7 @@ std::string unknown_subcommand(const CLI::App& app) {
     known.push_back(subcommand->get_name());
   const std::vector<std::string> words = app.remaining(true);
   if (known.empty() || words.empty() || words[0].empty() || words[0][0] == '-') return "";
+  if (&understood(app) == &app) known.emplace_back("help");  // with_help_last()
   return "'" + safe(words[0]) + "' is no subcommand; the nearest is " +
          nearest_names(words[0], known, 1).front() + "; there are" + known_subcommands(app);
 }
@@ -176,10 +177,9 @@ std::vector<Command> add_commands(CLI::App& app) {
 // "help params export" asks for what "params export --help" gives.
 std::vector<const char*> with_help_last(int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
-  if (words.size() > 1 && std::string(words[1]) == "help") {
-    words.erase(words.begin() + 1);
-    words.push_back("--help");
-  }
+  const bool asks = words.size() > 1 && std::string(words[1]) == "help";
+  while (words.size() > 1 && std::string(words[1]) == "help") words.erase(words.begin() + 1);
+  if (asks) words.push_back("--help");
   return words;
 }
 

@@ -190,7 +190,8 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!loaded) return loaded.failure();
   Session& session = **loaded;
   SampleArguments sample_arguments;
-  sample_arguments.inputs = arguments.samples.empty() ? arguments.inputs : arguments.samples;
+  sample_arguments.are_arguments = !arguments.samples.empty();
+  sample_arguments.inputs = sample_arguments.are_arguments ? arguments.samples : arguments.inputs;
   const auto samples = Samples::open(sample_arguments, *file);
   if (!samples) return samples.failure();
   const auto sequences = Sequences::of(arguments.steps, sample_arguments, *samples, *file);

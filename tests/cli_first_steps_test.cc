@@ -60,6 +60,8 @@ TEST_CASE("help explains what --help explains, and a mistyped subcommand is told
   wrong("params exprt net.itg",
         "'exprt' is no subcommand; the nearest is export; there are export import prune diff");
   wrong("params", "no subcommand is given; there are export import prune diff");
+  wrong("halp", "'halp' is no subcommand; the nearest is help;");
+  CHECK(folder.good("help help").out == folder.good("--help").out);
   wrong("--frobnicate", "there is no option --frobnicate");
 }
 
