@@ -2,6 +2,7 @@
 #include "cli/calibration_page.h"
 #include "cli/calibration_run.h"
 #include "cli/command.h"
+#include "cli/imported_network.h"
 #include "cli/recover_option.h"
 
 namespace intaglio::cli {
@@ -12,8 +13,11 @@ constexpr const char* kCalibrateFooter =
     "of the samples, the machine or the number of threads. It is opened and run before it is written.\n\n"
     "A setting that int8 cannot hold is refused; 'intaglio simulate' shows its effect.\n"
     "SQNR is in dB, and larger is better. 'alone' is a layer's error with exact inputs.\n\n"
-    "Example:\n"
-    "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg";
+    "A network's file is imported first, as 'intaglio import' does, to the same bytes. 'intaglio import --help' explains\n"
+    "these options; with --state IN=OUT import the network by itself. Other commands take the model that import writes.\n\n"
+    "Examples:\n"
+    "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg\n"
+    "  intaglio calibrate net.onnx --pixels imagenet --images calibration/ -o net.int8.itg";
 
 // What is written besides the model.
 Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
@@ -47,8 +51,10 @@ Outcome<Done> bake_known(const CalibrateArguments& arguments, const OutputFile& 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const CalibrationOutputs outputs(arguments);
-  const auto given = LoadedModel::open(arguments.model);
+  std::vector<std::string> notes;
+  const auto given = open_or_import(arguments.model, arguments.network, notes);
   if (!given) return given.failure();
+  for (const std::string& note : notes) print_note(note);
   for (const std::string& input : arguments.model_files())
     if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
   if (auto step = check_other_paths(arguments); !step) return step.failure();
@@ -75,6 +81,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
     return step.failure();
   ProgressLine progress;
   CalibrationSamples kept(*samples, file.model());
+  progress.set_beforehand(true);
   const auto facts = check_samples(kept, execution->executor, progress);
   if (!facts) return facts.failure();
   if (arguments.float_search.asked())
@@ -89,7 +96,10 @@ Command add_calibrate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* app = add_subcommand(parent, "calibrate",
                                  "make an int8 model from an FP32 model and a few samples", kCalibrateFooter);
-  add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
+  add_option(*app, "model", arguments->model,
+             "the FP32 model file, or a network's: .onnx, .tflite, or .xml with its .bin beside it")
+      .required()
+      .type_name("NET");
   add_sample_options(*app, arguments->samples);
   add_steps_option(*app, arguments->steps);
   add_flag(*app, "--int8-states", arguments->int8_states,
@@ -125,11 +135,13 @@ Command add_calibrate_command(CLI::App& parent) {
       .type_name("FILE.html");
   add_memory_option(*app, arguments->memory);
   add_threads_option(*app, arguments->execution);
-  add_flag(*app, "--json", arguments->json,
-           "print one JSON object: {images, seconds, sqnr_db, agreement, judged, calibration_sqnr_db, "
-           "calibration_agreement, verdict, remedy, sha256, stages:[{name, seconds}]}. With --min-sqnr or "
-           "--max-drop it also has mixed, of a model with states sequences");
-  keep_given_words(*app, arguments->words);
+  add_flag(
+      *app, "--json", arguments->json,
+      "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, "
+      "calibration_sqnr_db, calibration_agreement, sha256, stages:[{name, seconds}]}. With --min-sqnr or "
+      "--max-drop it also has mixed, of a model with states sequences");
+  add_import_options(*app, arguments->network, ImportHelp::kBeside);
+  keep_given_words(*app, arguments->words, kImportHeading);
   return make_command(app, arguments, run_calibrate);
 }
 

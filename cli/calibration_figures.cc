@@ -87,6 +87,8 @@ const char* verdict_text(RecoveryVerdict verdict) {
 
 namespace {
 
+constexpr size_t kFiguresAt = 15;  // the column behind their names
+
 // "12.30 dB", "exact"
 std::string db_text(double sqnr) { return decimal(sqnr, 2) + (std::isfinite(sqnr) ? " dB" : ""); }
 
@@ -125,15 +127,16 @@ void note_vanished_sums(const Model& int8) {
 Json json_of(const CalibrationFigures& figures) {
   const auto share = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
   const Verdict& verdict = figures.verdict;
-  Json json = {{"images", figures.images},
+  Json json = {{"verdict", verdict.grade == Grade::kNone ? Json(nullptr) : Json(grade_name(verdict.grade))},
+               {"remedy", verdict.remedy.empty() ? Json(nullptr) : Json(verdict.remedy)},
+               {"command", figures.command.empty() ? Json(nullptr) : Json(safe(figures.command))},
+               {"images", figures.images},
                {"seconds", figures.seconds},
                {"sqnr_db", json_number(figures.held_out.sqnr)},
                {"agreement", share(figures.held_out.agreement)},
                {"judged", figures.judged},
                {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
                {"calibration_agreement", share(figures.calibrating.agreement)},
-               {"verdict", verdict.grade == Grade::kNone ? Json(nullptr) : Json(grade_name(verdict.grade))},
-               {"remedy", verdict.remedy.empty() ? Json(nullptr) : Json(verdict.remedy)},
                {"sha256", figures.sha256}};
   if (figures.sequences)
     json["sequences"] = {{"count", figures.sequences->sequences},
@@ -145,6 +148,11 @@ Json json_of(const CalibrationFigures& figures) {
 
 void print_figures(const CalibrationFigures& figures, const std::string& output,
                    const CalibrationReport& report) {
+  print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(),
+        indented(figures.verdict.text, kFiguresAt).c_str());
+  if (!figures.verdict.remedy.empty())
+    print("  remedy       %s\n", indented(figures.verdict.remedy, kFiguresAt).c_str());
+  if (!figures.command.empty()) print("  command      %s\n", safe(figures.command).c_str());
   print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
   if (static_cast<size_t>(report.samples) != figures.images)
     print(", %d with those of the state", report.samples);
@@ -158,8 +166,6 @@ void print_figures(const CalibrationFigures& figures, const std::string& output,
   print("  on the calibration samples themselves\n");
   print_quality(figures.calibrating);
   if (figures.sequences) print_sequences(*figures.sequences);
-  print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(), figures.verdict.text.c_str());
-  if (!figures.verdict.remedy.empty()) print("  remedy       %s\n", figures.verdict.remedy.c_str());
   const std::vector<RecoverySummary> recoveries = summarize(report.recoveries, figures.method);
   if (!recoveries.empty()) print("  recoveries, with the output SQNR of the samples that judged each\n");
   for (const RecoverySummary& summary : recoveries) {

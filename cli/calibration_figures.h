@@ -21,7 +21,8 @@ struct OutputQuality {
 // What is reported beside the file itself.
 struct CalibrationFigures {
   size_t images = 0;
-  double seconds = 0;
+  double seconds = 0;              // of all that was done
+  double calibrating_seconds = 0;  // without what was tried for the page
   // Of samples that did not calibrate the model that they judge. With too few for that (`judged` 0) of a model
   // without recoveries, which fit no sample, and without agreement.
   OutputQuality held_out;
@@ -29,6 +30,7 @@ struct CalibrationFigures {
   OutputQuality calibrating;  // of the model that is written, on the samples that calibrated it
   std::optional<SequenceFigures> sequences;  // of a model with states
   Verdict verdict;
+  std::string command;  // what the verdict's remedy says, to be pasted; empty where no command does it
   std::string sha256;
   std::string method;  // of the ranges, as the file has it
 };

@@ -56,7 +56,7 @@ class Page {
     std::string html = kCalibrationPageStart + name + "</title>";
     html += tag("style", kCalibrationPageStyle) + "</head><body><main>\n";
     html += tag("h1", name);
-    html += inputs() + warnings() + verdict() + next_step_html(page_) + depth() + worst() + recoveries() +
+    html += verdict() + warnings() + next_step_html(page_) + inputs() + depth() + worst() + recoveries() +
             layer_table() + histograms() + footer();
     return html + "</main></body></html>\n";
   }
@@ -116,7 +116,8 @@ class Page {
   // "12: conv_3", by the number that options take.
   std::string numbered(const Layer& layer) const {
     const std::string number = numbers_.text(layer.facts.output.name);
-    return (number.empty() ? "" : tag("span", number + ": ", "node")) + name_of(layer.node.name);
+    return (number.empty() ? "" : tag("span", number + ": ", "node")) +
+           name_of(numbers_.name(layer.facts.output.name));
   }
 
   // ---- sections
@@ -163,7 +164,8 @@ class Page {
     tile(std::to_string(page_.calibrator.report().samples), "samples");
     tile(megabytes(page_.calibrator.report().bytes.size),
          "from " + megabytes(page_.fp32.file_bytes()) + " in FP32");
-    tile(decimal(figures.seconds, 1) + " s", "to calibrate");
+    tile(decimal(figures.seconds, 1) + " s",
+         page_.float_was_tried ? "to calibrate, and to try layers in FP32" : "to calibrate");
     std::string word = verdict.grade == Grade::kNone ? "no verdict" : grade_name(verdict.grade);
     word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
     std::string text = tag("p", word, "word") + tag("p", html_text(verdict.text));
@@ -175,8 +177,9 @@ class Page {
   std::string depth() const {
     std::vector<ChartPoint> points;
     for (const Layer& layer : layers_)
-      points.push_back({html_text(numbers_.text(layer.facts.output.name) + " " + layer.node.name),
-                        sqnr_db(*layer.facts.report), sqnr_alone_db(*layer.facts.report)});
+      points.push_back(
+          {html_text(numbers_.text(layer.facts.output.name) + " " + numbers_.name(layer.facts.output.name)),
+           sqnr_db(*layer.facts.report), sqnr_alone_db(*layer.facts.report)});
     const std::string svg = depth_chart_svg(points);
     if (svg.empty()) return "";
     return tag("section",
@@ -253,13 +256,17 @@ class Page {
     return tag("section", html) + "\n";
   }
 
+  // Of a block, by the node's first output.
+  std::string block_end(int32_t node) const {
+    return name_of(numbers_.name(page_.int8.tensor(page_.int8.node(node).outputs[0]).name));
+  }
+
   std::string attempts(Span<const RecoveryRecord> records) const {
     std::string rows;
     for (const RecoveryRecord& record : records) {
       if (record.first_node < 0) continue;
       rows += tag("tr", tag("td", html_text(recovery_title(record.recovery))) +
-                            tag("td", name_of(page_.int8.node(record.first_node).name) + " to " +
-                                          name_of(page_.int8.node(record.last_node).name)) +
+                            tag("td", block_end(record.first_node) + " to " + block_end(record.last_node)) +
                             tag("td", db_of_ratio(record.before), "number") +
                             tag("td", db_of_ratio(record.after), "number") +
                             tag("td", verdict_text(record.verdict),
@@ -283,11 +290,11 @@ class Page {
       const bool int8 = layer.facts.is_int8;
       std::string row = tag("th", numbered(layer) + " " + tag("small", html_text(op_name(layer.node.op))));
       for (const std::string& cell :
-           {int8 ? significant(layer.lo) + " &hellip; " + significant(layer.hi) : std::string("FP32"),
+           {html_text(decimal(sqnr_db(report), 1)), html_text(decimal(sqnr_alone_db(report), 1)),
+            clipped(layer),
+            int8 ? significant(layer.lo) + " &hellip; " + significant(layer.hi) : std::string("FP32"),
             int8 ? significant(static_cast<double>(q.scales[0])) : "",
-            int8 ? std::to_string(q.zero_point) : "", clipped(layer),
-            html_text(decimal(sqnr_alone_db(report), 1)), html_text(decimal(sqnr_db(report), 1)),
-            html_text(decimal(cosine(report), 5)),
+            int8 ? std::to_string(q.zero_point) : "", html_text(decimal(cosine(report), 5)),
             layer.macs == 0
                 ? ""
                 : decimal(100 * static_cast<double>(layer.macs) / static_cast<double>(all_macs_), 1)})
@@ -296,9 +303,9 @@ class Page {
     }
     return tag("section",
                tag("h2", "All layers") +
-                   table("<th>layer</th><th class=\"number\">range</th><th class=\"number\">scale</th>"
-                         "<th class=\"number\">zero point</th><th class=\"number\">clipped %</th>"
-                         "<th class=\"number\">SQNR alone</th><th class=\"number\">SQNR</th>"
+                   table("<th>layer</th><th class=\"number\">SQNR</th><th class=\"number\">alone</th>"
+                         "<th class=\"number\">clipped %</th><th class=\"number\">range</th>"
+                         "<th class=\"number\">scale</th><th class=\"number\">zero point</th>"
                          "<th class=\"number\">cosine</th><th class=\"number\">work %</th>",
                          rows)) +
            "\n";

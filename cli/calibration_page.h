@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/calibration_figures.h"
+#include "cli/calibration_run.h"
 #include "cli/float_advice.h"
 #include "cli/loaded_model.h"
 #include "intaglio/calibrator.h"
@@ -17,8 +18,7 @@ struct CalibrationPage {
   const Calibrator& calibrator;  // finished: its report and what it has seen
   Span<const LayerReport> layers;
   std::string output;
-  std::vector<std::string>
-      command;              // the words that were given, to be given again with more; none of captured output
+  const CalibrateArguments& arguments;
   bool from_state = false;  // the figures are of these samples, the ranges of more
   CalibrationFigures figures;
   std::vector<std::string> warnings = {};        // what was warned of on the way here

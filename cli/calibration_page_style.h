@@ -28,8 +28,7 @@ padding:.5rem 1rem .5rem 1.8rem}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.75rem;margin-top:.75rem}
 .tiles b{display:block;font-size:1.15rem}.tiles span{color:var(--faint);font-size:.85rem;line-height:1.3;display:block}
 article{border:1px solid var(--line);border-radius:.4rem;padding:.75rem 1rem;margin:.75rem 0}
-pre{background:var(--soft);border-radius:.3rem;padding:.6rem;margin:.5rem 0 0;font-size:.8rem;white-space:pre-wrap;
-overflow-wrap:anywhere}
+pre{background:var(--soft);border-radius:.3rem;padding:.6rem;margin:.5rem 0 0;font-size:.8rem;overflow-x:auto}
 figure{margin:.5rem 0}
 figcaption{display:flex;justify-content:space-between;gap:.5rem;flex-wrap:wrap}
 .histogram{display:block;width:100%;height:4.5rem;background:var(--soft)}
@@ -41,7 +40,7 @@ figcaption{display:flex;justify-content:space-between;gap:.5rem;flex-wrap:wrap}
 .depth .all{fill:var(--bar)}.depth .alone{fill:var(--paper);stroke:var(--good);stroke-width:1.5}
 ul{margin:.25rem 0;padding-left:1.2rem;overflow-wrap:anywhere}
 .node{color:var(--faint);font-weight:400}
-code{background:var(--soft);border-radius:.2rem;padding:0 .2rem}
+code{background:var(--soft);border-radius:.2rem;padding:0 .2rem;white-space:nowrap}code.long{white-space:normal}
 .wide{overflow-x:auto;border:1px solid var(--line);border-radius:.4rem}
 table{border-collapse:separate;border-spacing:0;width:100%;font-size:.85rem}
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);white-space:nowrap}
@@ -55,8 +54,9 @@ td.kept{color:var(--good)}td.undone{color:var(--faint)}
 summary{cursor:pointer;padding:.4rem 0}
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));gap:1rem}
 .grid>div{min-width:0}
+@media(max-width:34rem){th,td{padding:.35rem}tr th:first-child{min-width:7rem;max-width:38vw}}
 @media print{:root{--paper:#fff;--ink:#000;--faint:#444;--line:#bbb;--soft:#f3f5f7;--bar:#355;--range:#dde}
-main{max-width:none;padding:0}.wide{overflow:visible;border:0}tr th:first-child{position:static}details{display:none}
+main{max-width:none;padding:0}pre{white-space:pre-wrap;overflow-wrap:anywhere}.wide{overflow:visible;border:0}tr th:first-child{position:static}details{display:none}
 table{font-size:.7rem}th,td{padding:.15rem .3rem}thead{display:table-header-group}tr,article,figure{break-inside:avoid}}
 footer{border-top:1px solid var(--line);margin-top:2rem;padding-top:.75rem;overflow-wrap:anywhere}
 )css";

@@ -2,6 +2,7 @@
 
 #include "calibrator/calibration.h"
 #include "calibrator/recover/recovery.h"
+#include "cli/advised_command.h"
 #include "cli/calibration_estimate.h"
 #include "cli/calibration_figures.h"
 #include "cli/calibration_page.h"
@@ -45,6 +46,10 @@ class Run {
   // What an error of the calibrator is about, in words.
   Failure failure_of(const Error& error, int32_t sample = -1) const;
 
+  // Since the command began.
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - job_.start).count();
+  }
   Outcome<Done> set_options();
   Outcome<Done> choose_wide_layers();
   Outcome<Done> observe(HeldOut& held_out);
@@ -61,6 +66,7 @@ class Run {
   bool from_state_ = false;
   QuantizationLists lists_;  // options_ points into them
   CalibratorOptions options_;
+  int32_t steps_ = 0;  // of the progress line: the calibrator's, the samples held out, the page
   std::optional<FloatSearchResult> mixed_;
   SampleClasses fp32_classes_;  // none where the output is not classes
   std::vector<int32_t> int8_classes_;
@@ -135,7 +141,7 @@ Outcome<Done> Run::write_model(Calibrator& calibrator, ModelFileSink& sink) {
   job_.progress.clear();
   if (error.status == Status::kSinkFailed && !sink.problem.empty()) return Failure{sink.problem};
   if (!error.ok()) return failure_of(error);
-  job_.progress.set_step(0, 0);
+  job_.progress.set_step(steps_of(options_) + 1, steps_);
   figures_.sha256 = sink.sha256.get();
   return Done{};
 }
@@ -165,17 +171,19 @@ Outcome<Done> Run::measure_state(const Model& int8_model) {
 }
 
 Outcome<Done> Run::write_page(const Calibrator& calibrator, const Model& int8) {
-  CalibrationPage page{job_.file,        int8,        calibrator, layers_,          arguments_.output,
-                       arguments_.words, from_state_, figures_,   warnings_so_far()};
+  CalibrationPage page{job_.file,  int8,        calibrator, layers_,          arguments_.output,
+                       arguments_, from_state_, figures_,   warnings_so_far()};
   // Layers in FP32 are what to do next only where the preprocessing and the number of samples are not.
   page.float_was_tried = figures_.verdict.grade != Grade::kGood && job_.facts.preprocessing_sign.empty() &&
                          job_.samples.count() >= kEnoughSamples && !job_.steps.has_states() && !from_state_ &&
                          !arguments_.float_search.asked();
   if (page.float_was_tried) {
+    job_.progress.set_step(steps_, steps_);
     auto advice = advise_float_layers(job_.file, int8, job_.samples, options_, job_.execution, job_.progress);
     if (!advice) return advice.failure();
     page.float_advice = std::move(*advice);
   }
+  page.figures.seconds = seconds();
   const std::string html = calibration_page(page);
   return job_.outputs.report.write({reinterpret_cast<const uint8_t*>(html.data()), html.size()});
 }
@@ -190,9 +198,10 @@ void Run::print(const CalibrationReport& report, const Model& int8,
     print_json(json);
     return;
   }
-  print_layers(model_, int8, layers_, true);
   print_figures(figures_, arguments_.output, report);
   if (mixed_) print_float_search(arguments_.float_search, *mixed_);
+  cli::print("\n");
+  print_layers(model_, int8, layers_, true);
 }
 
 Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
@@ -228,11 +237,13 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
       judge({figures_.held_out.sqnr, figures_.held_out.agreement, figures_.judged,
              static_cast<size_t>(report.samples), sign.empty() ? fp32_classes_.preprocessing_sign() : sign,
              job_.file.model().image_count() > 0});
-  const std::vector<StageTime> stages = job_.progress.stages();
-  figures_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job_.start).count();
+  figures_.command = advised_command(arguments_, job_.file.is_imported(), figures_.verdict);
+  figures_.calibrating_seconds = seconds();
   if (!arguments_.report.empty())
     if (auto step = write_page(calibrator, *written); !step) return step;
-  print(report, *written, stages);
+  job_.progress.clear();
+  figures_.seconds = seconds();
+  print(report, *written, job_.progress.stages());
   return Done{};
 }
 
@@ -243,7 +254,9 @@ Outcome<Done> Run::run() {
   options_.layer_report = wants_layers() && !from_state_;
   if (!from_state_ && !mixed_)
     job_.progress.set_estimate(estimate_of(options_.recover, options_.layer_report));
-  Steps steps{job_.progress, steps_of(options_)};
+  steps_ = steps_of(options_) + 1 + (arguments_.report.empty() ? 0 : 1);
+  job_.progress.set_beforehand(false);
+  Steps steps{job_.progress, steps_};
   options_.progress = {Steps::show, &steps};
   const auto needs = Calibrator::measure(model_, options_);
   if (!needs) return job_.file.failure(needs.error());

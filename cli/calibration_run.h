@@ -6,6 +6,7 @@
 #include "cli/calibrated_steps.h"
 #include "cli/calibration_samples.h"
 #include "cli/float_search.h"
+#include "cli/import_options.h"
 #include "cli/known_params.h"
 #include "cli/memory_goal.h"
 #include "cli/quantization_options.h"
@@ -15,6 +16,7 @@ namespace intaglio::cli {
 
 struct CalibrateArguments {
   std::string model, output, state, report, memory = "flat";
+  ImportChoices network;  // where the model is a network's file
   SampleArguments samples;
   ExecutionOptions execution;
   std::string recover = "default";
@@ -24,7 +26,7 @@ struct CalibrateArguments {
   FloatSearchArguments float_search;
   ParamsArguments params;
   bool json = false;
-  std::vector<std::string> words;  // the command line as it was given
+  GivenWords words;  // the command line as it was given; below: what 'intaglio import' takes as well
 
   // Which a model, a report or a state must not replace.
   std::vector<std::string> model_files() const {

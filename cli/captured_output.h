@@ -26,6 +26,8 @@ class CapturedOutput {
   // How far the work is, at most 20 times a second and at the start of each stage. False ends the work. May be called
   // from any thread, one at a time.
   std::function<bool(const std::string& stage, uint64_t done, uint64_t total)> progress;
+  // The line of progress that a terminal would show, in place of the one before; empty: none any more. Threads as above.
+  std::function<bool(const std::string& line)> line;
 
  private:
   CapturedOutput* before_;

@@ -29,7 +29,7 @@ constexpr const char* kFooter =
     "  intaglio calibrate meter.itg --images calibration/ -o meter.int8.itg\n"
     "  intaglio eval      meter.int8.itg --images test/ --labels test_labels.txt\n"
     "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
-    "'intaglio SUBCOMMAND --help' explains a subcommand.\n"
+    "'intaglio help SUBCOMMAND' explains a subcommand, and so does 'intaglio SUBCOMMAND --help'.\n"
     "Results are on stdout, with --json as one JSON object. Everything else is on stderr.\n"
     "Exit code: 0 if what was asked for holds, 1 if not, 2 if the command line is wrong whatever the files hold,\n"
     "130 after Ctrl-C.\n"
@@ -76,18 +76,35 @@ std::string missing_argument(const CLI::App& command, const std::string& problem
   return "";
 }
 
+// The command that was understood, as far as that goes.
+const CLI::App& understood(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
 std::string known_subcommands(const CLI::App& app) {
   std::string names;
-  for (const CLI::App* known : app.get_subcommands({})) names += " " + known->get_name();
+  for (const CLI::App* const known : understood(app).get_subcommands({})) names += " " + known->get_name();
   return names;
+}
+
+// Of a command that has subcommands, where a word is none of them; else empty.
+std::string unknown_subcommand(const CLI::App& app) {
+  std::vector<std::string> known;
+  for (const CLI::App* const subcommand : understood(app).get_subcommands({}))
+    known.push_back(subcommand->get_name());
+  const std::vector<std::string> words = app.remaining(true);
+  if (known.empty() || words.empty() || words[0].empty() || words[0][0] == '-') return "";
+  if (&understood(app) == &app) known.emplace_back("help");  // with_help_last()
+  return "'" + safe(words[0]) + "' is no subcommand; the nearest is " +
+         nearest_names(words[0], known, 1).front() + "; there are" + known_subcommands(app);
 }
 
 // What nobody knows comes before what lacks: it is often the same option, mistyped.
 std::string unknown_option(const CLI::App& app) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   std::vector<std::string> known;
-  for (const CLI::Option* const option : command->get_options())
+  for (const CLI::Option* const option : understood(app).get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   for (const std::string& argument : app.remaining(true)) {
     const std::string name = argument.substr(0, argument.find('='));
@@ -104,8 +121,7 @@ std::string unknown_option(const CLI::App& app) {
 std::string unexpected_argument(const CLI::App& app, const std::string& problem) {
   const std::string one = "The following argument was not expected: ";
   if (problem.rfind(one, 0) != 0) return "";
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  const CLI::App* const command = &understood(app);
   std::string text = "'" + problem.substr(one.size()) + "' is an argument too many";
   for (const char* const option : {"--images", "--input"})
     if (command->get_option_no_throw(option) != nullptr)
@@ -113,7 +129,7 @@ std::string unexpected_argument(const CLI::App& app, const std::string& problem)
   return text;
 }
 
-CommandOutcome wrong_use(const CLI::App& app, std::string problem, const std::string& first = "") {
+CommandOutcome wrong_use(const CLI::App& app, std::string problem) {
   std::string name = "intaglio";
   for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
     command = command->get_subcommands().front();
@@ -122,11 +138,10 @@ CommandOutcome wrong_use(const CLI::App& app, std::string problem, const std::st
   if (const std::string missing = missing_argument(app, problem); !missing.empty()) problem = missing;
   if (const std::string argument = unexpected_argument(app, problem); !argument.empty()) problem = argument;
   if (const std::string unknown = unknown_option(app); !unknown.empty()) problem = unknown;
-  // CLI11 says only that one is missing.
-  if (app.get_subcommands().empty() && first.empty())
+  // Of a subcommand CLI11 says only that one is missing.
+  if (app.remaining(true).empty() && !known_subcommands(app).empty())
     problem = "no subcommand is given; there are" + known_subcommands(app);
-  else if (app.get_subcommands().empty() && first[0] != '-')
-    problem = "'" + first + "' is no subcommand; there are" + known_subcommands(app);
+  if (const std::string unknown = unknown_subcommand(app); !unknown.empty()) problem = unknown;
   return {CommandEnd::kWrongUse, {problem + "\nRun '" + name + " --help' for what there is."}};
 }
 
@@ -159,18 +174,29 @@ std::vector<Command> add_commands(CLI::App& app) {
           add_params_command(app),        add_verify_command(app),    add_bench_command(app)};
 }
 
+// "help params export" asks for what "params export --help" gives.
+std::vector<const char*> with_help_last(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  const bool asks = words.size() > 1 && std::string(words[1]) == "help";
+  while (words.size() > 1 && std::string(words[1]) == "help") words.erase(words.begin() + 1);
+  if (asks) words.push_back("--help");
+  return words;
+}
+
 CommandOutcome run(int argc, const char* const* argv, const BeforeWork& before) {
   CLI::App app(kDescription, "intaglio");
   const std::vector<Command> commands = add_commands(app);
+  const std::vector<const char*> words = with_help_last(argc, argv);
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::Success& request) {  // --help, --version
+    if (const std::string unknown = unknown_subcommand(app); !unknown.empty()) return wrong_use(app, unknown);
     std::ostringstream text;
     app.exit(request, text, text);
     print("%s", text.str().c_str());
     return finish();
   } catch (const CLI::ParseError& error) {
-    return wrong_use(app, plain(error.what()), argc > 1 ? argv[1] : "");
+    return wrong_use(app, plain(error.what()));
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;

@@ -92,9 +92,10 @@ Json comparison_json(const Comparison& comparison, const Model& reference, const
             {"channels_shifted", comparison.shifted},
             {"layers", Json::array()}};
   for (const LayerReport& layer : comparison.layers) {
-    const char* const name = test.tensor(layer.tensor).name;
-    json["layers"].push_back({{"node", numbers.json(name)},
-                              {"name", name},
+    const std::string tensor = test.tensor(layer.tensor).name;
+    json["layers"].push_back({{"node", numbers.json(tensor)},
+                              {"name", numbers.name(tensor)},
+                              {"tensor", tensor},
                               {"op", op_name(test.node(layer.node).op)},
                               {"cosine", json_number(cosine(layer))},
                               {"sqnr_db", json_number(sqnr_db(layer))},
@@ -243,7 +244,7 @@ Command add_compare_command(CLI::App& parent) {
   add_flag(
       *app, "--json", arguments->json,
       "print one JSON object: {count, agreement, cosine, sqnr_db, channels_scaled, channels_shifted, layers: "
-      "[{node, name, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
+      "[{node, name, tensor, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
       "loss_is_real");
   return make_command(app, arguments, run_compare);
 }

@@ -1,11 +1,10 @@
 // intaglio export-onnx: an int8 model as the ONNX network that it was made from, quantized.
-#include <filesystem>
-
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "exporters/onnx/onnx_export.h"
+#include "importers/network_file.h"
 
 namespace intaglio::cli {
 namespace {
@@ -35,15 +34,11 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
     if (arguments.form == known.name) form = known.form;
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  const auto network = read_file(arguments.network, kMaxModelBytes);
+  const auto network = NetworkFile::open(arguments.network);
   if (!network) return network.failure();
-  std::string folder;
-  if (arguments.external_data) {
-    folder = std::filesystem::path(arguments.network).parent_path().string();
-    if (folder.empty()) folder = ".";
-  }
   const auto made =
-      export_onnx(network->span(), arguments.network, folder, file->model(), arguments.model, form);
+      export_onnx(network->bytes(), arguments.network, {network->folder(), arguments.external_data},
+                  file->model(), arguments.model, form);
   if (!made) return made.failure();
   if (auto step = output.write({reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
       !step)
@@ -83,8 +78,10 @@ Command add_export_onnx_command(CLI::App& parent) {
       .one_of(forms)
       .type_name("FORM")
       .show_default();
-  add_flag(*app, "--external-data", arguments->external_data,
-           "read weights that the network has in other files of its folder; the file written holds them all");
+  add_flag(
+      *app, "--external-data", arguments->external_data,
+      "read weights also from folders within the network's own. Those beside it are read in any case; the file written "
+      "holds them all");
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {bytes, form, layers, activations, notes}");
   return make_command(app, arguments, run_export_onnx);

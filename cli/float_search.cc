@@ -84,6 +84,7 @@ class FloatSearch {
 
   // A calibration with these nodes in FP32 and these of 16 bits, judged.
   Outcome<Attempt> attempt(const Mix& mix) {
+    progress_.show("calibrating once more", attempts_++, 0);
     CalibratorOptions options = options_;
     options.float_nodes = {mix.nodes.data(), mix.nodes.size()};
     options.slots = {mix.slots.data(), mix.slots.size()};
@@ -291,6 +292,7 @@ class FloatSearch {
     Mix mix = mix_of(types);
     result_.nodes = std::move(mix.nodes);
     result_.slots = std::move(mix.slots);
+    const NodeNumbers numbers(model());
     result_.layers.clear();
     result_.wide_layers.clear();
     for (size_t i = 0; i < types.size(); ++i) {
@@ -300,9 +302,10 @@ class FloatSearch {
       const auto& kept = options_.float_nodes;
       const bool is_kept = std::find(kept.begin(), kept.end(), node) != kept.end();
       if (types[i] == LayerType::kFloat && (is_kept || !layer.is_float))
-        result_.layers.push_back(model().tensor(model().node_outputs(node)[0]).name);
+        result_.layers.push_back(numbers.name(model().tensor(model().node_outputs(node)[0]).name));
       if (types[i] == LayerType::kInt16)
-        result_.wide_layers.push_back(model().tensor(model().node_outputs(layer.writer)[0]).name);
+        result_.wide_layers.push_back(
+            numbers.name(model().tensor(model().node_outputs(layer.writer)[0]).name));
     }
     result_.after = made.judgement;
     result_.bytes_after = made.bytes.size();
@@ -315,6 +318,7 @@ class FloatSearch {
   FloatSearchArguments arguments_;
   CalibratorOptions options_;
   ProgressLine& progress_;
+  uint64_t attempts_ = 0;
   std::vector<int32_t> labels_;  // of the samples that judge
   std::unique_ptr<FloatLayers> layers_;
   double cost_ = 0.0;  // of the result
@@ -366,8 +370,10 @@ void print_float_search(const FloatSearchArguments& arguments, const FloatSearch
   }
   const auto list = [&](const std::vector<std::string>& names, const char* what) {
     if (names.empty()) return;
-    print("\n    %zu of %zu layers %s:", names.size(), result.layer_count, what);
-    for (const std::string& name : names) print(" %s", safe(name).c_str());
+    std::string line =
+        std::to_string(names.size()) + " of " + std::to_string(result.layer_count) + " layers " + what + ":";
+    for (const std::string& name : names) line += " " + safe(name);
+    print("\n    %s", indented(line, 4).c_str());
   };
   list(result.wide_layers, "in 16 bits");
   list(result.layers, "in FP32");

@@ -46,4 +46,11 @@ std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
   return wrapped(text);
 }
 
+// One empty line between headings, where CLI11 has two.
+std::string HelpFormat::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
 }  // namespace intaglio::cli

@@ -10,6 +10,7 @@ class HelpFormat : public CLI::Formatter {
   HelpFormat();
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 
 }  // namespace intaglio::cli

@@ -134,7 +134,15 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
 
 NodeNumbers::NodeNumbers(const Model& fp32) {
   for (int32_t n = 0; n < fp32.node_count(); ++n)
-    for (const int32_t t : fp32.node(n).outputs) nodes_[fp32.tensor(t).name] = n;
+    for (const int32_t t : fp32.node(n).outputs) {
+      nodes_[fp32.tensor(t).name] = n;
+      names_[fp32.tensor(t).name] = fp32.node(n).name;
+    }
+}
+
+std::string NodeNumbers::name(const std::string& tensor) const {
+  const auto found = names_.find(tensor);
+  return found == names_.end() || found->second.empty() ? tensor : found->second;
 }
 
 int32_t NodeNumbers::of(const std::string& tensor) const {
@@ -160,8 +168,9 @@ void print_layers(const Model& fp32, const Model& test, Span<const LayerReport> 
   Table table(titles, 3);
   for (const LayerReport& layer : layers) {
     const TensorInfo output = test.tensor(layer.tensor);
-    std::vector<std::string> row{numbers.text(output.name), output.name, op_name(test.node(layer.node).op),
-                                 tensor_range_text(output), decimal(sqnr_db(layer), 2)};
+    std::vector<std::string> row{numbers.text(output.name), numbers.name(output.name),
+                                 op_name(test.node(layer.node).op), tensor_range_text(output),
+                                 decimal(sqnr_db(layer), 2)};
     if (alone) row.push_back(decimal(sqnr_alone_db(layer), 2));
     row.insert(row.end(), {decimal(cosine(layer), 6), decimal(100 * layer.clipped, 3)});
     table.add(row);

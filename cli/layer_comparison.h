@@ -47,7 +47,7 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
 std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vector<int32_t>& b);
 
 // The nodes of the FP32 model by the tensors that they write. An int8 model has these tensors under the same names, and
-// nodes of its own between them; options name nodes of the FP32 model.
+// nodes of its own between them; options name nodes of the FP32 model. Terminal, JSON and page say it with this alone.
 class NodeNumbers {
  public:
   explicit NodeNumbers(const Model& fp32);
@@ -55,9 +55,13 @@ class NodeNumbers {
   // "12"; "" where there is none.
   std::string text(const std::string& tensor) const;
   Json json(const std::string& tensor) const;  // null where there is none
+  // What 'intaglio inspect --ops' calls the FP32 model's node, and --keep-float takes; of a node of the int8 model alone, or one
+  // without a name, the tensor's.
+  std::string name(const std::string& tensor) const;
 
  private:
   std::map<std::string, int32_t> nodes_;
+  std::map<std::string, std::string> names_;
 };
 
 // One row a layer; `layers` are of `test`, and their numbers those of `fp32`.

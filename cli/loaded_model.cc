@@ -186,6 +186,10 @@ Outcome<Done> check_replaceable(const std::string& output, size_t offset, const 
 constexpr size_t kIdentifierAt = 4;
 constexpr const char* kModelIdentifier = "ITG1";
 
+bool is_model_file(Span<const uint8_t> begin) {
+  return begin.size >= kIdentifierAt + 4 && std::memcmp(begin.data + kIdentifierAt, kModelIdentifier, 4) == 0;
+}
+
 Outcome<Done> check_model_output(const std::string& output, const std::string& input) {
   if (auto step = check_output_path(output, input); !step) return step;
   return check_replaceable(output, kIdentifierAt, kModelIdentifier, "model");
@@ -226,13 +230,21 @@ Outcome<LoadedModel> LoadedModel::of_bytes(const std::string& name, FileBytes by
   return open(name, MappedFile(std::move(bytes)));
 }
 
+Outcome<LoadedModel> LoadedModel::of_import(const std::string& path, FileBytes bytes) {
+  auto file = open(path, MappedFile(std::move(bytes)));
+  if (file) file->is_imported_ = true;
+  return file;
+}
+
 Outcome<LoadedModel> LoadedModel::step_of(const LoadedModel& file) {
   FileBytes memory(step_model_bytes(file.model()));
   const auto made = make_step_model(file.model(), {memory.data(), memory.size()});
   if (!made) return file.failure(made.error());
   FileBytes bytes(made->size);
   std::memcpy(bytes.data(), made->data, made->size);
-  return open(file.path(), MappedFile(std::move(bytes)));
+  auto step = open(file.path(), MappedFile(std::move(bytes)));
+  if (step) step->is_imported_ = file.is_imported_;
+  return step;
 }
 
 Outcome<LoadedModel> LoadedModel::open(const std::string& path, MappedFile bytes) {

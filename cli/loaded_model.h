@@ -48,6 +48,9 @@ Outcome<Done> check_replaceable(const std::string& output, const std::string& wh
 Outcome<Done> check_replaceable(const std::string& output, size_t offset, const std::string& mark,
                                 const std::string& what);
 
+// Whether a file begins as models do.
+bool is_model_file(Span<const uint8_t> begin);
+
 class LoadedModel {
  public:
   // For what judges a file, or makes another of it: the bytes that were checked stay, whatever happens to the
@@ -58,6 +61,8 @@ class LoadedModel {
 
   // Of bytes that are in memory already; messages call it `name`.
   static Outcome<LoadedModel> of_bytes(const std::string& name, FileBytes bytes);
+  // What was imported from the network at this path.
+  static Outcome<LoadedModel> of_import(const std::string& path, FileBytes bytes);
 
   // The model of one step of a model with states (intaglio/step_model.h).
   static Outcome<LoadedModel> step_of(const LoadedModel& file);
@@ -66,6 +71,8 @@ class LoadedModel {
 
   const Model& model() const { return model_; }
   const std::string& path() const { return path_; }
+  // Made in memory of the network at this path; no file holds it.
+  bool is_imported() const { return is_imported_; }
   size_t file_bytes() const { return bytes_.size(); }
   Failure failure(const Error& error) const { return failure_in(path_, error, &model_); }
   // Gives back memory of a mapped file that nobody needs for now.
@@ -75,6 +82,7 @@ class LoadedModel {
   static Outcome<LoadedModel> open(const std::string& path, MappedFile bytes);
 
   std::string path_;
+  bool is_imported_ = false;
   MappedFile bytes_;
   Model model_;
 };

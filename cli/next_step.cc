@@ -2,52 +2,12 @@
 
 #include <cctype>
 
+#include "cli/advised_command.h"
 #include "cli/html_text.h"
 #include "cli/output.h"
 
 namespace intaglio::cli {
 namespace {
-
-constexpr const char* kKeepFloat = "--keep-float";
-constexpr const char* kState = "--state";
-
-// The command's words with each `--option=value` as two, for these options.
-std::vector<std::string> apart(const std::vector<std::string>& words) {
-  std::vector<std::string> list;
-  for (const std::string& word : words) {
-    const size_t end = word.find('=');
-    const std::string option = word.substr(0, end);
-    const bool joins = end != std::string::npos && (option == kKeepFloat || option == kState);
-    list.push_back(joins ? option : word);
-    if (joins) list.push_back(word.substr(end + 1));
-  }
-  return list;
-}
-
-// The command that was given, with these nodes in FP32, too; empty where there was none, or where some word cannot be pasted
-// safely. Without --state: by now that file holds the samples, and they would be added once more.
-std::string command_keeping(const std::vector<std::string>& given, std::string nodes) {
-  if (given.empty()) return "";
-  const std::vector<std::string> words = apart(given);
-  std::string line = "intaglio calibrate";
-  for (size_t i = 0; i < words.size(); ++i) {
-    const bool has_value = i + 1 < words.size();
-    if (words[i] == kState && has_value) {
-      ++i;
-      continue;
-    }
-    const std::string word = pasted_word(words[i]);
-    if (word.empty()) return "";
-    if (words[i] != kKeepFloat || !has_value) {
-      line += " " + word;
-      continue;
-    }
-    const std::string kept = words[++i];
-    if (pasted_word(kept).empty()) return "";
-    nodes = pasted_word(kept + "," + nodes);
-  }
-  return line + " " + kKeepFloat + " " + nodes;
-}
 
 std::string sentence(std::string text) {
   if (text.empty()) return text;
@@ -77,14 +37,18 @@ std::string next_step_html(const CalibrationPage& page) {
       nodes += (nodes.empty() ? "@" : ",@") + std::to_string(n);
     if (page.figures.verdict.by_agreement)
       text = sentence(page.figures.verdict.remedy) + " More decibels may help as well. ";
-    text += float_text(*page.float_advice, page.figures.seconds);
-    command = command_keeping(page.command, nodes);
+    text += float_text(*page.float_advice, page.figures.calibrating_seconds);
+    command = command_keeping(page.arguments, nodes);
     if (command.empty())
-      text += " The layers, for " + tag("code", kKeepFloat) + ": " + tag("code", html_text(nodes)) + ".";
+      text += " The layers, for " + tag("code", "--keep-float") + ": " +
+              tag("code", html_text(nodes), "long") + ".";
   } else {
     text = sentence(page.figures.verdict.remedy);
-    if (page.float_was_tried && !page.figures.verdict.by_agreement)
+    command = page.figures.command;
+    if (page.float_was_tried && !page.figures.verdict.by_agreement) {
       text = "To keep the layers in FP32 that lose most gains less than 0.5 dB here. Try more samples.";
+      command.clear();
+    }
   }
   return tag("section", tag("h2", "What to do") + tag("p", text) +
                             (command.empty() ? "" : tag("pre", html_text(command)))) +

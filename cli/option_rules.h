@@ -31,12 +31,12 @@ struct OptionRule {
 
 inline constexpr OptionRule kOptionRules[] = {
     // import
-    {"import",
+    {"import|calibrate",
      {"--pixels"},
      OptionRuleKind::kExcludes,
      {{"--mean"}, {"--norm"}},
      "a recipe holds a mean and a norm of its own"},
-    {"import",
+    {"import|calibrate",
      {"--border"},
      OptionRuleKind::kNeeds,
      {{"--resize", "letterbox"}},
@@ -159,6 +159,12 @@ inline constexpr OptionRule kOptionRules[] = {
      {{"--images"}, {"--input"}},
      "no samples are given (of a model with several inputs each takes its own, --input NAME=DIR|X.npy)"},
     // run
+    {"run", {"--input"}, OptionRuleKind::kExcludes, {{"samples"}}, "both name the samples"},
+    {"run",
+     {},
+     OptionRuleKind::kOneOf,
+     {{"samples"}, {"--input"}},
+     "name a picture, a folder of pictures, or an .npy array"},
     {"run", {"--raw"}, OptionRuleKind::kNeeds, {{"--output"}}, "it says how that file is written"},
     // bench
     {"bench", {"--per-layer"}, OptionRuleKind::kNotes, {{"--json"}}, "the object holds the layers always"},

@@ -12,10 +12,10 @@
 namespace intaglio::cli {
 namespace {
 
-std::vector<std::string> given_words(const CLI::App& app) {
+std::vector<std::string> given_words(const CLI::App& app, const std::string& heading) {
   std::vector<std::string> words;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0) continue;
+    if (option->count() == 0 || (!heading.empty() && option->get_group() != heading)) continue;
     if (option->nonpositional()) words.push_back(option->get_name());
     if (option->get_expected_max() > 0)
       words.insert(words.end(), option->results().begin(), option->results().end());
@@ -74,7 +74,12 @@ Option& Option::checked(std::function<Outcome<Done>(const std::string&)> check) 
 }
 
 Option& Option::repeated() {
-  option_->expected(1)->take_all();
+  option_->expected(1)->take_all()->allow_extra_args(false);
+  return *this;
+}
+
+Option& Option::group(const std::string& heading) {
+  option_->group(heading);
   return *this;
 }
 
@@ -140,10 +145,12 @@ Option add_flag(CLI::App& app, const std::string& names, bool& value, const std:
   return Option(app.add_flag(names, value, what));
 }
 
-void keep_given_words(CLI::App& app, std::vector<std::string>& words) {
+void keep_given_words(CLI::App& app, GivenWords& words, const std::string& heading) {
   // Of captured output they are the host's, and mean nothing outside of it.
   if (CapturedOutput::of_this_thread() != nullptr) return;
-  app.parse_complete_callback([&app, &words] { words = given_words(app); });
+  app.parse_complete_callback([&app, &words, heading] {
+    words = {given_words(app, ""), given_words(app, heading)};
+  });
 }
 
 }  // namespace intaglio::cli

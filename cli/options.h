@@ -35,6 +35,8 @@ class Option {
   Option& checked(std::function<Outcome<Done>(const std::string&)> check);
   // One value each time, and any number of times.
   Option& repeated();
+  // The help's heading for it, "Options..."; by default "Options".
+  Option& group(const std::string& heading);
 
  private:
   CLI::Option* option_;
@@ -68,7 +70,12 @@ Option add_option(CLI::App& app, const std::string& names, std::vector<std::stri
                   const std::string& what);
 Option add_flag(CLI::App& app, const std::string& names, bool& value, const std::string& what);
 
-// Once they are read, `words` are the options and arguments that were given, words of a new command line.
-void keep_given_words(CLI::App& app, std::vector<std::string>& words);
+// The options and arguments that were given, as words of a new command line.
+struct GivenWords {
+  std::vector<std::string> all;
+  std::vector<std::string> below;  // those of the options below one heading of the help
+};
+// Filled once they are read.
+void keep_given_words(CLI::App& app, GivenWords& words, const std::string& heading);
 
 }  // namespace intaglio::cli

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include "calibrator/host/system/real_text.h"
+#include "calibrator/host/system/text_lines.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -239,6 +240,24 @@ void Table::print() const {
   }
 }
 
+std::string indented(const std::string& text, size_t column) {
+  constexpr size_t kMost = 100;
+  std::string result;
+  size_t at = column;
+  for (const std::string& word : split(text, ' ')) {
+    if (at > column && at + 1 + word.size() > kMost) {
+      result += "\n" + std::string(column, ' ');
+      at = column;
+    } else if (at > column) {
+      result += ' ';
+      ++at;
+    }
+    result += word;
+    at += word.size();
+  }
+  return result;
+}
+
 std::string time_text(double seconds) {
   const auto whole = static_cast<uint64_t>(std::ceil(std::min(std::max(seconds, 1.0), 1e9)));
   if (whole < 100) return "about " + std::to_string(whole) + " s";
@@ -248,7 +267,8 @@ std::string time_text(double seconds) {
 }
 
 ProgressLine::ProgressLine()
-    : captured_(captured_here), terminal_(captured_ == nullptr && ::isatty(STDERR_FILENO) == 1) {}
+    : captured_(captured_here),
+      terminal_(captured_ == nullptr ? ::isatty(STDERR_FILENO) == 1 : captured_->line != nullptr) {}
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::enter(const std::string& what, std::chrono::steady_clock::time_point now) {
@@ -275,24 +295,26 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
   const auto now = std::chrono::steady_clock::now();
   const bool is_new = stages_.empty() || what != stages_[stage_].name;
   if (is_new) enter(what, now);
+  advance(done, total, is_new);
   if (done == 0) turn_ = now;
-  if (captured_ != nullptr && captured_->progress &&
-      (is_new || now - last_ >= std::chrono::milliseconds(50))) {
-    last_ = now;
-    if (!captured_->progress(what, done, total)) throw Stopped();
-  }
-  if (!terminal_ || (shown_ && !is_new && done < total && now - last_ < std::chrono::milliseconds(50)))
-    return;
+  const bool is_due = is_new || now - last_ >= std::chrono::milliseconds(50);
+  if (is_due) last_ = now;
+  if (captured_ != nullptr && captured_->progress && is_due && !captured_->progress(what, done, total))
+    throw Stopped();
+  if (!terminal_ || (shown_ && done < total && !is_due)) return;
   last_ = now;
   shown_ = true;
   const std::string count =
       total > 0 ? std::to_string(done) + "/" + std::to_string(total) : std::to_string(done);
   std::string bar;
-  if (total > 0) {
+  if ((total > 0 || steps_ > 0) && !beforehand_) {
     constexpr size_t kWidth = 20;
-    const size_t full = static_cast<size_t>(std::min(done, total) * kWidth / total);
+    const auto full = static_cast<size_t>(reached_ * kWidth);
     bar = "[" + std::string(full, '=') + std::string(kWidth - full, ' ') + "] ";
   }
+  const std::string step =
+      steps_ == 0 ? "" : "step " + std::to_string(step_) + " of " + std::to_string(steps_) + ": ";
+  const std::string pass = passes_ == 0 ? "" : ", pass " + std::to_string(passes_ + 1) + ":";
   std::string left;
   const double spent = std::chrono::duration<double>(now - turn_).count();
   const double of_all = total_.value_or(0) - std::chrono::duration<double>(now - began_).count();
@@ -300,19 +322,50 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
     left = ", " + time_text(of_all) + " left in all";
   else if (done > 0 && done < total && spent > 1.0)
     left = ", " + time_text(spent / static_cast<double>(done) * static_cast<double>(total - done)) + " left";
-  std::fprintf(stderr, "\r\033[K%s%s%s %s%s", bar.c_str(), step_.c_str(), safe(what).c_str(), count.c_str(),
-               left.c_str());
-  std::fflush(stderr);
+  const std::string line = bar + step + safe(what) + pass + " " + count + left;
+  if (captured_ == nullptr) {
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fflush(stderr);
+  } else if (!captured_->line(line)) {
+    throw Stopped();
+  }
 }
 
 void ProgressLine::set_step(int32_t step, int32_t steps) {
-  step_ = step == 0 ? "" : "step " + std::to_string(step) + " of " + std::to_string(steps) + ": ";
+  if (step != 0 && step <= step_) return;
+  step_ = step;
+  steps_ = step == 0 ? 0 : steps;
+  parts_ = 0;
+  if (step <= 1) reached_ = 0;
+}
+
+// How often a stage goes over its samples, and how many stages a step has, nobody knows beforehand: each pass takes half of
+// what is left of the step's part of the bar.
+void ProgressLine::advance(uint64_t done, uint64_t total, bool is_new) {
+  const bool again = !is_new && done < done_;
+  passes_ = is_new ? 0 : passes_ + (again ? 1 : 0);
+  if (is_new && steps_ == 0) {
+    parts_ = 0;
+    reached_ = 0;
+  } else if (is_new || again || parts_ == 0) {
+    ++parts_;
+  }
+  done_ = done;
+  if (total == 0) return;
+  const double within = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+  if (steps_ == 0) {
+    reached_ = std::max(reached_, within);
+    return;
+  }
+  const double part = 1 - std::ldexp(1 - within / 2, -(parts_ - 1));
+  reached_ = std::max(reached_, (step_ - 1 + part) / steps_);
 }
 
 void ProgressLine::set_estimate(TimeEstimate estimate) { estimate_ = std::move(estimate); }
 
 void ProgressLine::clear() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (shown_ && captured_ == nullptr) std::fputs("\r\033[K", stderr);
+  if (shown_ && captured_ != nullptr) captured_->line("");  // who stops the work is heard at the next line
   shown_ = false;
 }
 

@@ -50,6 +50,9 @@ void print_error(const std::string& text);
 // What this command has warned of so far.
 const std::vector<std::string>& warnings_so_far();
 
+// Breaks a text at spaces, where a line would have more than 100 characters; lines behind the first begin at `column`.
+std::string indented(const std::string& text, size_t column);
+
 std::string decimal(double value, int digits);  // "exact" where it is infinite, "-" where it is no number
 std::string grouped(uint64_t number);           // 1 234 567
 std::string shape_text(const Shape& shape);     // 1x28x28x3
@@ -82,7 +85,8 @@ struct StageTime {
 using TimeEstimate = std::function<std::optional<double>(const std::vector<StageTime>&)>;
 
 // A line on stderr that is rewritten as the work goes on: a bar, the step of how many, the present stage and the time that
-// all of them, or it alone, should still take. Silent where stderr is no terminal. Of captured output its `progress` is
+// all of them, or it alone, should still take. The bar is of all steps, or of a stage without steps, and never goes back: a
+// stage that begins anew is a further pass. Silent where stderr is no terminal. Of captured output its `progress` is
 // called instead, and what it stops is thrown as Stopped.
 class ProgressLine {
  public:
@@ -93,8 +97,10 @@ class ProgressLine {
 
   void show(const std::string& what, uint64_t done, uint64_t total);
   void clear();
-  // What is shown from now on is step `step` of so many; 0: of work without steps.
+  // What is shown from now on is step `step` of so many; 0: of work without steps. Earlier steps are left as they were.
   void set_step(int32_t step, int32_t steps);
+  // What is shown is a look beforehand at what the work will be: it has a count, and no bar.
+  void set_beforehand(bool beforehand) { beforehand_ = beforehand; }
 
   void set_estimate(TimeEstimate estimate);  // is asked as each stage begins
 
@@ -103,11 +109,17 @@ class ProgressLine {
 
  private:
   void enter(const std::string& what, std::chrono::steady_clock::time_point now);
+  void advance(uint64_t done, uint64_t total, bool is_new);
 
   CapturedOutput* captured_;
   bool terminal_;
   bool shown_ = false;
-  std::string step_;  // "step 2 of 4: "
+  bool beforehand_ = false;
+  int32_t step_ = 0, steps_ = 0;
+  // Stages and passes of this step, passes of this stage, and the part of the bar that was reached.
+  int parts_ = 0, passes_ = 0;
+  uint64_t done_ = 0;
+  double reached_ = 0;
   std::vector<StageTime> stages_;
   size_t stage_ = 0;  // the present one
   TimeEstimate estimate_;

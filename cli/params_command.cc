@@ -16,23 +16,25 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr const char* kParamsFooter =
+const std::string kFormats =
     "Formats:\n"
     "  tengine        a line 'name scale zero_point' for each int8 activation. No zero points other than 0, no weights\n"
     "  tengine-uint8  the same, with zero points of 0 to 255\n"
     "  ncnn           multipliers of the inputs and weights of layers. No zero points, no other tensors\n"
     "  amct           Ascend's record: the inputs and weights of layers. No other tensors\n"
     "  ppq            PPQ's JSON: everything\n"
-    "  aimet          AIMET's encodings: every activation, and weights\n"
-    "  model          an intaglio int8 model. It can be read, not written. For OpenVINO's and MQBench's FakeQuantize\n"
-    "                 nodes, first make one from the ONNX file with 'intaglio import'\n\n"
-    "No format has biases, or weights that a recovery rounded one by one. Calibrate with --recover none if the same\n"
-    "int8 model must come back.\n\n"
-    "Examples:\n"
-    "  intaglio params export net.int8.itg -o net.json\n"
-    "  intaglio params import net.itg net.json -o net.int8.itg\n"
-    "  intaglio params prune  net.itg record.txt --format amct -o small.itg\n"
-    "  intaglio params diff   net.int8.itg table_minmax.scale";
+    "  aimet          AIMET's encodings: every activation, and weights\n";
+// What is read, and not written.
+const std::string kModelFormat =
+    "  model          an intaglio int8 model. For OpenVINO's and MQBench's FakeQuantize nodes, first make one from the\n"
+    "                 ONNX file with 'intaglio import'\n";
+const std::string kNoBiases =
+    "\nNo format has biases, or weights that a recovery rounded one by one. Calibrate with --recover none if the same\n"
+    "int8 model must come back.\n";
+const std::string kExport = "  intaglio params export net.int8.itg -o net.json";
+const std::string kImport = "  intaglio params import net.itg net.json -o net.int8.itg";
+const std::string kPrune = "  intaglio params prune  net.itg record.txt --format amct -o small.itg";
+const std::string kDiff = "  intaglio params diff   net.int8.itg table_minmax.scale";
 
 struct ParamsCommandArguments {
   std::string model, output, network;
@@ -290,20 +292,24 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
 
 Command add_params_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ParamsCommandArguments>();
-  CLI::App* const app =
-      add_subcommand(parent, "params",
-                     "write, read and compare scales and zero points as files of other tools", kParamsFooter);
+  CLI::App* const app = add_subcommand(
+      parent, "params", "write, read and compare scales and zero points as files of other tools",
+      kFormats + kModelFormat + kNoBiases + "\nExamples:\n" + kExport + "\n" + kImport + "\n" + kPrune +
+          "\n" + kDiff);
   require_subcommand(*app);
 
-  CLI::App* const exports =
-      add_subcommand(*app, "export", "write the parameters of an int8 model to a file", kParamsFooter);
+  CLI::App* const exports = add_subcommand(*app, "export", "write the parameters of an int8 model to a file",
+                                           kFormats + kNoBiases + "\nExample:\n" + kExport);
   add_option(*exports, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*exports, "-o,--output", arguments->output, "the file to write").required().type_name("FILE");
   add_params_format_option(*exports, "--format", "FILE", arguments->params.format, true);
   add_flag(*exports, "--json", arguments->json, "print one JSON object: {format, entries, bytes}");
 
   CLI::App* const imports = add_subcommand(
-      *app, "import", "make an int8 model from an FP32 model and a file of parameters", kParamsFooter);
+      *app, "import", "make an int8 model from an FP32 model and a file of parameters",
+      kFormats + kModelFormat +
+          "\nThe file must have all parameters. 'intaglio calibrate --params' takes what it lacks from samples.\n" +
+          "\nExample:\n" + kImport);
   add_option(*imports, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_option(*imports, "params", arguments->params.file, "the file of parameters")
       .required()
@@ -318,19 +324,27 @@ Command add_params_command(CLI::App& parent) {
            "print one JSON object: {activations, weight_layers, unknown, sha256}");
 
   CLI::App* const prune = add_subcommand(
-      *app, "prune", "take the channels out of an FP32 model that AMCT's prune_record names", kParamsFooter);
+      *app, "prune", "take the channels out of an FP32 model that AMCT's prune_record names",
+      "A prune_record names layers that belong together, and its prune_index the channels of them that are to go.\n"
+      "What reads those channels loses them, too. The model stays FP32: calibrate it afterwards.\n\n"
+      "Example:\n" +
+          kPrune);
   add_option(*prune, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_option(*prune, "params", arguments->params.file, "the record").required().type_name("FILE");
   add_option(*prune, "-o,--output", arguments->output, "the smaller FP32 model file to write")
       .required()
       .type_name("SMALL.itg");
-  add_params_format_option(*prune, "--format", "FILE", arguments->params.format);
+  add_option(*prune, "--format", arguments->params.format,
+             "the format of FILE: amct. By default the file's name says it")
+      .type_name("FORMAT");
   add_params_map_option(*prune, "--map", arguments->params.map);
   add_flag(*prune, "--json", arguments->json, "print one JSON object: {layers, channels, bytes, sha256}");
 
   CLI::App* const diff = add_subcommand(
       *app, "diff", "show what differs between two files or models. Exit code 1 if anything does",
-      kParamsFooter);
+      kFormats + kModelFormat +
+          "\nOf an entry with several channels the one that differs most is shown, and how many do.\n" +
+          "\nExample:\n" + kDiff);
   add_option(*diff, "a", arguments->params.file, "a file of parameters, or an int8 model")
       .required()
       .type_name("A");

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "calibrator/host/system/text_lines.h"
+#include "cli/html_text.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
 #include "runtime/op_search.h"
@@ -56,8 +57,10 @@ int32_t find_node(const Model& model, const std::string& name) {
 }
 
 Failure no_node(const LoadedModel& file, const std::string& name) {
-  return {file.path() + " has no node " + name + "; 'intaglio inspect " + file.path() +
-          " --ops' lists their numbers and names"};
+  const std::string path = file.is_imported() ? "" : pasted_word(file.path());
+  return {file.path() + " has no node " + name + "; 'intaglio inspect " + (path.empty() ? "NET.itg" : path) +
+          " --ops' lists their numbers and names" +
+          (file.is_imported() ? ", of the model that 'intaglio import' makes of it" : "")};
 }
 
 // Whether the node has such a slot.

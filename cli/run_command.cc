@@ -17,7 +17,7 @@ namespace {
 
 struct RunArguments {
   std::string model, output, names;
-  std::vector<std::string> inputs;
+  std::vector<std::string> samples, inputs;  // both name samples
   int64_t steps = 0;
   int32_t top = 5;
   bool raw = false, json = false;
@@ -29,8 +29,9 @@ constexpr const char* kRunFooter =
     "samples, and each is run. A state of the model goes from one sample to the next; --steps says where it begins\n"
     "anew. Int8 outputs are shown and written as the real numbers that they stand for.\n\n"
     "Examples:\n"
-    "  intaglio run net.int8.itg --input photo.jpg\n"
-    "  intaglio run net.itg --input x.npy --output y.npy";
+    "  intaglio run net.int8.itg photo.jpg\n"
+    "  intaglio run net.itg x.npy --output y.npy\n"
+    "  intaglio run two_inputs.itg left=l.npy right=r.npy";
 
 NpyType npy_type(DType dtype) {
   switch (dtype) {
@@ -190,7 +191,8 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!loaded) return loaded.failure();
   Session& session = **loaded;
   SampleArguments sample_arguments;
-  sample_arguments.inputs = arguments.inputs;
+  sample_arguments.are_arguments = !arguments.samples.empty();
+  sample_arguments.inputs = sample_arguments.are_arguments ? arguments.samples : arguments.inputs;
   const auto samples = Samples::open(sample_arguments, *file);
   if (!samples) return samples.failure();
   const auto sequences = Sequences::of(arguments.steps, sample_arguments, *samples, *file);
@@ -250,10 +252,11 @@ Command add_run_command(CLI::App& parent) {
   CLI::App* app = add_subcommand(parent, "run", "run pictures or arrays through a model", kRunFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(
-      *app, "--input", arguments->inputs,
+      *app, "samples", arguments->samples,
       "a PNG, JPEG, BMP or WebP picture, a folder of them, or an .npy array of samples. For a model with several "
-      "inputs give it once for each, as NAME=X.npy")
-      .required()
+      "inputs give one for each, as NAME=X.npy")
+      .type_name("[NAME=]X.jpg|X.npy");
+  add_option(*app, "--input", arguments->inputs, "the same, behind an option")
       .repeated()
       .type_name("[NAME=]X.jpg|X.npy");
   add_steps_option(*app, arguments->steps);

@@ -62,20 +62,22 @@ Outcome<std::vector<std::string>> sample_paths(const SampleArguments& arguments,
     return paths;
   }
   for (const std::string& words : arguments.inputs) {
+    const std::string shown = (arguments.are_arguments ? "" : "--input ") + words;
     const auto named = named_input(model, words);
     if (!named && count != 1)
-      return Failure{"--input " + words + ": names no input of " + file.path() + ", which has " +
-                     input_names(model) + "; write NAME=DIR|X.npy"};
+      return Failure{shown + ": names no input of " + file.path() + ", which has " + input_names(model) +
+                     "; write NAME=DIR|X.npy"};
     std::string& path = paths[named.value_or(0)];
     if (!path.empty())
-      return Failure{"--input " + words + ": the input " + input_name(model, named.value_or(0)) +
-                     " has its samples already"};
+      return Failure{
+          shown + ": the input " + input_name(model, named.value_or(0)) +
+          " has its samples already; one path names them all: a folder of pictures, or an .npy array"};
     std::error_code error;
     if (!named && words.find('=') != std::string::npos && !std::filesystem::exists(words, error))
-      return Failure{"--input " + words + ": is no file, and names no input of " + file.path() +
-                     ", whose input is " + input_names(model)};
+      return Failure{shown + ": is no file, and names no input of " + file.path() + ", whose input is " +
+                     input_names(model)};
     path = named ? words.substr(input_name(model, *named).size() + 1) : words;
-    if (path.empty()) return Failure{"--input " + words + ": names no file"};
+    if (path.empty()) return Failure{shown + ": names no file"};
   }
   for (size_t i = 0; i < count; ++i)
     if (paths[i].empty())

@@ -12,6 +12,7 @@ namespace intaglio::cli {
 struct SampleArguments {
   std::string images;               // of a model with one input
   std::vector<std::string> inputs;  // NAME=PATH, one an input; with one input PATH alone will do
+  bool are_arguments = false;       // they stood behind no --input: messages
   std::string only;
   int64_t limit = 0;
   bool skip_bad = false;

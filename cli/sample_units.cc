@@ -112,6 +112,7 @@ std::string InputUnit::what_is_wrong() const {
 }
 
 void warn_of_units(const Samples& samples, const Model& model, ProgressLine& progress) {
+  progress.set_beforehand(true);
   for (size_t j = 0; j < model.inputs().size; ++j) {
     Arrays arrays(samples, model, j);
     for (size_t i = 0; arrays.matter() && i < samples.count(); ++i) {
@@ -121,6 +122,7 @@ void warn_of_units(const Samples& samples, const Model& model, ProgressLine& pro
     progress.clear();
     arrays.warn();
   }
+  progress.set_beforehand(false);
 }
 
 }  // namespace intaglio::cli

@@ -133,8 +133,8 @@ void print_table(const Model& fp32, const Simulator& simulator, const Simulation
   for (size_t i = 0; i < simulation.size(); ++i) {
     const int32_t n = simulation.pair(i).node, tensor = simulation.pair(i).reference_tensor;
     const Forms forms = forms_of(fp32, simulator, n, tensor);
-    const char* const name = fp32.tensor(tensor).name;
-    table.add({numbers.text(name), name, op_name(simulator.model().node(n).op),
+    const std::string name = fp32.tensor(tensor).name;
+    table.add({numbers.text(name), numbers.name(name), op_name(simulator.model().node(n).op),
                simulator.is_simulated(n) ? "simulation" : "kernels", forms.input, forms.weights, forms.output,
                decimal(sqnr_db(simulation.layer(i)), 2), decimal(cosine(simulation.layer(i)), 6)});
   }
@@ -147,9 +147,10 @@ Json layers_json(const Model& fp32, const Simulator& simulator, const Simulation
   for (size_t i = 0; i < simulation.size(); ++i) {
     const int32_t n = simulation.pair(i).node, tensor = simulation.pair(i).reference_tensor;
     const Forms forms = forms_of(fp32, simulator, n, tensor);
-    const char* const name = fp32.tensor(tensor).name;
+    const std::string name = fp32.tensor(tensor).name;
     layers.push_back({{"node", numbers.json(name)},
-                      {"name", safe(name)},
+                      {"name", safe(numbers.name(name))},
+                      {"tensor", safe(name)},
                       {"op", op_name(simulator.model().node(n).op)},
                       {"simulated", simulator.is_simulated(n)},
                       {"input", forms.input},
@@ -255,7 +256,7 @@ Command add_simulate_command(CLI::App& parent) {
   add_threads_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "print one JSON object: {count, simulated_nodes, sqnr_db, agreement, layers: [{node, name, op, simulated, "
+      "print one JSON object: {count, simulated_nodes, sqnr_db, agreement, layers: [{node, name, tensor, op, simulated, "
       "input, weights, output, sqnr_db, cosine}]}");
   return make_command(app, arguments, run_simulate);
 }

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "cli/loaded_model.h"
+#include "importers/params/params_names.h"
 
 namespace intaglio::cli {
 namespace {
@@ -49,7 +50,10 @@ std::string target_names() {
 Outcome<Target> find_target(const std::string& name) {
   for (const Target& target : targets())
     if (target.name == name) return target;
-  return Failure{"--target " + name + ": is not known; there are " + target_names()};
+  std::vector<std::string> known;
+  for (const Target& target : targets()) known.push_back(target.name);
+  return Failure{"--target " + name + ": is not known; the nearest is " +
+                 nearest_names(name, known, 1).front() + "; there are " + target_names()};
 }
 
 }  // namespace intaglio::cli

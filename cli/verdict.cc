@@ -47,22 +47,27 @@ Verdict judge(const Judgeable& figures) {
       break;
   }
   if (verdict.grade == Grade::kGood) return verdict;
-  if (!figures.preprocessing_sign.empty())
+  if (!figures.preprocessing_sign.empty()) {
+    verdict.kind = Remedy::kPreprocessing;
     verdict.remedy =
         "check the preprocessing first, since " + figures.preprocessing_sign +
         (figures.of_pictures
              ? ": import with the pixels' range, mean and norm that the network was trained with, or give "
                "arrays in that unit"
              : ": give arrays of values as the network was trained with");
-  else if (figures.samples < kEnoughSamples)
+  } else if (figures.samples < kEnoughSamples) {
+    verdict.kind = Remedy::kMoreSamples;
     verdict.remedy = "calibrate with more samples, 16 to 64, of all kinds that will occur";
-  else if (verdict.by_agreement)
+  } else if (verdict.by_agreement) {
+    verdict.kind = Remedy::kLabels;
     verdict.remedy =
         "see with labels whether answers are lost, or only ties fall the other way: intaglio compare --labels LABELS.txt; "
         "if they are lost, --max-drop POINTS --labels LABELS.txt gives the fewest layers more bits";
-  else
+  } else {
+    verdict.kind = Remedy::kWiderLayers;
     verdict.remedy =
         "see which layers lose most (--report PAGE.html); --min-sqnr 20 gives the fewest layers more bits";
+  }
   return verdict;
 }
 

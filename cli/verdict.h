@@ -13,10 +13,14 @@ inline constexpr size_t kEnoughSamples = 16;
 
 enum class Grade { kNone, kGood, kFair, kPoor };
 
+// What the remedy is about.
+enum class Remedy { kNone, kPreprocessing, kMoreSamples, kLabels, kWiderLayers };
+
 struct Verdict {
   Grade grade = Grade::kNone;
-  std::string text;           // a sentence or two
-  std::string remedy;         // what to try first; empty for a good model
+  std::string text;    // a sentence or two
+  std::string remedy;  // what to try first; empty for a good model
+  Remedy kind = Remedy::kNone;
   bool by_agreement = false;  // the SQNR is that of a good model: more dB may not help
 };
 

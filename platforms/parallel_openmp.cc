@@ -1,13 +1,25 @@
 #include <omp.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "platforms/team.h"
 
 namespace intaglio {
 namespace {
 
+// Of a process whose threads OpenMP has made, its child has none, and would wait for them for ever: it goes without.
+bool has_threads() {
+  static pid_t owner = 0;
+  const pid_t here = ::getpid();
+  pid_t known = 0;
+  return __atomic_compare_exchange_n(&owner, &known, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+         known == here;
+}
+
 void openmp_region(void* context, void (*body)(void* argument, const Executor& ready), void* argument) {
   const auto threads = static_cast<int32_t>(reinterpret_cast<intptr_t>(context));
   Team team;
+  if (!has_threads()) return team.run_master(0, threads, body, argument);
 #pragma omp parallel num_threads(threads)
   {
     const int32_t thread = omp_get_thread_num();
@@ -19,7 +31,11 @@ void openmp_region(void* context, void (*body)(void* argument, const Executor& r
 }
 
 void openmp_parallel_for(void* context, int32_t count, Team::Task task, void* argument) {
-  const int threads = static_cast<int>(reinterpret_cast<intptr_t>(context));
+  const int threads = has_threads() ? static_cast<int>(reinterpret_cast<intptr_t>(context)) : 1;
+  if (threads == 1) {
+    for (int32_t i = 0; i < count; ++i) task(argument, i);
+    return;
+  }
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (int32_t i = 0; i < count; ++i) task(argument, i);
 }

@@ -4,6 +4,8 @@ import subprocess
 
 ENTRY = re.compile(r"^  (-\S+|\S+)(?: (\S.*?))?(?:\s{2,}(.*))?$")
 
+GROUP = re.compile(r"^Options\b.*:$")  # a heading of options
+
 
 class Option:
     def __init__(self, names, value, text):
@@ -21,7 +23,8 @@ class Page:
         self.read(text.rstrip("\n").split("\n"))
 
     def read(self, lines):
-        sections = {"Positionals:": self.positionals, "Options:": self.options, "Subcommands:": self.subcommands}
+        sections = {"Positionals:": self.positionals, "Subcommands:": self.subcommands}
+        sections.update({line: self.options for line in lines if GROUP.match(line)})
         section, last = None, None
         for number, line in enumerate(lines):
             if self.usage == "":

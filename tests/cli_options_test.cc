@@ -153,7 +153,7 @@ TEST_CASE("whole command lines: what is said, and that what goes together runs")
            {" --params-format ppq", "--params-format has no effect without --params"},
            {" --safe-pairs --recover bias,eq", "--recover bias,eq with --safe-pairs would have no effect"},
            {" --method minmax --recover method", "--recover method has no effect without --method auto"},
-           {" --params %/p.json --recover search", "--recover search with --params would have no effect"}}) {
+           {" --params %/p.json --recover lsq", "--recover lsq with --params would have no effect"}}) {
     const Ran ran = folder.run(calibrate + line.words);
     INFO(line.words << "\n" << ran.err);
     CHECK(ran.code == 2);

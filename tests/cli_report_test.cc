@@ -88,7 +88,7 @@ TEST_CASE("a page with verdict, worst layers, recoveries, every layer and its hi
   const std::string html = page_of(folder, {"first", "second", "third"});
   check_structure(html);
   size_t last = 0;
-  for (const char* const part : {"<title>", "What goes in", "class=\"word\"", "output SQNR", "What to do",
+  for (const char* const part : {"<title>", "class=\"word\"", "output SQNR", "What to do", "What goes in",
                                  "SQNR over depth", "class=\"line\"", "Worst layers", "Recoveries",
                                  "bias correction", "All layers", "zero point", "Values seen", "SHA-256"}) {
     CAPTURE(part);
@@ -231,8 +231,85 @@ TEST_CASE("with --json there is a page too, and the JSON stays as it was") {
   page_of(folder, {"a", "b"});
   const auto json =
       folder.json("calibrate %/net.itg --images %/x.npy -o %/int8.itg --json --report %/two.html");
-  CHECK(json.size() == 11);
+  CHECK(json.size() == 12);
   CHECK(folder.get("two.html").find("All layers") != std::string::npos);
+}
+
+TEST_CASE("page, terminal and JSON call a layer by one name, that of inspect --ops") {
+  const CommandFolder folder;
+  folder.good("import @/meter.onnx -o %/net.itg --pixels -1..1");
+  const Ran calibrated =
+      folder.good("calibrate %/net.itg --images @/calibration --limit 8 -o %/int8.itg --report %/page.html");
+  const std::string page = folder.get("page.html");
+  const auto ops = folder.json("inspect %/net.itg --ops --json")["ops"];
+  const Ran compared = folder.good("compare %/net.itg %/int8.itg --images @/calibration --limit 4");
+  const auto layers =
+      folder.json("compare %/net.itg %/int8.itg --images @/calibration --limit 4 --json")["layers"];
+  REQUIRE(layers.size() > 5);
+  for (const auto& layer : layers) {
+    const size_t node = layer["node"];
+    const std::string name = layer["name"];
+    CAPTURE(name);
+    CHECK(ops[node]["name"] == name);
+    const std::string row = "\n  " + std::to_string(node) + std::string(node < 10 ? 5 : 4, ' ') + name + " ";
+    CHECK(holds(calibrated.out, row));
+    CHECK(holds(compared.out, row));
+    CHECK(holds(page, ">" + std::to_string(node) + ": </span><span title=\"" + name + "\">" + name + "<"));
+    folder.good(
+        "calibrate %/net.itg --images @/calibration --limit 4 --recover none -o %/kept.itg --keep-float " +
+        name);
+  }
+}
+
+TEST_CASE("the verdict stands first, and a phone shows SQNR beside the layer") {
+  const CommandFolder folder;
+  const std::string html = page_of(folder, {"a", "b", "c"});
+  CHECK(html.find("class=\"word\"") < html.find("<h2"));
+  const size_t table = html.find("All layers");
+  REQUIRE(table != std::string::npos);
+  CHECK(html.find("<th>layer</th><th class=\"number\">SQNR</th>", table) != std::string::npos);
+  CHECK(folder.good("calibrate %/net.itg --images %/x.npy -o %/int8.itg").out.rfind("  verdict      ", 0) ==
+        0);
+  const std::string json = folder.good("calibrate %/net.itg --images %/x.npy -o %/int8.itg --json").out;
+  CHECK(json.rfind("{\n  \"verdict\": ", 0) == 0);
+}
+
+TEST_CASE("seconds hold the trials that a page asks for, and they are a stage") {
+  const CommandFolder folder;
+  page_of(folder, {"a b", "c", "d", "e"}, "", 24);
+  const auto json = folder.json(
+      "calibrate %/net.itg --images %/x.npy -o %/int8.itg --weight-bits 4 --json --report %/two.html");
+  double stages = 0.0;
+  bool has_trials = false;
+  for (const auto& stage : json["stages"]) {
+    stages += stage["seconds"].get<double>();
+    has_trials = has_trials || stage["name"] == "calibrating once more";
+  }
+  CHECK(has_trials);
+  CHECK(stages <= json["seconds"].get<double>());
+}
+
+TEST_CASE("the command that a verdict advises can be pasted, whatever the paths are") {
+  const CommandFolder folder;
+  page_of(folder, {"a", "b", "c", "d"}, "", 24);
+  std::filesystem::rename(folder / "x.npy", folder / "it's $(x).npy");
+  const std::string words = shell_word(folder / "net.itg") + " --images " +
+                            shell_word(folder / "it's $(x).npy") + " -o " + shell_word(folder / "in t8.itg");
+  const auto shell = [&](const std::string& line) {
+    FILE* const pipe = ::popen((line + " 2>&1").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string text;
+    char buffer[4096];
+    for (size_t got; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, got);
+    INFO(line << "\n" << text);
+    CHECK(::pclose(pipe) == 0);
+    return text;
+  };
+  const std::string said = shell(shell_word(ITG_COMMAND) + " calibrate " + words + " --weight-bits 3");
+  const size_t at = said.find("  command      intaglio ");
+  REQUIRE_MESSAGE(at != std::string::npos, said);
+  const size_t begin = at + std::string("  command      intaglio").size();
+  shell(shell_word(ITG_COMMAND) + said.substr(begin, said.find('\n', begin) - begin));
 }
 
 }  // namespace intaglio::test::cli_report_test

@@ -112,7 +112,7 @@ TEST_CASE("a value that is wrong whatever the files hold exits with 2, and nothi
            {"bench %/none.itg --isa sse9",
             "--isa: 'sse9' is no instruction set that is known here; there are scalar"},
            {"pack %/none.itg -o %/y.itg --isa sse9", "there are scalar, avx2"},
-           {"inspect %/none.itg --target z80", "--target z80: is not known; there are scalar, x86-avx2"},
+           {"inspect %/none.itg --target z80", "--target z80: is not known; the nearest is scalar; there are scalar, x86-avx2"},
            {"export-c %/none.itg -o %/out --target toaster", "--target toaster"},
            {calibrate + "magic", "--recover: 'magic' is no recovery; there are method, cle"},
            {calibrate + "bias,", "'' is no recovery"},

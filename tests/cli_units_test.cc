@@ -108,7 +108,7 @@ TEST_CASE(
   meter.bad("compare %/net.itg %/int8.itg --images %/right.npy --labels %/fewer.txt", "no line for 2");
 }
 
-TEST_CASE("the page of a calibration shows its warnings before its verdict") {
+TEST_CASE("the page of a calibration shows its warnings behind its verdict, before any advice") {
   const Meter meter;
   const std::string call =
       "calibrate %/net.itg --recover none -o %/other.itg --report %/page.html --images %/";
@@ -116,7 +116,8 @@ TEST_CASE("the page of a calibration shows its warnings before its verdict") {
   const std::string page = meter.get("page.html");
   const size_t warned = page.find(kSign);
   REQUIRE(warned != std::string::npos);
-  CHECK(warned < page.find("class=\"word\""));
+  CHECK(page.find("class=\"word\"") < warned);
+  CHECK(warned < page.find("What to do"));
   meter.good(call + "right.npy");
   CHECK(!holds(meter.get("page.html"), kSign));
 }

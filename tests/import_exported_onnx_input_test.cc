@@ -16,7 +16,7 @@ TEST_CASE("an input that is an output, too, stays what it is") {
   REQUIRE(static_cast<bool>(model));
   for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
     const auto made = export_onnx({reinterpret_cast<const uint8_t*>(network.data()), network.size()},
-                                  "net.onnx", "", *model, "net.int8.itg", form);
+                                  "net.onnx", {}, *model, "net.int8.itg", form);
     REQUIRE_MESSAGE(made, made.message());
     file = parsed_onnx(made->bytes);
     REQUIRE(file.graph->output.count() == 2);

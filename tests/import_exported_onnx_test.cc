@@ -29,7 +29,7 @@ struct Calibrated : CalibratedNetwork {
   Outcome<OnnxExport> to_onnx(OnnxForm form = OnnxForm::kQdq) const {
     const Result<Model> model = Model::open(int8.view());
     REQUIRE(static_cast<bool>(model));
-    return export_onnx(span_of(network), "net.onnx", "", *model, "net.int8.itg", form);
+    return export_onnx(span_of(network), "net.onnx", {}, *model, "net.int8.itg", form);
   }
 };
 
@@ -351,7 +351,7 @@ TEST_CASE("what cannot be written is refused, with its name") {
   const Result<Model> model = Model::open(net.int8.view());
   REQUIRE(static_cast<bool>(model));
   const auto from = [&](const std::string& network) {
-    return export_onnx(span_of(network), "net.onnx", "", *model, "net.int8.itg", OnnxForm::kQdq);
+    return export_onnx(span_of(network), "net.onnx", {}, *model, "net.int8.itg", OnnxForm::kQdq);
   };
   says(from("no file"), "net.onnx");
   Network other(9);
@@ -377,7 +377,7 @@ TEST_CASE("what cannot be written is refused, with its name") {
   const AlignedBytes plain = fp32.write();
   const Result<Model> float_model = Model::open(plain.view());
   REQUIRE(static_cast<bool>(float_model));
-  says(export_onnx(span_of(net.network), "net.onnx", "", *float_model, "net.itg", OnnxForm::kQdq),
+  says(export_onnx(span_of(net.network), "net.onnx", {}, *float_model, "net.itg", OnnxForm::kQdq),
        "net.itg: holds no int8 layer");
   Network old(7, 10);
   const std::string padded = old.node("Pad", {old.conv("x", 3, 6, 3)});

@@ -41,7 +41,7 @@ double sqnr_of_file(const CalibratedNetwork& net, Span<const uint8_t> file) {
 TEST_CASE("ONNX, each form: one Add of the mask and a Softmax in FP32, and a note") {
   const CalibratedNetwork net = calibrated();
   for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
-    const auto made = export_onnx(span_of(net.network), "net.onnx", "", *Model::open(net.int8.view()),
+    const auto made = export_onnx(span_of(net.network), "net.onnx", {}, *Model::open(net.int8.view()),
                                   "net.int8.itg", form);
     REQUIRE_MESSAGE(made, made.message());
     CHECK(made->notes == std::vector<std::string>{kNote});

@@ -23,7 +23,7 @@ std::string exported(const onnx_file::ModelProto& file, OnnxForm form) {
   const Result<Model> model = Model::open(calibrated().int8.view());
   REQUIRE(static_cast<bool>(model));
   const auto made = export_onnx({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "net.onnx",
-                                "", *model, "net.int8.itg", form);
+                                {}, *model, "net.int8.itg", form);
   if (!made) CHECK(!made.message().empty());
   return made ? made->bytes : "";
 }
@@ -82,7 +82,7 @@ TEST_CASE("nodes of an older opset without inputs or outputs") {
     const std::string bytes = serialize(file);
     for (const OnnxForm form : kForms) {
       const auto made = export_onnx({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
-                                    "net.onnx", "", *model, "net.int8.itg", form);
+                                    "net.onnx", {}, *model, "net.int8.itg", form);
       CHECK_MESSAGE(made, made.message());
     }
   }

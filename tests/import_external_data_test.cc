@@ -1,4 +1,4 @@
-// ONNX weights in files beside the model: read when asked for, from the model's folder alone.
+// ONNX weights in files beside the model: read from the model's folder alone, and from folders within it if asked for.
 #include <unistd.h>
 
 #include "tests/support/imported.h"
@@ -31,9 +31,9 @@ std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-ImportOptions within(const std::string& folder) {
+ImportOptions within(const std::string& folder, bool below = true) {
   ImportOptions options;
-  options.external_data_folder = folder;
+  options.external_data = {folder, below};
   return options;
 }
 
@@ -45,7 +45,7 @@ void refused(const TemporaryFolder& folder, const Entries& entries, const std::s
 
 }  // namespace
 
-TEST_CASE("weights are read where the file says, if asked for") {
+TEST_CASE("weights are read where the file says") {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "sub");
   folder.put("sub/w.bin", bytes_of({9, 2, 3, 9}));
@@ -55,7 +55,26 @@ TEST_CASE("weights are read where the file says, if asked for") {
   CHECK(run_import<float>(import, std::vector<float>{5, 7}) == std::vector<float>{10, 21});
   Import unasked(network(entries));
   CHECK(unasked.says(
-      "constant 'w': its data stands in another file (external data); read it with --external-data"));
+      "constant 'w': its data stands in another file (external data), which is looked for beside a network that is given "
+      "by its path"));
+}
+
+TEST_CASE("only if asked for, weights are read from a folder within the model's own") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "sub");
+  folder.put("sub/w.bin", bytes_of({2, 3}));
+  folder.put("w.bin", bytes_of({2, 3}));
+  for (const char* const inside : {"sub/w.bin", "./sub/w.bin", "sub//w.bin"}) {
+    Import import(network({{"location", inside}}), within(folder.path(), false));
+    CHECK_MESSAGE(
+        import.says("in a folder of its own; read it with --external-data, or put it beside the network"),
+        import.message());
+  }
+  for (const char* const beside : {"w.bin", "./w.bin", ".//w.bin"})
+    CHECK(Import(network({{"location", beside}}), within(folder.path(), false)).good());
+  // What leaves the folder is never read.
+  CHECK(Import(network({{"location", "../w.bin"}}), within(folder.path(), false))
+            .says("which leads out of a folder"));
 }
 
 TEST_CASE("without a length it is the rest of the file, and must fit") {

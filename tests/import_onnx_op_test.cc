@@ -167,8 +167,8 @@ TEST_CASE("constants whose bytes, places or dimensions are wrong") {
   set_raw<float>(one.constant("a", TensorProto::FLOAT, {1}), {1, 2});
   CHECK(thrown(floats) == "constant 'a': it holds 8 bytes, its dimensions need 4");
   const std::string external =
-      "constant 'a': its data stands in another file (external data); read it with --external-data, or save the "
-      "model as one file";
+      "constant 'a': its data stands in another file (external data), which is looked for beside a network that is given "
+      "by its path; give the path, or save the model as one file";
   one.constant("a", TensorProto::FLOAT, {1}).data_location = TensorProto::EXTERNAL;
   CHECK(thrown(floats) == external);
   one.constant("a", TensorProto::FLOAT, {1}).external_data.add().key = "location";

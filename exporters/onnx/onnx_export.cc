@@ -36,12 +36,12 @@ void set_version(onnx_file::ModelProto& file, const std::string& domain, int64_t
   entry.version = version;
 }
 
-void export_steps(Span<const uint8_t> network, const std::string& folder, const Model& model, OnnxForm form,
-                  OnnxExport& result) {
+void export_steps(Span<const uint8_t> network, const ExternalData& external, const Model& model,
+                  OnnxForm form, OnnxExport& result) {
   auto parsed = onnx_file::parse_model(onnx_file::text_of(network.data, network.size));
   if (!parsed || !parsed->graph.has()) fail("is no ONNX file");
   onnx_file::ModelProto& file = *parsed;
-  if (!folder.empty()) importers::load_external_data(file, folder);
+  if (!external.folder.empty()) importers::load_external_data(file, external);
   const int64_t opset = standard_version(file);
   quantize_graph(file.graph.make(), model, form, opset, result);
   if (form != OnnxForm::kFakeQuantize) set_version(file, "", std::max(opset, kQuantizedOpset));
@@ -59,14 +59,14 @@ void export_steps(Span<const uint8_t> network, const std::string& folder, const 
 }  // namespace exporters
 
 Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
-                                const std::string& folder, const Model& model, const std::string& model_path,
-                                OnnxForm form) {
+                                const ExternalData& external, const Model& model,
+                                const std::string& model_path, OnnxForm form) {
   // What the importer refuses is not rewritten.
-  if (auto step = exporters::check_network(network, path, folder, model, model_path); !step)
+  if (auto step = exporters::check_network(network, path, external, model, model_path); !step)
     return step.failure();
   OnnxExport result;
   try {
-    exporters::export_steps(network, folder, model, form, result);
+    exporters::export_steps(network, external, model, form, result);
   } catch (const importers::ImportError& error) {
     return Failure{path + ": " + error.what()};
   } catch (const std::bad_alloc&) {

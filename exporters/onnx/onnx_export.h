@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/system/outcome.h"
+#include "importers/import.h"
 #include "intaglio/model.h"
 
 namespace intaglio {
@@ -29,14 +29,14 @@ struct OnnxExport {
   std::vector<std::string> notes;
 };
 
-// `network`: the bytes of the ONNX file that `model` was imported from, whose names it has; `folder` is where its
+// `network`: the bytes of the ONNX file that `model` was imported from, whose names it has; `external` is where its
 // external data may be. Every node of it stays but those that the import folded into a layer before them (batch
 // normalization, an added constant). Nodes and layers are matched by name.
 //
 // The file is read back by the importer before it is given, and each layer compared: codes of weights, scales, biases
 // and bounds. A failure names the first layer that would not come back. `path` and `model_path` are for messages.
 Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
-                                const std::string& folder, const Model& model, const std::string& model_path,
-                                OnnxForm form);
+                                const ExternalData& external, const Model& model,
+                                const std::string& model_path, OnnxForm form);
 
 }  // namespace intaglio

@@ -20,6 +20,12 @@ struct StateStart {
   std::vector<float> values;
 };
 
+// Where the weights that an ONNX file names as others' may be read.
+struct ExternalData {
+  std::string folder;  // the network's own; empty: they are refused
+  bool below = false;  // folders within that one, too
+};
+
 struct ReadOptions {
   std::vector<StateWords> states;
   std::vector<StateStart> starts;  // of those that do not begin with zero
@@ -28,9 +34,7 @@ struct ReadOptions {
   // Tensors of the file that become the outputs, in this order; what only later tensors need is left out. A word is a
   // name, or names with commas between them. Empty: the file's own outputs.
   std::vector<std::string> outputs;
-  // The model's own folder, where weights that stand beside an ONNX file may be read; empty: they are
-  // refused.
-  std::string external_data_folder;
+  ExternalData external_data;
   // The file of weights (.bin) that stands beside an OpenVINO IR (.xml). It outlives the import.
   Span<const uint8_t> weights;
 };

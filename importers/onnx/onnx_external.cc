@@ -39,7 +39,7 @@ Place read_place(const TensorProto& tensor) {
 }
 
 // The file that a location names, all links followed.
-fs::path resolve(const fs::path& folder, const std::string& location) {
+fs::path resolve(const ExternalData& from, const std::string& location) {
   const fs::path path = location;
   const auto outside = [&](const char* why) {
     fail("its external data is in the file ", quoted(location), ", ", why,
@@ -49,11 +49,17 @@ fs::path resolve(const fs::path& folder, const std::string& location) {
   if (path.is_absolute() || location[0] == '\\') outside("an absolute path");
   for (const fs::path& part : path)
     if (part == "..") outside("which leads out of a folder");
+  // A file that nobody looked into should not choose among all that lies somewhere below.
+  if (!from.below && path.lexically_normal().has_parent_path())
+    fail("its external data is in the file ", quoted(location),
+         ", in a folder of its own; read it with --external-data, or put it beside the network");
   std::error_code error;
-  const fs::path root = fs::canonical(folder, error);
-  if (error) fail("the model's folder ", quoted(folder.string()), " cannot be opened: ", error.message());
+  const fs::path root = fs::canonical(from.folder, error);
+  if (error) fail("the model's folder ", quoted(from.folder), " cannot be opened: ", error.message());
   fs::path file = fs::canonical(root / path, error);
-  if (error) fail("its external data ", quoted(location), " cannot be opened: ", error.message());
+  if (error)
+    fail("its external data ", quoted(location), " cannot be opened: ", error.message(),
+         "; it belongs beside the network's file, as the exporter wrote it");
   const fs::path within = file.lexically_relative(root);
   if (within.empty() || *within.begin() == ".." || within.is_absolute())
     outside("a link that leads out of the model's folder");
@@ -63,7 +69,7 @@ fs::path resolve(const fs::path& folder, const std::string& location) {
 
 class Loader {
  public:
-  explicit Loader(const std::string& folder) : folder_(folder) {}
+  explicit Loader(const ExternalData& from) : from_(from) {}
 
   void load(onnx_file::GraphProto& graph) {
     for (TensorProto& tensor : graph.initializer) load(tensor);
@@ -89,7 +95,7 @@ class Loader {
 
   void read(TensorProto& tensor) {
     const Place place = read_place(tensor);
-    const fs::path path = resolve(folder_, place.location);
+    const fs::path path = resolve(from_, place.location);
     std::error_code error;
     const uint64_t size = fs::file_size(path, error);
     if (error) fail("its external data ", quoted(place.location), " cannot be opened: ", error.message());
@@ -112,14 +118,14 @@ class Loader {
     tensor.data_location = TensorProto::DEFAULT;
   }
 
-  fs::path folder_;
+  const ExternalData& from_;
   uint64_t total_ = 0;
 };
 
 }  // namespace
 
-void load_external_data(onnx_file::ModelProto& model, const std::string& folder) {
-  Loader loader(folder);
+void load_external_data(onnx_file::ModelProto& model, const ExternalData& place) {
+  Loader loader(place);
   loader.load(model.graph.make());
   for (auto& function : model.functions)
     for (auto& node : function.node) loader.load(node);

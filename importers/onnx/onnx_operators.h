@@ -70,8 +70,8 @@ OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from);
 // The graph's inputs that are no constants become those of the draft.
 void read_onnx_inputs(const onnx_file::GraphProto& graph, const ReadOptions& options, OnnxFile& file);
 
-// Reads what the tensors of a model, in whatever graph or function, keep in files of this folder into them.
-void load_external_data(onnx_file::ModelProto& model, const std::string& folder);
+// Reads into the tensors of a model, in whatever graph or function, what they keep in other files.
+void load_external_data(onnx_file::ModelProto& model, const ExternalData& place);
 
 // The function of the file that the node calls; nullptr: none. Its nodes with the call's names and attributes, and with
 // names of their own that begin with `prefix`.

@@ -35,7 +35,7 @@ class Reader {
 
   Draft read(const std::vector<InputConstant>& constants) {
     const onnx_file::GraphProto& graph = *model_.graph;
-    if (!options_.external_data_folder.empty()) load_external_data(model_, options_.external_data_folder);
+    if (!options_.external_data.folder.empty()) load_external_data(model_, options_.external_data);
     for (const auto& entry : model_.metadata_props)
       if (entry.key == kAddBitsKey && entry.value == text(int32_t{AddOptions().add_bits}))
         draft_.add_bits = AddOptions().add_bits;

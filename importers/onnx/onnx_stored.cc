@@ -28,8 +28,8 @@ Shape dims_of(const TensorProto& tensor) {
 void check_stored(const TensorProto& tensor) {
   if (tensor.data_location == TensorProto::EXTERNAL || tensor.external_data.count() > 0)
     fail(
-        "its data stands in another file (external data); read it with --external-data, or save the model as "
-        "one file");
+        "its data stands in another file (external data), which is looked for beside a network that is given by "
+        "its path; give the path, or save the model as one file");
   if (tensor.segment.has()) fail("segmented tensors are not supported");
 }
 

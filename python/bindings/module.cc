@@ -1,4 +1,5 @@
 // intaglio._intaglio: commands and runs, for the Python beside it.
+#include <pthread.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -34,25 +35,33 @@ std::vector<const char*> pointers(const std::vector<std::string>& words) {
 // Tells Python how far the work is, and looks whether somebody pressed Ctrl-C. False: an exception waits in `raised`.
 class Listener {
  public:
-  explicit Listener(py::object callback) : callback_(std::move(callback)) {}
+  Listener(py::object callback, py::object line) : callback_(std::move(callback)), line_(std::move(line)) {}
 
   bool tell(const std::string& stage, uint64_t done, uint64_t total) {
+    return call(callback_, stage, done, total);
+  }
+  bool show(const std::string& line) { return call(line_, line); }
+  bool shows() const { return !line_.is_none(); }
+  void rethrow() {
+    if (raised_ != nullptr) throw std::move(*raised_);
+  }
+
+ private:
+  template <typename... Values>
+  bool call(const py::object& callback, const Values&... values) {
     const py::gil_scoped_acquire locked;
+    if (raised_ != nullptr) return false;
     try {
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      if (!callback_.is_none()) callback_(stage, done, total);
+      if (!callback.is_none()) callback(values...);
     } catch (py::error_already_set& error) {
       raised_ = std::make_unique<py::error_already_set>(std::move(error));
       return false;
     }
     return true;
   }
-  void rethrow() {
-    if (raised_ != nullptr) throw std::move(*raised_);
-  }
 
- private:
-  py::object callback_;
+  py::object callback_, line_;
   std::unique_ptr<py::error_already_set> raised_;
 };
 
@@ -61,8 +70,12 @@ using CommandLock = std::unique_lock<std::recursive_timed_mutex>;
 
 // Waits for its turn without the interpreter's lock; Ctrl-C ends the waiting.
 CommandLock turn() {
-  static std::recursive_timed_mutex commands;
-  CommandLock lock(commands, std::defer_lock);
+  // A child of fork() has no thread that would give back what another one held.
+  static std::recursive_timed_mutex* commands = new std::recursive_timed_mutex;
+  static const int watched =
+      ::pthread_atfork(nullptr, nullptr, [] { commands = new std::recursive_timed_mutex; });
+  static_cast<void>(watched);
+  CommandLock lock(*commands, std::defer_lock);
   while (true) {
     {
       const py::gil_scoped_release unlocked;
@@ -90,6 +103,7 @@ Said say(const std::vector<std::string>& words, const Names& names, Listener& li
   output.progress = [&listener](const std::string& stage, uint64_t done, uint64_t total) {
     return listener.tell(stage, done, total);
   };
+  if (listener.shows()) output.line = [&listener](const std::string& line) { return listener.show(line); };
   const std::vector<const char*> argv = pointers(words);
   try {
     said.outcome = cli::run_command_line(static_cast<int>(argv.size()) - 1, argv.data());
@@ -102,9 +116,10 @@ Said say(const std::vector<std::string>& words, const Names& names, Listener& li
 }
 
 // What a command says: (its results, notes, warnings). Raises what went wrong. `names`: what pages call the files at these
-// paths.
-py::tuple run_words(const std::vector<std::string>& words, const py::object& progress, const Names& names) {
-  Listener listener(progress);
+// paths. `line` is called with the line of progress that a terminal would show.
+py::tuple run_words(const std::vector<std::string>& words, const py::object& progress, const Names& names,
+                    const py::object& line) {
+  Listener listener(progress, line);
   const Said said = say(words, names, listener);
   listener.rethrow();
   if (said.outcome.end == cli::CommandEnd::kWrongUse) raise_wrong_use(said.outcome.failure.message);
@@ -177,7 +192,7 @@ PYBIND11_MODULE(_intaglio, module) {
   module.attr("format_version") = static_cast<int>(kFormatVersion);
   module.attr("picture_endings") = py::tuple(py::cast(picture_endings()));
   module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none(),
-             py::arg("names") = Names());
+             py::arg("names") = Names(), py::arg("line") = py::none());
   module.def("run_program", run_program, py::arg("words"));
   module.def("options_of", options_of, py::arg("subcommand"));
   module.def("write_file", write_file, py::arg("path"), py::arg("bytes"));

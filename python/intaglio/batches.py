@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Any, BinaryIO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import zlib
+from typing import Any, BinaryIO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -137,12 +138,54 @@ def as_samples(value: Any, wanted: Input, where: str) -> np.ndarray:
     raise ValueError(f"{where}: has the shape {array.shape}, and the input {wanted.name!r} takes {wanted.takes}")
 
 
+def png(pixels: np.ndarray) -> bytes:
+    """The picture [h, w] or [h, w, 1, 3 or 4] as a file."""
+    height, width = pixels.shape[:2]
+    channels = 1 if pixels.ndim == 2 else pixels.shape[2]
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with the number of its filter: none
+    rows[:, 1:] = pixels.reshape(height, -1)
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 1)) + chunk(b"IEND", b""))
+
+
+class PictureFolder:
+    """A folder of pictures of any sizes, for which an array file has no place."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.count = 0
+        os.mkdir(path)
+
+    def add(self, samples: np.ndarray, where: str) -> None:
+        if samples.dtype != np.uint8:
+            raise TypeError(f"{where}: holds {samples.dtype}, and those before it uint8; give one type")
+        for pixels in samples:
+            with open(os.path.join(self.path, self._name(self.count)), "wb") as file:
+                file.write(png(pixels))
+            self.count += 1
+
+    @staticmethod
+    def _name(number: int) -> str:
+        return f"{number:07d}.png"
+
+    def names(self) -> List[str]:
+        return [self._name(k) for k in range(self.count)]
+
+    def close(self) -> None:
+        pass
+
+
 class ArrayFile:
     """An .npy file that grows batch by batch, so that samples need no more memory than one batch."""
 
     HEADER_BYTES = 128
 
     def __init__(self, path: str) -> None:
+        self.path = path
         self._file: BinaryIO = open(path, "wb")
         self._file.write(bytes(self.HEADER_BYTES))
         self.count = 0
@@ -155,10 +198,21 @@ class ArrayFile:
         if samples.dtype != self.dtype:
             raise TypeError(f"{where}: holds {samples.dtype}, and those before it {self.dtype}; give one type")
         if samples.shape[1:] != self.shape:
-            raise ValueError(f"{where}: its samples have the shape {samples.shape[1:]}, and those before it {self.shape}; "
-                             "give pictures of one size, or a folder of them")
+            raise ValueError(f"{where}: its samples have the shape {samples.shape[1:]}, and those before it {self.shape}")
         self._file.write(np.ascontiguousarray(samples).data)
         self.count += len(samples)
+
+    def holds_one_size(self, samples: np.ndarray) -> bool:
+        return self.dtype is None or samples.dtype != self.dtype or samples.shape[1:] == self.shape
+
+    def as_pictures(self, path: str) -> PictureFolder:
+        """What it holds as a folder of pictures."""
+        self.close()
+        folder = PictureFolder(path)
+        for picture in np.load(self.path, mmap_mode="r"):
+            folder.add(picture[np.newaxis], "")
+        os.remove(self.path)
+        return folder
 
     def close(self) -> None:
         if self.dtype is not None:
@@ -208,18 +262,24 @@ def _refuse_samples_as_parts(item: Sequence[Any], wanted: Input, where: str) -> 
 class Spooled(NamedTuple):
     paths: List[str]
     count: int
+    names: Optional[List[str]]
+    """Of the first input's samples, where they are files."""
 
 
 def _spool(batches: Iterable[Any], inputs: Sequence[Input], folder: Folder, what: str) -> Spooled:
     paths = [folder.place(f"samples{i}.npy", f"{what}" if len(inputs) == 1 else f"{what}[{wanted.name!r}]")
              for i, wanted in enumerate(inputs)]
-    files = [ArrayFile(path) for path in paths]
+    files: List[Union[ArrayFile, PictureFolder]] = [ArrayFile(path) for path in paths]
     try:
         for b, item in enumerate(batches):
             where = f"{what}[{b}]"
             counts = []
-            for part, wanted, file in zip(_parts(item, inputs, where), inputs, files):
+            for i, (part, wanted) in enumerate(zip(_parts(item, inputs, where), inputs)):
                 samples = as_samples(part, wanted, where)
+                file = files[i]
+                if isinstance(file, ArrayFile) and wanted.picture and file.dtype == np.uint8 and not file.holds_one_size(samples):
+                    paths[i] = folder.place(f"pictures{i}", what if len(inputs) == 1 else f"{what}[{wanted.name!r}]")
+                    file = files[i] = file.as_pictures(paths[i])
                 file.add(samples, where)
                 counts.append(len(samples))
             if len(set(counts)) > 1:
@@ -229,12 +289,14 @@ def _spool(batches: Iterable[Any], inputs: Sequence[Input], folder: Folder, what
             file.close()
     if files[0].count == 0:
         raise ValueError(f"{what}: gave no samples; a generator gives what it has once, so make a new one")
-    return Spooled(paths, files[0].count)
+    names = files[0].names() if isinstance(files[0], PictureFolder) else None
+    return Spooled(paths, files[0].count, names)
 
 
-def _picture_links(paths: Sequence[Any], folder: Folder, what: str) -> str:
+def _picture_links(paths: Sequence[Any], folder: Folder, what: str) -> Spooled:
     """A folder with the pictures of these paths, in their order."""
     place = folder.place("pictures", what)
+    names: List[str] = []
     os.mkdir(place)
     for k, given in enumerate(paths):
         if not is_path(given):
@@ -243,8 +305,9 @@ def _picture_links(paths: Sequence[Any], folder: Folder, what: str) -> str:
         if os.path.splitext(path)[1].lower() not in _intaglio.picture_endings:
             raise ValueError(f"{what}[{k}]: {path} is no picture; a list of paths holds pictures "
                              f"({', '.join(_intaglio.picture_endings)}), and a folder or an .npy file is given by its path alone")
-        os.symlink(os.path.abspath(path), os.path.join(place, f"{k:07d} {os.path.basename(path)}"))
-    return place
+        names.append(f"{k:07d} {os.path.basename(path)}")
+        os.symlink(os.path.abspath(path), os.path.join(place, names[-1]))
+    return Spooled([place], len(names), names)
 
 
 def _is_list_of_paths(value: Any) -> bool:
@@ -255,6 +318,8 @@ class Samples(NamedTuple):
     words: List[str]
     count: Optional[int]
     """None where only the command counts them."""
+    names: Optional[List[str]] = None
+    """Where they are files: labels name them."""
 
 
 def sample_words(batches: Any, inputs: Sequence[Input], folder: Folder, what: str = "batches") -> Samples:
@@ -263,12 +328,13 @@ def sample_words(batches: Any, inputs: Sequence[Input], folder: Folder, what: st
     if is_path(batches):
         return Samples(["--images", existing(batches)], None)
     if _is_list_of_paths(batches):
-        return Samples(["--images", _picture_links(batches, folder, what)], None)
+        links = _picture_links(batches, folder, what)
+        return Samples(["--images", links.paths[0]], links.count, links.names)
     if isinstance(batches, Mapping):
         unknown = [name for name in batches if name not in {i.name for i in inputs}]
         if unknown:
             raise ValueError(f"{what}: the network has no input {unknown[0]!r}; it has {', '.join(i.name for i in inputs)}")
-        words, counts = [], []
+        words, counts, names = [], [], None
         for k, wanted in enumerate(inputs):
             if wanted.name not in batches:
                 raise ValueError(f"{what}: has nothing for the input {wanted.name!r}")
@@ -276,18 +342,21 @@ def sample_words(batches: Any, inputs: Sequence[Input], folder: Folder, what: st
             if is_path(given):
                 path = existing(given)
             elif _is_list_of_paths(given):
-                path = _picture_links(given, inner, of_input)
-            else:
-                (path,), count = _spool(given if not _is_array(given) else [given], [wanted], inner, of_input)
+                (path,), count, found = _picture_links(given, inner, of_input)
                 counts.append(count)
+                names = found if k == 0 else names
+            else:
+                (path,), count, found = _spool(given if not _is_array(given) else [given], [wanted], inner, of_input)
+                counts.append(count)
+                names = found if k == 0 else names
             words += ["--input", f"{wanted.name}={path}"]
-        return Samples(words, counts[0] if counts else None)
+        return Samples(words, counts[0] if counts else None, names)
     if not _is_array(batches) and not isinstance(batches, Iterable):
         raise TypeError(f"{what}: {type(batches).__name__} is no path, array, iterable of arrays or dict of these")
-    paths, count = _spool([batches] if _is_array(batches) else batches, inputs, folder, what)
+    paths, count, names = _spool([batches] if _is_array(batches) else batches, inputs, folder, what)
     if len(inputs) == 1:
-        return Samples(["--images", paths[0]], count)
-    return Samples([word for wanted, path in zip(inputs, paths) for word in ("--input", f"{wanted.name}={path}")], count)
+        return Samples(["--images", paths[0]], count, names)
+    return Samples([word for wanted, path in zip(inputs, paths) for word in ("--input", f"{wanted.name}={path}")], count, names)
 
 
 def _is_array(value: Any) -> bool:
@@ -305,8 +374,8 @@ class _Numbered:
         return self._folder.place(f"{self._number}_{name}", shown)
 
 
-def label_words(labels: Any, folder: Folder, count: Optional[int]) -> List[str]:
-    """The command's words for right classes: a file or a folder, or a number for each of `count` samples."""
+def label_words(labels: Any, folder: Folder, samples: Samples) -> List[str]:
+    """The command's words for right classes: a file or a folder, or a number for each sample."""
     if is_path(labels):
         return ["--labels", existing(labels)]
     numbers = as_array(labels)
@@ -315,7 +384,8 @@ def label_words(labels: Any, folder: Folder, count: Optional[int]) -> List[str]:
     if _without_ones(numbers.shape[1:]) or numbers.ndim == 0:
         hint = "; of rows with a 1 at the right class .argmax(-1) makes numbers" if numbers.ndim == 2 else ""
         raise ValueError(f"labels: has the shape {numbers.shape}; give a class number for each sample{hint}")
-    if count is not None and len(numbers) != count:
-        raise ValueError(f"labels: has {len(numbers)} class numbers for {count} samples; give each sample one")
-    lines = "".join(f"{int(number)}\n" for number in numbers.ravel())
+    if samples.count is not None and len(numbers) != samples.count:
+        raise ValueError(f"labels: has {len(numbers)} class numbers for {samples.count} samples; give each sample one")
+    names = [f"{name}," for name in samples.names] if samples.names is not None else [""] * len(numbers)
+    lines = "".join(f"{name}{int(number)}\n" for name, number in zip(names, numbers.ravel()))
     return ["--labels", folder.file("labels.txt", lines.encode(), "labels")]

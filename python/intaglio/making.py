@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .batches import as_array, label_words, sample_words
 from .errors import Error
 from .network import Network, open as open_network
 from .tables import Report
-from .words import Folder, Progress, encoded, existing, is_path, run, takes_options_of, warn, words_of
+from .words import Folder, Progress, encoded, existing, is_path, options_of, run, takes_options_of, warn, words_of
 
 _SAMPLES = ("images", "input")  # what batches= becomes
 _OF_IMPORT = ("output", "json", "dump_after")
@@ -21,6 +21,7 @@ _OF_CALIBRATE = ("output", "json", *_SAMPLES)
 _OF_COMPARE = ("json", "labels", *_SAMPLES)
 
 
+_MODEL, _ONNX = b"ITG1", b"\x08"  # what a model has behind its first four bytes, and what an ONNX file begins with
 _NAMES = {"onnx": "an ONNX network", "tflite": "a TFLite network", "openvino": "an OpenVINO IR"}
 
 
@@ -94,7 +95,7 @@ def import_onnx(source: Any, **options: Any) -> Network:
     """An ONNX network, float or quantized, as a network of ours.
 
     source: a path, bytes, a file that was opened with 'rb', or an onnx.ModelProto. Only by its path can a network have
-    weights in other files (external_data=True).
+    weights in other files, as PyTorch writes them: they are read from beside it.
 
         net = intaglio.import_onnx("net.onnx", pixels="imagenet")
         net = intaglio.import_onnx("net.onnx", shape={"image": (1, 3, 224, 224)}, mean=(123.7, 116.3, 103.5), norm=0.017)
@@ -120,6 +121,25 @@ def import_openvino(source: Any, weights: Any = None, **options: Any) -> Network
     return _imported(source, "openvino", options, weights)
 
 
+def _float_model(given: Any, options: Mapping[str, Any]) -> Tuple[Network, Mapping[str, Any]]:
+    """The network that is calibrated, and the options without those of its import. A path may be that of a network which is
+    imported first."""
+    of_import = {name: value for name, value in options.items()
+                 if name in options_of("import") and name not in _OF_CALIBRATE + ("state",) and value not in (None, False)}
+    rest = {name: value for name, value in options.items() if name not in of_import}
+    if is_path(given) and not os.path.isdir(existing(given)):
+        with io.open(existing(given), "rb") as file:
+            start = file.read(64)
+        format = _intaglio.format_of(start)
+        if start[4:8] != _MODEL and (format != "onnx" or start[:1] == _ONNX or os.fsdecode(given).endswith(".onnx")):
+            return _imported(given, format, of_import), rest
+    model = _model(given, "network")
+    if of_import:
+        raise TypeError(f"{next(iter(of_import))}: {model.name} is a model, which holds what its import was told; give the file "
+                        "that it was imported from")
+    return model, rest
+
+
 def _model(given: Any, what: str) -> Network:
     if isinstance(given, Network):
         return given
@@ -129,23 +149,27 @@ def _model(given: Any, what: str) -> Network:
 
 
 @takes_options_of("calibrate", _OF_CALIBRATE)
-def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress] = None, **options: Any) -> Network:
+def calibrate(network: Any, batches: Any = None, *, progress: Progress = None, **options: Any) -> Network:
     """An int8 network from one in FP32 and a few samples. Its bytes are those that `intaglio calibrate` writes.
 
-    network: a Network, or the path of one.
+    network: a Network, or the path of one. The path of an ONNX or TFLite network or of an OpenVINO IR will do as well: it is
+        imported first, with the options of `import_onnx` (pixels=, shape= and so on; state= is the calibration's).
     batches: a folder of pictures, one picture or an .npy file, by path; a list of pictures' paths; an array; or any iterable
         of arrays, whose first dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs
         only x is read. Of a network with several inputs each item is a dict by their names or a tuple in their order; a
         dict of paths or arrays will do as well. An iterable is read once, into a temporary file (tempfile.tempdir says
         where).
-    progress: called with a stage's name, how much of it is done and how much there is to do.
+    progress: called with a stage's name, how much of it is done and how much there is to do. Without it a line on stderr shows how
+        far the work is, on a terminal and in a notebook; False: nothing does.
 
         int8 = intaglio.calibrate(net, loader, report="page.html", method="mse")
+        int8 = intaglio.calibrate("net.onnx", "pictures/", pixels="imagenet")
 
     `report` of the result says how near the int8 network is. Ctrl-C ends the work. It runs as the network that it was made
     from: with its threads and instruction sets.
     """
-    fp32 = _model(network, "network")
+    fp32, options = _float_model(network, options)
+    imported = fp32.report.notes if fp32 is not network and fp32.report is not None else []
     with Folder() as folder:
         words = ["calibrate", fp32._file(folder)]
         if batches is not None:
@@ -161,7 +185,7 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
         words += [*words_of("calibrate", options, _OF_CALIBRATE), "-o", output, "--json"]
         answer = run(words, folder, progress)
         int8 = Network(_read(output), f"{fp32.name} (int8)", fp32.threads, fp32.isa)
-        int8.report = Report(answer.json, "calibration", answer.notes)
+        int8.report = Report(answer.json, "calibration", [*imported, *answer.notes])
         if page is not None:
             try:
                 _intaglio.write_file(page, _read(options["report"]))
@@ -171,7 +195,7 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
 
 
 @takes_options_of("compare", _OF_COMPARE)
-def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, progress: Optional[Progress] = None,
+def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, progress: Progress = None,
             **options: Any) -> Report:
     """How far a network is from the one that it was made from, on the same samples.
 
@@ -187,13 +211,13 @@ def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, prog
         words = ["compare", first._file(folder, "reference.itg"), second._file(folder, "test.itg"), *samples.words,
                  *words_of("compare", options, _OF_COMPARE)]
         if labels is not None:
-            words += label_words(labels, folder, samples.count)
+            words += label_words(labels, folder, samples)
         answer = run([*words, "--json"], folder, progress)
     return Report(answer.json, f"{second.name} against {first.name}", answer.notes)
 
 
 @takes_options_of("eval", _OF_COMPARE)
-def evaluate(network: Any, batches: Any, labels: Any, *, progress: Optional[Progress] = None, **options: Any) -> Report:
+def evaluate(network: Any, batches: Any, labels: Any, *, progress: Progress = None, **options: Any) -> Report:
     """How often the network's best class is the right one: count, top1 and top5 in percent.
 
     batches: as in `calibrate`. labels: a file, or a class number for each sample.
@@ -201,13 +225,13 @@ def evaluate(network: Any, batches: Any, labels: Any, *, progress: Optional[Prog
     model = _model(network, "network")
     with Folder() as folder:
         samples = sample_words(batches, model._wanted(), folder)
-        words = ["eval", model._file(folder), *samples.words, *label_words(labels, folder, samples.count),
+        words = ["eval", model._file(folder), *samples.words, *label_words(labels, folder, samples),
                  *words_of("eval", options, _OF_COMPARE), "--json"]
         answer = run(words, folder, progress)
     return Report(answer.json, f"eval {model.name}", answer.notes)
 
 
-def command(*words: Any, progress: Optional[Progress] = None) -> str:
+def command(*words: Any, progress: Progress = None) -> str:
     """What `intaglio WORDS...` prints, for all that has no function here: command("verify", "net.itg").
 
     Runs in this process. A failure is an exception, as elsewhere.

@@ -7,6 +7,7 @@ import html
 import operator
 import os
 import threading
+import weakref
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -42,6 +43,18 @@ def _checked_threads(threads: Any) -> int:
     return max(-1, min(number, 2**31 - 1))
 
 
+_networks: "weakref.WeakSet[Network]" = weakref.WeakSet()
+
+
+def _free_locks() -> None:
+    """A child of os.fork() has no thread that would give back what another one held."""
+    for network in list(_networks):
+        network._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_free_locks)
+
+
 class Network:
     """A model file in memory, with a session that runs it.
 
@@ -55,6 +68,7 @@ class Network:
     def __init__(self, content: Any, name: str = "network", threads: int = 1, isa: str = "") -> None:
         self._runner = _intaglio.Runner(content, encoded(name))
         self._lock = threading.RLock()
+        _networks.add(self)
         self._threads, self._isa = _checked_threads(threads), isa
         self._runner.set_execution(self._threads, isa)
         self.inputs: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.inputs()]

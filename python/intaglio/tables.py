@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+import math
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 __all__ = ["Report", "Table"]
 
@@ -95,6 +96,31 @@ class Table(Sequence[Dict[str, Any]]):
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
+def depth_chart(layers: "Table") -> str:
+    """The SQNR of each layer, first to last, as a picture of its own; nothing of tables without it."""
+    if not {"name", "sqnr_db"} <= set(layers.columns):
+        return ""
+    points = [(k, row["sqnr_db"], row) for k, row in enumerate(layers) if row["sqnr_db"] is not None]
+    if len(points) < 2:
+        return ""
+    left, width, height, step = 34, 600, 180, 10  # dB a line of the grid
+    top = max(2 * step, min(80, step * math.ceil(max(db for _, db, _ in points) / step)))
+
+    def at(k: int, db: float) -> Tuple[str, str]:
+        return f"{left + width * k / (len(layers) - 1):.1f}", f"{8 + height * (1 - min(max(db, 0), top) / top):.1f}"
+
+    grid = "".join(f'<path d="M{left} {at(0, db)[1]}h{width}" stroke="currentColor" opacity=".2"/>'
+                   f'<text x="{left - 6}" y="{float(at(0, db)[1]) + 4}" text-anchor="end">{db}</text>' for db in range(0, top + 1, step))
+    line = "L".join(" ".join(at(k, db)) for k, db, _ in points)
+    dots = "".join(f'<circle cx="{at(k, db)[0]}" cy="{at(k, db)[1]}" r="3"><title>{html.escape(str(row.get("node", k)))}: '
+                   f'{html.escape(str(row["name"]))}, {db:.1f} dB</title></circle>' for k, db, row in points)
+    return (f'<svg viewBox="0 0 {left + width + 8} {height + 32}" style="max-width:44rem;font-size:11px;fill:currentColor" role="img">'
+            f"<title>SQNR in dB of each layer, first to last</title>{grid}"
+            f'<path d="M{line}" fill="none" stroke="#4b6b8a" stroke-width="2"/><g fill="#4b6b8a">{dots}</g>'
+            f'<text x="{left}" y="{height + 26}">first layer</text>'
+            f'<text x="{left + width}" y="{height + 26}" text-anchor="end">last</text></svg>')
+
+
 class Report(Mapping[str, Any]):
     """What a command says: a mapping whose entries are attributes, too. Lists of rows are tables."""
 
@@ -141,4 +167,5 @@ class Report(Mapping[str, Any]):
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
-        return self._table()._repr_html_() + "".join(part._repr_html_() for part in self._parts()) + notes
+        charts = "".join(depth_chart(part) for part in self._parts() if isinstance(part, Table))
+        return self._table()._repr_html_() + charts + "".join(part._repr_html_() for part in self._parts()) + notes

@@ -11,15 +11,36 @@ import sys
 import tempfile
 import textwrap
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _intaglio
 from .errors import Error, WrongUse
 
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a stage, how much of it is done, and how much there is to do."""
+Progress = Union[Callable[[str, int, int], None], bool, None]
+"""Called with the name of a stage, how much of it is done, and how much there is to do. None: a line on stderr, where that is a
+terminal or a notebook's. True: the line in any case. False: nothing."""
+
+
+class ProgressLine:
+    """The command's line of progress, on Python's stderr, where it takes the place of the one before."""
+
+    def __init__(self) -> None:
+        self._length = 0
+
+    @staticmethod
+    def is_wanted(progress: Progress) -> bool:
+        if progress is not None:
+            return progress is True
+        return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in type(sys.stderr).__module__)
+
+    def __call__(self, line: str) -> None:
+        if sys.stderr is None:
+            return
+        sys.stderr.write("\r" + line.ljust(self._length) + ("\r" if not line else ""))
+        sys.stderr.flush()
+        self._length = len(line)
 
 
 class Option(NamedTuple):
@@ -118,11 +139,13 @@ def warn(text: str) -> None:
     warnings.warn(text, stacklevel=level)
 
 
-def run(words: Sequence[str], folder: Optional[Folder] = None, progress: Optional[Progress] = None) -> Answer:
+def run(words: Sequence[str], folder: Optional[Folder] = None, progress: Progress = False) -> Answer:
     """Runs a command in this process. Warnings become warnings, failures exceptions."""
     renamed = folder.renamed if folder is not None else (lambda text: text)
     try:
-        text, notes, warned = _intaglio.run_words([encoded(word) for word in words], progress, folder.names if folder else {})
+        text, notes, warned = _intaglio.run_words(
+            [encoded(word) for word in words], progress if callable(progress) else None, folder.names if folder else {},
+            ProgressLine() if ProgressLine.is_wanted(progress) else None)
     except WrongUse as error:
         message = renamed(str(error)).split("\nRun 'intaglio")[0]
         raise WrongUse(f"{words[0] if words else 'intaglio'}: {message}") from None

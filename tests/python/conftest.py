@@ -73,8 +73,27 @@ def varint(number):
 
 
 def onnx_tensor(name, *dims):
-    shape = message(*((1, message((1, dim))) for dim in dims))
+    shape = message(*((1, message((1, dim)) if dim else message((2, "open"))) for dim in dims))
     return message((1, name), (2, message((1, message((1, 1), (2, shape))))))
+
+
+@pytest.fixture(scope="session")
+def onnx_file():
+    """Gives the bytes of an ONNX file. A node is (operator, inputs, outputs) and fields of its own; inputs and outputs are names with
+    dimensions, 0 for an open one, or None for a single whole number."""
+
+    def tensor(name, dims):
+        if dims is None:
+            return message((1, name), (2, message((1, message((1, 7), (2, b""))))))
+        return onnx_tensor(name, *dims)
+
+    def make(nodes, inputs, outputs):
+        fields = [(1, message(*((1, x) for x in read), *((2, y) for y in written), (4, operator), *more))
+                  for operator, read, written, *more in nodes]
+        fields += [(2, "g"), *((11, tensor(*end)) for end in inputs.items()), *((12, tensor(*end)) for end in outputs.items())]
+        return message((1, 8), (7, message(*fields)), (8, message((2, 13))))
+
+    return make
 
 
 @pytest.fixture

@@ -1,14 +1,17 @@
 """Import, calibration, comparison: the same bytes and figures as the command's."""
 
+import io
 import json
 import pickle
 import re
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 import intaglio
+from intaglio.batches import png
 
 
 def test_import_gives_the_commands_bytes(demo, command, net, tmp_path):
@@ -143,7 +146,7 @@ def test_page_advises_in_pythons_words(demo, pictures, tmp_path):
     net = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1")
     intaglio.calibrate(net, pictures, weight_bits=3, recover="none", report=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    nodes = re.search(r"The layers, for <code>--keep-float</code>: <code>(@[@,0-9]+)</code>", page)
+    nodes = re.search(r'The layers, for <code>--keep-float</code>: <code class="long">(@[@,0-9]+)</code>', page)
     assert nodes and "<pre>" not in page and "intaglio calibrate" not in page
     intaglio.calibrate(net, pictures, weight_bits=3, recover="none", keep_float=nodes.group(1))
 
@@ -242,3 +245,65 @@ def test_progress_is_told_and_can_end_the_work(net, pictures):
         with pytest.raises(Enough, match=last):
             intaglio.calibrate(net, pictures, progress=stop_there)
     assert bytes(intaglio.calibrate(net, pictures)) == bytes(intaglio.calibrate(net, pictures))
+
+
+def test_pictures_of_several_sizes_stand_in_one_list(net, tmp_path):
+
+    random = np.random.default_rng(7)
+    pictures = [random.integers(0, 256, (*size, 3), dtype=np.uint8) for size in [(40, 30)] * 5 + [(31, 50), (28, 28), (64, 20)]]
+    for k, picture in enumerate(pictures):
+        (tmp_path / f"{k}.png").write_bytes(png(picture))
+    wanted = bytes(intaglio.calibrate(net, tmp_path))
+    assert bytes(intaglio.calibrate(net, pictures)) == wanted
+    assert bytes(intaglio.calibrate(net, (picture for picture in reversed(pictures)))) == wanted
+    assert bytes(intaglio.calibrate(net, {net.inputs[0].name: pictures})) == wanted
+    assert bytes(intaglio.calibrate(net, [np.stack(pictures[:5]), *pictures[5:]])) == wanted
+    labels = net.run(np.stack(pictures[:5])).argmax(1).tolist() + [int(net.run(picture).argmax()) for picture in pictures[5:]]
+    assert intaglio.evaluate(net, pictures, labels).top1 == 100  # in their order
+    paths = [tmp_path / f"{k}.png" for k in range(8)]
+    assert intaglio.evaluate(net, paths, labels).top1 == 100
+    assert intaglio.evaluate(net, {net.inputs[0].name: paths}, labels).top1 == 100
+    with pytest.raises(ValueError, match="7 class numbers for 8 samples"):
+        intaglio.evaluate(net, paths, labels[:7])
+    with pytest.raises(TypeError, match="batches.5.: holds float32, and those before it uint8"):
+        intaglio.calibrate(net, [*pictures[:3], pictures[5], pictures[6], np.zeros((1, 28, 28, 3), np.float32)])
+    with pytest.raises(ValueError, match="batches.1.: has the shape"):
+        intaglio.calibrate(net, [np.zeros((28, 28, 3), np.float32), np.zeros((14, 14, 3), np.float32)])
+
+
+def test_calibrate_takes_a_networks_file(command, demo, pictures, tmp_path):
+    command("calibrate", demo / "meter.onnx", "--pixels", "-1..1", "--images", pictures, "-o", tmp_path / "int8.itg")
+    int8 = intaglio.calibrate(demo / "meter.onnx", pictures, pixels="-1..1")
+    assert bytes(int8) == (tmp_path / "int8.itg").read_bytes()
+    assert any("NHWC" in note for note in int8.report.notes)
+    with pytest.raises(TypeError, match="pixels: .* is a model, which holds what its import was told"):
+        intaglio.calibrate(tmp_path / "int8.itg", pictures, pixels="-1..1")
+
+
+def test_a_line_shows_how_far_the_work_is(net, pictures, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    def shown(stream, **options):
+        monkeypatch.setattr(sys, "stderr", stream)
+        intaglio.calibrate(net, pictures, **options)
+        monkeypatch.undo()
+        return stream.getvalue()
+
+    said = shown(Terminal())
+    assert "] step 1 of 5: calibrating 0/16" in said and "step 5 of 5: held out" in said
+    assert said.rsplit("\r", 2)[1].strip() == ""  # the line is gone in the end
+    bars = [line.count("=") for line in said.split("\r") if line.startswith("[")]
+    assert bars == sorted(bars)
+    assert shown(io.StringIO()) == "" and shown(Terminal(), progress=False) == ""
+    assert "calibrating" in shown(io.StringIO(), progress=True)
+    assert shown(Terminal(), progress=lambda *stage: None) == ""
+
+
+def test_a_comparison_shows_a_chart_in_notebooks(net, int8, pictures):
+    found = intaglio.compare(net, int8, pictures)
+    page = found._repr_html_()
+    assert page.count("<svg") == 1 and page.count("<circle") == len(found.layers)
+    assert f"{found.layers[0]['name']}, {found.layers[0]['sqnr_db']:.1f} dB" in page
+    assert "<svg" not in net.inspect()._repr_html_()

@@ -1,5 +1,6 @@
 """Running: values in and out, views, threads."""
 
+import os
 import threading
 import warnings
 
@@ -199,3 +200,35 @@ def test_states_go_from_sample_to_sample(recurrent):
     assert not np.array_equal(at_once[0], at_once[1])
     recurrent.reset()
     np.testing.assert_array_equal(recurrent.run(x[0]), one_by_one[0])
+
+
+def test_a_child_of_fork_runs_what_its_parent_ran_with_threads(demo, pictures, samples):
+    net = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1")
+    net.threads = 4
+    wanted = net.run(samples)
+    busy = threading.Event()
+    going_on = [True]
+
+    def work():
+        while going_on[0]:
+            net.run(samples)
+            busy.set()
+            intaglio.calibrate(net, pictures, threads=2, progress=False)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    busy.wait()
+    for _ in range(8):
+        child = os.fork()
+        if child == 0:  # no exception leaves it: the tests would go on twice
+            code = 1
+            try:
+                same = np.array_equal(net.run(samples), wanted)
+                made = intaglio.calibrate(net, pictures, threads=4, progress=False)
+                code = 0 if same and len(made) > 0 else 2
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+    going_on[0] = False
+    worker.join()
+    assert np.array_equal(net.run(samples), wanted)

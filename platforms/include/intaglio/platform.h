@@ -38,6 +38,9 @@ struct Executor {
 // OpenMP's, and libgomp's idle workers spin. To prevent that, set OMP_WAIT_POLICY=passive in the environment before
 // the program starts. If runs follow one another closely, also set GOMP_SPINCOUNT=4000, which is about 100
 // microseconds. The command does both.
+//
+// A child of fork() has no threads but the one that forked. Where its parent has run something with several threads, the child
+// works with one, to the same bytes.
 Executor openmp_executor(int32_t threads);
 
 }  // namespace intaglio

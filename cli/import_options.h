@@ -1,0 +1,34 @@
+// What is said of a network that is imported: by 'intaglio import', and by what imports a network on its way.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "importers/import.h"
+
+namespace intaglio::cli {
+
+struct ImportChoices {
+  std::string pixels, mean, norm, color, resize;
+  int32_t batch = 1, stream = -1, border = -1;  // -1: not given
+  std::vector<std::string> shapes, states, initial, constants, outputs;
+  bool external_data = false, focus = false;
+};
+
+// In the help of another command.
+inline constexpr const char* kImportHeading = "Options for a network's file, as of 'intaglio import'";
+
+enum class ImportHelp : uint8_t {
+  kOwn,  // of 'intaglio import'
+  kBeside,  // beside the options of another command, in a group of their own, and without --state, which is taken there
+};
+void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help);
+
+// The first option that was given; empty: none was.
+std::string first_given(const ImportChoices& choices);
+
+Outcome<ImportOptions> import_options(const ImportChoices& choices);
+
+}  // namespace intaglio::cli
