@@ -1,6 +1,7 @@
 // intaglio export-onnx: an int8 model as the ONNX network that it was made from, quantized.
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
+#include "cli/import_limits.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "exporters/onnx/onnx_export.h"
@@ -12,6 +13,7 @@ namespace {
 struct ExportOnnxArguments {
   std::string model, network, output, form = "qdq";
   bool external_data = false, json = false;
+  ImportLimits limits;
 };
 
 constexpr const char* kExportOnnxFooter =
@@ -38,7 +40,7 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   if (!network) return network.failure();
   const auto made =
       export_onnx(network->bytes(), arguments.network, {network->folder(), arguments.external_data},
-                  file->model(), arguments.model, form);
+                  file->model(), arguments.model, form, arguments.limits);
   if (!made) return made.failure();
   if (auto step = output.write({reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
       !step)
@@ -82,6 +84,7 @@ Command add_export_onnx_command(CLI::App& parent) {
       *app, "--external-data", arguments->external_data,
       "read weights also from folders within the network's own. Those beside it are read in any case; the file written "
       "holds them all");
+  add_import_limits(*app, arguments->limits);
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {bytes, form, layers, activations, notes}");
   return make_command(app, arguments, run_export_onnx);

@@ -104,7 +104,7 @@ std::vector<int32_t> states_of(const Model& model) {
   return states;
 }
 
-Json import_json(const Model& model, const std::vector<std::string>& notes) {
+Json import_json(const Model& model, const ImportCost& cost, const std::vector<std::string>& notes) {
   const std::vector<int32_t> states = states_of(model);
   return {{"inputs", json_of_tensors(model, model.inputs())},
           {"outputs", json_of_tensors(model, model.outputs())},
@@ -114,6 +114,8 @@ Json import_json(const Model& model, const std::vector<std::string>& notes) {
           {"weight_bytes", weight_bytes(model)},
           {"arena_bytes", model.activation_bytes()},
           {"bytes", model.bytes().size},
+          {"work", cost.work},
+          {"memory_bytes", cost.memory},
           {"notes", json_lines(notes)}};
 }
 
@@ -150,7 +152,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   add_notes(arguments, *model, network->bytes(), notes);
   for (const std::string& note : notes) print_note(note);
   if (arguments.json)
-    print_json(import_json(*model, notes));
+    print_json(import_json(*model, made->cost, notes));
   else
     print_import(arguments, *model);
   return Done{};
@@ -173,7 +175,7 @@ Command add_import_command(CLI::App& parent) {
   add_flag(
       *app, "--json", arguments->json,
       "print one JSON object: {inputs, outputs, states, preprocessing, nodes, weight_bytes, arena_bytes, bytes, "
-      "notes}");
+      "work, memory_bytes, notes}");
   add_option(*app, "--dump-after", arguments->dump_after,
              "print the network as it is after a pass of the import, once a round")
       .one_of(pass_names())

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cli/import_limits.h"
 #include "cli/named_values.h"
 
 namespace intaglio::cli {
@@ -179,6 +180,7 @@ void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help) 
       .range(0, kMaxRank - 1)
       .type_name("AXIS")
       .group(states);
+  add_import_limits(app, choices.limits, parts);
 }
 
 std::string first_given(const ImportChoices& choices) {
@@ -197,7 +199,9 @@ std::string first_given(const ImportChoices& choices) {
                                                 {"--external-data", choices.external_data},
                                                 {"--state", !choices.states.empty()},
                                                 {kInitial, !choices.initial.empty()},
-                                                {"--stream", choices.stream != none.stream}};
+                                                {"--stream", choices.stream != none.stream},
+                                                {"--max-work", choices.limits.max_work != 0},
+                                                {"--max-memory", choices.limits.max_memory != 0}};
   for (const auto& [option, is_given] : given)
     if (is_given) return option;
   return "";
@@ -206,6 +210,7 @@ std::string first_given(const ImportChoices& choices) {
 Outcome<ImportOptions> import_options(const ImportChoices& choices) {
   ImportOptions options;
   options.batch = choices.batch;
+  options.limits = choices.limits;
   options.outputs = choices.outputs;
   options.external_data.below = choices.external_data;
   options.focus = choices.focus;

@@ -15,6 +15,7 @@ struct ImportChoices {
   int32_t batch = 1, stream = -1, border = -1;  // -1: not given
   std::vector<std::string> shapes, states, initial, constants, outputs;
   bool external_data = false, focus = false;
+  ImportLimits limits;
 };
 
 // In the help of another command.

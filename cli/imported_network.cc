@@ -60,7 +60,7 @@ Outcome<ImportedNetwork> import_network(const NetworkFile& network, const Import
     return missing;
   const auto needs = Session::measure(*model, all_ops());
   if (!needs) return failure_in(network.path(), needs.error(), &*model);
-  ImportedNetwork made{FileBytes(bytes->size), std::move(imported->report.notes)};
+  ImportedNetwork made{FileBytes(bytes->size), std::move(imported->report.notes), imported->report.cost};
   std::memcpy(made.bytes.data(), bytes->data, bytes->size);
   return made;
 }

@@ -13,6 +13,7 @@ namespace intaglio::cli {
 struct ImportedNetwork {
   FileBytes bytes;  // of the model's file
   std::vector<std::string> notes;
+  ImportCost cost;
 };
 // It runs: every node has its operator, and a session of it has been measured.
 Outcome<ImportedNetwork> import_network(const NetworkFile& network, const ImportOptions& options);

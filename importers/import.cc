@@ -46,8 +46,8 @@ class PassDump {
 };
 
 // Steps throw for a problem that ends them; what can be collected goes to `problems`.
-ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& options, Arena& arena,
-                           Problems& problems) {
+ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& options,
+                           const std::shared_ptr<ImportBudget>& budget, Arena& arena, Problems& problems) {
   ImportedModel model;
   const PassDump dump(options);
   if (bytes.size < 8)
@@ -57,9 +57,10 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   if (options.batch < 1) fail("batch ", options.batch, " is not possible; it must be at least 1");
   if (!options.constants.empty() && (is_tflite(bytes) || is_openvino(bytes)))
     fail("--constant is for ONNX networks");
-  Draft draft = is_tflite(bytes)     ? read_tflite(bytes, options, problems)
-                : is_openvino(bytes) ? read_openvino(bytes, options, problems)
-                                     : read_onnx(bytes, options, options.constants, problems);
+  budget->add_file(bytes.size + options.weights.size);
+  Draft draft = is_tflite(bytes)     ? read_tflite(bytes, options, budget, problems)
+                : is_openvino(bytes) ? read_openvino(bytes, options, budget, problems)
+                                     : read_onnx(bytes, options, options.constants, budget, problems);
   if (!problems.empty()) return model;
   join_states(options.states, options.starts, draft);
   draft.time_axis = options.stream.value_or(-1);
@@ -81,6 +82,7 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   if (!problems.empty()) return model;
   fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
   model.report.notes = draft.notes;
+  model.report.cost = budget->spent();
   add_image_inputs(options.image, draft.pictures, model.graph, arena, model.report.notes);
   return model;
 }
@@ -108,9 +110,12 @@ bool is_openvino_file(Span<const uint8_t> bytes) { return is_openvino(bytes); }
 Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string& path,
                                     const ImportOptions& options, HostArena& memory) {
   Problems problems;
+  const auto budget = std::make_shared<ImportBudget>(options.limits);
   try {
-    ImportedModel model = import_steps(bytes, options, memory.arena(), problems);
+    ImportedModel model = import_steps(bytes, options, budget, memory.arena(), problems);
     if (problems.empty()) return model;
+  } catch (const OverBudget& error) {
+    problems.add(error.what());
   } catch (const ImportError& error) {
     problems.add(error.what());
   } catch (const std::bad_alloc&) {

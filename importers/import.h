@@ -61,6 +61,7 @@ struct ImportOptions : ReadOptions {
 
 struct ImportReport {
   std::vector<std::string> notes;  // what the user should know; each one sentence
+  ImportCost cost;                 // of the limits
 };
 
 struct ImportedModel {

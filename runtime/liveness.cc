@@ -7,6 +7,7 @@ namespace {
 
 // Each node at its own time, each tensor whole.
 struct FlatPlan {
+  static constexpr bool kFeeds = false;
   int32_t first_of(int32_t n) const { return n; }
   int32_t last_of(int32_t n) const { return n; }
   bool in_place(int32_t) const { return true; }

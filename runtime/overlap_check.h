@@ -11,7 +11,8 @@ namespace intaglio {
 static_assert(kMaxTensors <= UINT16_MAX && kMaxNodes + 1 <= UINT16_MAX);
 
 // Plan says of node n when the nodes that run together with it begin and end (first_of, last_of: n itself where it
-// runs alone), whether it may work in place, and how many bytes a tensor takes in the plan.
+// runs alone), whether it may work in place, and how many bytes a tensor takes in the plan. Where a model's input may come while
+// nodes run (kFeeds), it says until which node (fed_until; -1: it is there before).
 template <typename Plan>
 class OverlapCheck {
  public:
@@ -40,6 +41,9 @@ class OverlapCheck {
     }
     for (const int32_t output : model_.outputs()) use(output, nodes);
     for (int32_t i = 0; i < model_.state_count(); ++i) use(model_.state(i).output, nodes);
+    if constexpr (Plan::kFeeds)  // it is written until then, whether a node reads it or not
+      for (const int32_t input : model_.inputs())
+        if (const int32_t fed = plan_.fed_until(input); fed > last_use_of(input)) use(input, fed);
   }
   void use(int32_t tensor, int32_t n) { last_uses_[tensor] = static_cast<uint16_t>(n + 1); }
   int32_t last_use_of(int32_t tensor) const { return last_uses_[tensor] - 1; }

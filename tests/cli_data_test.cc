@@ -62,7 +62,7 @@ TEST_CASE("every command that makes a file says with --json what it made") {
   const CommandFolder folder;
   const auto imported = folder.json("import @/meter.onnx -o %/net.itg --pixels -1..1 --json");
   CHECK(has_keys(imported, {"inputs", "outputs", "states", "preprocessing", "nodes", "weight_bytes",
-                            "arena_bytes", "bytes", "notes"}));
+                            "arena_bytes", "bytes", "work", "memory_bytes", "notes"}));
   CHECK(imported["inputs"][0]["shape"].size() == 4);
   CHECK(imported["preprocessing"][0]["mean"][0] == 127.5);
   CHECK(imported["bytes"] == std::filesystem::file_size(folder / "net.itg"));

@@ -190,17 +190,19 @@ TEST_CASE("constants whose bytes, places or dimensions are wrong") {
     one.constant("a", TensorProto::FLOAT, dims);
     CHECK(thrown(floats) == dimension(wrong));
   }
-  one.file.constant_bytes = 0;
+  const auto spent = [&] { return one.draft.budget->spent().memory; };
+  one.draft.budget = std::make_shared<ImportBudget>(ImportLimits{0, kGiB + 256 + 300});
   one.constant("a", TensorProto::FLOAT, {kGiB / 4});
+  CHECK_THROWS_AS(floats(), OverBudget);  // of operations
+  one.draft.budget = std::make_shared<ImportBudget>(ImportLimits{INT64_MAX, kGiB + 256 + 300});
   CHECK(thrown(floats) == "constant 'a': it holds 0 values, its dimensions need 268435456");
-  // Constants are counted each time that one is used: 256 MiB of values here, 1 GiB in all.
-  CHECK(one.file.constant_bytes == static_cast<uint64_t>(kGiB));
+  // Constants are counted each time that one is used.
+  CHECK(spent() == static_cast<uint64_t>(kGiB) + 256);
   one.constant("a", TensorProto::FLOAT, {1}).float_data.push_back(1.0f);
-  CHECK(thrown(floats) ==
-        "constant 'a': the constants that nodes use are larger than the limit of 1073741824 bytes together");
-  one.file.constant_bytes = static_cast<uint64_t>(kGiB) - 4;
   CHECK(thrown(floats).empty());
-  CHECK(one.file.constant_bytes == static_cast<uint64_t>(kGiB));
+  CHECK(spent() == static_cast<uint64_t>(kGiB) + 2 * 256 + 4);
+  CHECK_THROWS_AS(floats(), OverBudget);
+  CHECK(spent() == static_cast<uint64_t>(kGiB) + 2 * 256 + 4);
 }
 
 TEST_CASE("attributes: types, defaults, and those that nobody asked for") {
@@ -254,17 +256,19 @@ TEST_CASE("results: tensors and constants, each once") {
   CHECK(one.file.values["y"].tensor == y);
   CHECK(one.file.values["y"].constant == nullptr);
   CHECK(thrown([&] { op.set_output(z); }) == "its output 'y' is written twice");
+  const uint64_t before = one.draft.budget->spent().memory;
+  const auto spent = [&] { return one.draft.budget->spent().memory - before; };
   op.set_floats({{2}, {1.0f, 2.0f}}, 1);
   CHECK(one.file.values["z"].tensor == -1);
-  CHECK(one.file.constant_bytes == 8);
+  CHECK(spent() == 8 + 256);
   NodeProto reader;
   reader.input.push_back("z");
   reader.output.push_back("w");
   OnnxOp reads(one.file, reader);
   CHECK(reads.floats(0).values == Reals{1.0f, 2.0f});
-  CHECK(one.file.constant_bytes == 16);
+  CHECK(spent() == 16 + 2 * 256);
   reads.set_integers({{}, {-9}});
-  CHECK(one.file.constant_bytes == 24);
+  CHECK(spent() == 24 + 3 * 256);
   const int32_t x = add_activation(one.draft, "x", intaglio::DType::kF32, {1, 2, 3});
   CHECK(thrown([&] { (void)op.nhwc(x); }) ==
         "its input has the shape [1, 2, 3]; [batch, channels, height, width] is expected");

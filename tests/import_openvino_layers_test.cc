@@ -287,7 +287,7 @@ TEST_CASE("Pad that repeats the border, too") {
   constexpr int64_t kMost = INT32_MAX;
   for (const auto& [pad, text] :
        {std::pair<int64_t, const char*>{1, "a tensor of shape [1, 2147483647] is larger than the limit"},
-        {kMost, "the constants that layers read are larger than the limit of 1073741824 bytes together"}}) {
+        {kMost, "a constant that it needs takes 17179869176 bytes of memory"}}) {
     Ir huge;
     huge.output(huge.layer("Pad", "y",
                            {huge.input("x", {1, kMost}), huge.integers({0, pad}), huge.integers({0, pad})},

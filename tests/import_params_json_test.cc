@@ -1,4 +1,5 @@
-// Parameter files in JSON: PPQ's and AIMET's.
+// Parameter files in JSON: PPQ's and AIMET's; and what a file of parameters may ask for.
+#include "importers/params/amct_record.h"
 #include "tests/support/params_check.h"
 
 namespace intaglio::test::import_params_json_test {
@@ -346,6 +347,35 @@ TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {
       std::vector<std::string>{
           "F: 1 of its slots are of weights with more than 8 bits and are left out (the first: param_encodings/v, "
           "16 bits)"});
+}
+
+TEST_CASE("files of very many values, keys or entries are refused by their number, while they are read") {
+  const auto of_keys = [](int count) {
+    std::string text = R"({"param_encodings": {"a": 0)";
+    for (int i = 1; i < count; ++i) text += ",\"" + std::to_string(i) + "\":0";
+    return read_aimet("F", text + "}}").message();
+  };
+  const std::string keys =
+      "F: has more than 4194304 values, or objects of more keys than any file of AIMET's has";
+  CHECK(of_keys(23170) != keys);  // 23170 * 23169 / 2 comparisons: 2^28 at most
+  CHECK(of_keys(23171) == keys);
+  const auto of_values = [](size_t count) {
+    std::string text = R"({"param_encodings": {"a": [)";
+    for (size_t i = 1; i < count; ++i) text += "0,";
+    return read_aimet("F", text + "0]}}").message();
+  };
+  constexpr size_t kAround = 3;  // two objects and a list
+  CHECK(of_values((size_t{1} << 22) - kAround) != keys);
+  CHECK(of_values((size_t{1} << 22) - kAround + 1) == keys);
+
+  const size_t most = (size_t{1} << 28) / sizeof(amct::Entry);
+  std::string entries, twice;
+  for (size_t i = 0; i < most; ++i) entries += "record{}";
+  CHECK(amct::read_record(entries, twice));
+  const auto refused = amct::read_record(entries + "\nrecord{}", twice);
+  REQUIRE(!refused);
+  CHECK(refused.message() ==
+        "line 2 column 1: with this entry the file takes more memory than the limit of 268435456 bytes");
 }
 
 }  // namespace intaglio::test::import_params_json_test

@@ -1,5 +1,4 @@
 // Products of two activations in ONNX and TFLite: MatMul, Gemm, Einsum, BATCH_MATMUL, FULLY_CONNECTED with computed weights, running sums.
-#include "importers/draft/constant_room.h"
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 #include "tests/support/random.h"
@@ -337,20 +336,6 @@ TEST_CASE("CumSum: exclusive, backwards, along any axis") {
               : (exclusive ? std::vector<double>{0, 1, 3, 0, 4, 9} : std::vector<double>{1, 3, 6, 4, 9, 15});
       check_close(run(import, {{1, 2, 3, 4, 5, 6}}), expected);
     }
-}
-
-TEST_CASE("constants that the importer makes have a bound together") {
-  importers::Draft draft;
-  importers::check_constant_room(draft, kMaxModelBytes / 4);
-  importers::add_constant(draft, "c", DType::kF32, {2}, std::vector<float>{1, 2});
-  importers::check_constant_room(draft, kMaxModelBytes / 4 - 2);
-  std::string message;
-  try {
-    importers::check_constant_room(draft, kMaxModelBytes / 4 - 1);
-  } catch (const importers::ImportError& error) {
-    message = error.what();
-  }
-  CHECK(message.find("larger than the limit of 1073741824 bytes together") != std::string::npos);
 }
 
 }  // namespace intaglio::test::import_products_test

@@ -13,7 +13,6 @@ using importers::Shape;
 namespace tflite = intaglio::tflite;
 using intaglio::Clamp;
 using intaglio::DType;
-using intaglio::kMaxModelBytes;
 using intaglio::Op;
 
 namespace {
@@ -45,17 +44,16 @@ TEST_CASE("constants: bytes, shapes and types") {
   const DraftTensor made = reals.op().constant(0);
   CHECK(made.constant);
   CHECK(values_of<float>(made) == Reals{1.5f, -2.0f});
-  CHECK(reals.file.constant_bytes == 8);
+  const auto spent = [](const OneOp& one) { return one.draft.budget->spent().memory; };
+  CHECK(spent(reals) == 8 + 256);
   CHECK(thrown([&] { (void)reals.op().activation(0); }) == "input 0 ('k') is a constant");
   TfliteOp op = reals.op();
   const int32_t added = op.activation_or_constant(0);
   CHECK(reals.draft.tensor(added).constant);
-  CHECK(reals.file.constant_bytes == 16);
-  reals.file.constant_bytes = kMaxModelBytes - 8;
+  CHECK(spent(reals) == 2 * (8 + 256));
+  reals.draft.budget = std::make_shared<ImportBudget>(ImportLimits{0, 2 * (8 + 256) - 1});
   CHECK(thrown([&] { (void)op.constant(0); }).empty());
-  CHECK(
-      thrown([&] { (void)op.constant(0); }) ==
-      "tensor 'k': the constants that operators use are larger than the limit of 1073741824 bytes together");
+  CHECK_THROWS_AS((void)op.constant(0), OverBudget);
 
   OneOp codes = constant_of(kTfliteUint8, {2}, {0, 255}, {{0.5f}, 128});
   CHECK(values_of<int8_t>(codes.op().constant(0)) == std::vector<int8_t>{-128, 127});
@@ -63,7 +61,7 @@ TEST_CASE("constants: bytes, shapes and types") {
   CHECK(values_of<int8_t>(signed_codes.op().constant(0)) == std::vector<int8_t>{-128, 127});
   OneOp half = constants_of<uint16_t>(kHalf, {0x3c00, 0xc000});
   CHECK(values_of<float>(half.op().constant(0)) == Reals{1.0f, -2.0f});
-  CHECK(half.file.constant_bytes == 4);
+  CHECK(spent(half) == 8 + 256);
   OneOp scalar = constant_of(kTfliteFloat, {}, bytes_of(Reals{3.0f}));
   CHECK(scalar.op().constant(0).shape == Shape{1});
 
@@ -180,7 +178,7 @@ TEST_CASE("numbers that are folded") {
   REQUIRE(result.file.made[0] == 0);
   CHECK(values_of<int32_t>(result.draft.tensor(0)) == Dims{3, -4});
   CHECK(result.draft.tensor(0).dtype == DType::kS32);
-  CHECK(result.file.constant_bytes == 8);
+  CHECK(result.draft.budget->spent().memory == 8 + 256);
   CHECK(thrown([&] {
           result.op().set_values({{1}, true, {}, {1.0f}});
         }) == "its output is written twice, or is an input");
@@ -188,12 +186,10 @@ TEST_CASE("numbers that are folded") {
   CHECK(thrown([&] {
           result.op().set_values({{1}, false, {int64_t{1} << 31}, {}});
         }) == "number 2147483648 is outside the range of 32 bits");
-  result.file.constant_bytes = kMaxModelBytes - 4;
+  result.draft.budget = std::make_shared<ImportBudget>(ImportLimits{0, 2 * (4 + 256) - 1});
   CHECK(thrown([&] { result.op().set_values({{1}, true, {}, {1.0f}}); }).empty());
   result.file.made[0] = TfliteFile::kNotMade;
-  CHECK(thrown([&] {
-          result.op().set_values({{1}, true, {}, {1.0f}});
-        }) == "the constants that operators make are larger than the limit of 1073741824 bytes together");
+  CHECK_THROWS_AS(result.op().set_values({{1}, true, {}, {1.0f}}), OverBudget);
 }
 
 TEST_CASE("integers with a scale as reals") {

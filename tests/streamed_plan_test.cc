@@ -49,10 +49,8 @@ AlignedBytes streamed_file(bool fed = false) {
 
 int32_t place(const std::string& name) { return index_of(*unpack(streamed_file()), name); }
 
-Error streamed_error(const Change& change, bool fed = false) {
-  const auto made = unpack(streamed_file(fed));
-  change(*made);
-  const AlignedBytes bytes = pack(*made);
+Error streamed_error(const ModelT& made) {
+  const AlignedBytes bytes = pack(made);
   const Result<Model> model = Model::open(bytes.view());
   REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
   const Result<Model> by_rows = stream_rows(*model);
@@ -63,6 +61,12 @@ Error streamed_error(const Change& change, bool fed = false) {
       scratch(needs->scratch_bytes);
   return Session::create(*by_rows, all_ops(), {persistent.span(), activations.span(), scratch.span()})
       .error();
+}
+
+Error streamed_error(const Change& change, bool fed = false) {
+  const auto made = unpack(streamed_file(fed));
+  change(*made);
+  return streamed_error(*made);
 }
 
 schema::SegmentT& segment(ModelT& m) { return *m.streamed->segments[0]; }
@@ -215,6 +219,36 @@ TEST_CASE("line buffers lie within the activations and apart") {
   check({Status::kPlanOverlap, 1, b, a, 0}, [=](ModelT& m) { set_offset(m, "b", at_a + 32); });
   check({Status::kPlanOverlap, 1, b, place("x"), 0}, [=](ModelT& m) { set_offset(m, "b", at_x); });
   check(kNoError, [=](ModelT& m) { set_offset(m, "e", at_b); });
+}
+
+TEST_CASE("a fed picture that no node reads keeps its place until all of it has come") {
+  ModelBuilder b;
+  const auto map = [&](const char* name) { return b.tensor(name, DType::kS8, {1, 8, 4, 4}, 0.05f, -7); };
+  const int32_t x = map("x"), other = map("other"), y = map("y"), z = map("z");
+  const int32_t table = b.constant("table", DType::kS8, {256}, std::vector<int8_t>(256, 5));
+  b.input(x);
+  b.input(other);
+  b.output(y);
+  b.output(z);
+  b.node(Op::kLookup, {x, table}, {y});
+  b.node(Op::kLookup, {other, table}, {z});
+  const AlignedBytes flat = b.finish();
+  HostArena arena;
+  const StreamedNodes nodes{0, 1, 1};
+  const auto file = stream_segments(*Model::open(flat.view()), all_ops(), {&nodes, 1}, true, arena.arena());
+  REQUIRE(file.error().ok());
+  const auto made = unpack(AlignedBytes(*file));
+  const auto offset = [&](const char* name) -> uint32_t& {
+    return made->streamed->offsets[static_cast<size_t>(index_of(*made, name))];
+  };
+  made->nodes[0]->inputs[0] = index_of(*made, "other");  // which was the picture
+  CHECK(streamed_error(*made).ok());
+  offset("x") = offset("y");
+  const Error shared = streamed_error(*made);
+  CHECK(shared.status == Status::kPlanOverlap);
+  CHECK(shared.node == 0);
+  CHECK(shared.tensor == index_of(*made, "y"));
+  CHECK(shared.value == index_of(*made, "x"));
 }
 
 TEST_CASE("the sums of a mean are no larger than a tensor may be: 32 bits hold their bytes") {

@@ -65,6 +65,7 @@ class Placement {
     for (size_t i = 0; i < count; ++i) {
       MemoryBlock& block = blocks_[static_cast<size_t>(order_[i])];
       block.offset = lowest_gap(block, i);
+      sort_in(i);
       end = block.offset + block.bytes > end ? block.offset + block.bytes : end;
     }
     if (end >= best_bytes_) return;
@@ -72,21 +73,25 @@ class Placement {
     for (size_t i = 0; i < count; ++i) best_offsets_[i] = blocks_[i].offset;
   }
 
-  // First offset where `block` meets none of the `placed` blocks before it in the order.
+  // First offset where `block` meets none of the `placed` blocks, which stand first and by their offsets in the order.
   uint64_t lowest_gap(const MemoryBlock& block, size_t placed) const {
     uint64_t offset = 0;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t i = 0; i < placed; ++i) {
-        const MemoryBlock& other = blocks_[static_cast<size_t>(order_[i])];
-        if (!alive_together(block, other)) continue;
-        if (offset < other.offset + other.bytes && other.offset < offset + block.bytes) {
-          offset = other.offset + other.bytes;
-          moved = true;
-        }
-      }
+    for (size_t i = 0; i < placed; ++i) {
+      const MemoryBlock& other = blocks_[static_cast<size_t>(order_[i])];
+      if (other.offset >= offset + block.bytes) break;
+      if (offset < other.offset + other.bytes && alive_together(block, other))
+        offset = other.offset + other.bytes;
     }
     return offset;
+  }
+
+  void sort_in(size_t placed) {
+    const int32_t index = order_[placed];
+    const uint64_t offset = blocks_[static_cast<size_t>(index)].offset;
+    size_t at = placed;
+    for (; at > 0 && blocks_[static_cast<size_t>(order_[at - 1])].offset > offset; --at)
+      order_[at] = order_[at - 1];
+    order_[at] = index;
   }
 
   Span<MemoryBlock> blocks_;

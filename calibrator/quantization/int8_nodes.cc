@@ -55,7 +55,7 @@ int32_t only_reader(const Model& model, int32_t tensor) {
   int32_t found = -1;
   for (const int32_t output : model.outputs())
     if (output == tensor) return -1;
-  for (int32_t n = 0; n < model.node_count(); ++n)
+  for (int32_t n = writer_of(model, tensor) + 1; n < model.node_count(); ++n)
     for (const int32_t input : model.node_inputs(n)) {
       if (input != tensor) continue;
       if (found >= 0) return -1;
@@ -69,7 +69,9 @@ int32_t only_reader(const Model& model, int32_t tensor) {
 bool adds_to_scores(const Model& model, int32_t node) {
   const OpDef* def = find_op(float_ops(), model, model.node(node));
   if (def == nullptr || !def->quant.sums) return false;
-  while ((node = only_reader(model, model.node_outputs(node)[0])) >= 0) {
+  for (int32_t i = 0; i < kMostNodesBetween; ++i) {
+    node = only_reader(model, model.node_outputs(node)[0]);
+    if (node < 0) return false;
     def = find_op(float_ops(), model, model.node(node));
     if (def == nullptr) return false;
     if (def->quant.table == TableRule::kSoftmax) return true;
@@ -105,7 +107,7 @@ int32_t bits_asked(const Model& model, const CalibratorOptions& options, int32_t
 
 // Whether an input of a node has codes of 16 bits: it was asked for, or what is written there has them.
 bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t node, int32_t input) {
-  while (true) {
+  for (int32_t i = 0; i < kMostNodesBetween; ++i) {
     const int32_t tensor = model.node_inputs(node)[static_cast<size_t>(input)];
     int32_t bits = bits_asked(model, options, node, SlotRole::kInput, input, tensor);
     if (bits != 0) return bits > kNarrowBits;
@@ -117,6 +119,7 @@ bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t no
     if (!follows) return bits > kNarrowBits || (bits == 0 && gives_wide_answer(model, node, options));
     input = 0;
   }
+  return false;
 }
 
 bool has_int16_version(const NodeInfo& info, const QuantRule& rule) {
@@ -147,7 +150,9 @@ int32_t only_activation(const Model& model, const NodeInfo& info) {
 
 // Whether a tensor is computed of one of the model's inputs, by nodes of one input and without weights alone.
 bool is_of_input(const Model& model, int32_t tensor) {
+  int32_t between = 0;
   for (int32_t writer; (writer = writer_of(model, tensor)) >= 0;) {
+    if (++between > kMostNodesBetween) return false;
     const NodeInfo info = model.node(writer);
     const OpDef* const def = find_op(float_ops(), model, info);
     if (def == nullptr || def->quant.weight_input >= 0) return false;
@@ -198,30 +203,28 @@ bool is_float_sum_of_scores(const Model& model, int32_t node, const CalibratorOp
 // Whether an operator without an int8 version, or a sum of scores in FP32, stands before the node, with nothing but nodes of one
 // input and without weights between them.
 bool continues_float(const Model& model, int32_t node, const CalibratorOptions& options) {
-  while (true) {
+  for (int32_t i = 0; i < kMostNodesBetween; ++i) {
     const NodeInfo info = model.node(node);
     const OpDef* const def = find_op(float_ops(), model, info);
     if (!has_int8_version(model, info, def)) return true;
     if (is_float_sum_of_scores(model, node, options)) return true;
     if (def->quant.weight_input >= 0) return false;
     const int32_t input = only_activation(model, info);
-    int32_t writer = node - 1;
-    while (writer >= 0 && (input < 0 || model.node_outputs(writer)[0] != input)) --writer;
-    if (writer < 0) return false;
-    node = writer;
+    node = input < 0 ? -1 : writer_of(model, input);
+    if (node < 0 || model.node_outputs(node)[0] != input) return false;
   }
+  return false;
 }
 
 // Whether a Cast makes indices of what the node gives, with nothing but nodes without weights between. Indices of 8-bit codes
-// would name other elements: 256 places at most. What is far behind (more than kMostNodes nodes) is not looked at.
+// would name other elements: 256 places at most.
 bool gives_index(const Model& model, int32_t node) {
-  constexpr int32_t kMostNodes = 64;
   const OpDef* const own = find_op(float_ops(), model, model.node(node));
   if (own == nullptr || own->quant.weight_input >= 0) return false;
   for (int32_t cast = node + 1; cast < model.node_count(); ++cast) {
     const NodeInfo info = model.node(cast);
     if (info.op != Op::kCast || model.tensor(info.outputs[0]).dtype != DType::kS32) continue;
-    int32_t before[kMostNodes] = {cast}, count = 1;  // nodes that the indices depend on
+    int32_t before[kMostNodesBetween] = {cast}, count = 1;  // nodes that the indices depend on
     for (int32_t i = 0; i < count; ++i) {
       const NodeInfo next = model.node(before[i]);
       const OpDef* const def = find_op(float_ops(), model, next);
@@ -229,7 +232,7 @@ bool gives_index(const Model& model, int32_t node) {
       for (const int32_t input : next.inputs) {
         const int32_t writer = input < 0 ? -1 : writer_of(model, input);
         if (writer == node) return true;
-        bool is_new = writer > node && count < kMostNodes;
+        bool is_new = writer > node && count < kMostNodesBetween;
         for (int32_t k = 0; is_new && k < count; ++k) is_new = before[k] != writer;
         if (is_new) before[count++] = writer;
       }
@@ -306,7 +309,7 @@ bool runs_behind(const Model& model, int32_t node) {
 
 // Whether the caller gets these values and nothing else reads them, reshaped or not.
 bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& options) {
-  while (true) {
+  for (int32_t i = 0; i < kMostNodesBetween; ++i) {
     const int32_t tensor = model.node_outputs(node)[0];
     if (state_of(options, tensor, true) >= 0) return false;
     int32_t readers = 0, caller = 0, reader = -1;
@@ -322,6 +325,7 @@ bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& o
     if (!runs_behind(model, reader)) return false;
     node = reader;
   }
+  return false;
 }
 
 // As answer_op(), whatever the bits of its codes.
@@ -349,8 +353,8 @@ bool gives_wide_answer(const Model& model, int32_t node, const CalibratorOptions
 }
 
 bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& options) {
-  for (bool is_first = true; node >= 0; is_first = false) {
-    if (!is_first && answer_op(model, node, options) != Op::kNone) return true;
+  for (int32_t i = 0; node >= 0 && i < kMostNodesBetween; ++i) {
+    if (i > 0 && answer_op(model, node, options) != Op::kNone) return true;
     if (!runs_behind(model, node)) return false;
     node = writer_of(model, model.node_inputs(node)[0]);
   }

@@ -37,11 +37,14 @@ void set_version(onnx_file::ModelProto& file, const std::string& domain, int64_t
 }
 
 void export_steps(Span<const uint8_t> network, const ExternalData& external, const Model& model,
-                  OnnxForm form, OnnxExport& result) {
-  auto parsed = onnx_file::parse_model(onnx_file::text_of(network.data, network.size));
+                  OnnxForm form, const ImportLimits& limits, OnnxExport& result) {
+  auto parsed = onnx_file::parse_model(onnx_file::text_of(network.data, network.size));  // as it was imported
   if (!parsed || !parsed->graph.has()) fail("is no ONNX file");
   onnx_file::ModelProto& file = *parsed;
-  if (!external.folder.empty()) importers::load_external_data(file, external);
+  if (!external.folder.empty()) {
+    importers::ImportBudget budget(limits);
+    importers::load_external_data(file, external, budget);
+  }
   const int64_t opset = standard_version(file);
   quantize_graph(file.graph.make(), model, form, opset, result);
   if (form != OnnxForm::kFakeQuantize) set_version(file, "", std::max(opset, kQuantizedOpset));
@@ -60,14 +63,16 @@ void export_steps(Span<const uint8_t> network, const ExternalData& external, con
 
 Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
                                 const ExternalData& external, const Model& model,
-                                const std::string& model_path, OnnxForm form) {
+                                const std::string& model_path, OnnxForm form, const ImportLimits& limits) {
   // What the importer refuses is not rewritten.
-  if (auto step = exporters::check_network(network, path, external, model, model_path); !step)
+  if (auto step = exporters::check_network(network, path, external, model, model_path, limits); !step)
     return step.failure();
   OnnxExport result;
   try {
-    exporters::export_steps(network, external, model, form, result);
+    exporters::export_steps(network, external, model, form, limits, result);
   } catch (const importers::ImportError& error) {
+    return Failure{path + ": " + error.what()};
+  } catch (const importers::OverBudget& error) {
     return Failure{path + ": " + error.what()};
   } catch (const std::bad_alloc&) {
     return Failure{path + ": out of memory"};

@@ -47,10 +47,22 @@ ImportOptions options_for(const onnx_file::GraphProto& graph, const ExternalData
 
 // `name` is for messages.
 Outcome<Done> import_network(Span<const uint8_t> bytes, const std::string& name, const ExternalData& external,
-                             const Model& model, Reimported& back) {
-  const auto file = onnx_file::parse_model(onnx_file::text_of(bytes.data, bytes.size));
+                             const Model& model, const ImportLimits& limits, Reimported& back) {
+  importers::ImportBudget budget(limits);
+  budget.add_file(bytes.size);
+  std::optional<onnx_file::ModelProto> file;
+  try {
+    file = onnx_file::parse_model(onnx_file::text_of(bytes.data, bytes.size), [&](uint64_t taken) {
+      budget.spend_memory(taken, "what the file holds beside its weights");
+    });
+  } catch (const importers::OverBudget& error) {
+    return Failure{name + ": " + error.what()};
+  }
   if (!file) return Failure{name + ": is no ONNX file (the protobuf is damaged or cut short)"};
-  return import_again(bytes, name, options_for(*file->graph, external, model), back);
+  ImportOptions options = options_for(*file->graph, external, model);
+  file.reset();
+  options.limits = limits;
+  return import_again(bytes, name, options, back);
 }
 
 // What must be the same of a layer, one after the other; the first that is not.
@@ -175,12 +187,13 @@ void note_float_nodes(const Model& model, const Model& back, std::vector<std::st
 }  // namespace
 
 Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path,
-                            const ExternalData& external, const Model& model, const std::string& model_path) {
+                            const ExternalData& external, const Model& model, const std::string& model_path,
+                            const ImportLimits& limits) {
   if (is_tflite_file(network))
     return Failure{path +
                    ": is a TFLite network; only a model that was imported from ONNX can be written as ONNX"};
   Reimported fp32;
-  if (auto step = import_network(network, path, external, model, fp32); !step) return step.failure();
+  if (auto step = import_network(network, path, external, model, limits, fp32); !step) return step.failure();
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < fp32.model.node_count(); ++n) names[fp32.model.node(n).name] = n;
   int32_t int8_layers = 0;
@@ -203,7 +216,8 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
                         OnnxForm form) {
   const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(result.bytes.data()), result.bytes.size());
   Reimported back;
-  if (auto step = import_network(bytes, model_path + ": the exported file", {}, model, back); !step)
+  if (auto step = import_network(bytes, model_path + ": the exported file", {}, model, kNoImportLimits, back);
+      !step)
     return step.failure();
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < back.model.node_count(); ++n) names[back.model.node(n).name] = n;

@@ -7,7 +7,8 @@ namespace intaglio::exporters {
 
 // Whether the network can be imported, and its layers have the names that those of the model have.
 Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path,
-                            const ExternalData& external, const Model& model, const std::string& model_path);
+                            const ExternalData& external, const Model& model, const std::string& model_path,
+                            const ImportLimits& limits);
 
 // Imports the exported file and compares each int8 layer of `model` with what comes back: codes of the weights, scales,
 // biases, bounds, and the scales and zero points of what it reads and writes. A failure names the first difference.

@@ -92,8 +92,10 @@ std::string difference(const Layer& a, const Layer& b) {
 
 Outcome<Done> read_back(const TfliteExport& result, const Model& model, const std::string& path) {
   Reimported file;
-  if (auto step =
-          import_again({result.bytes.data(), result.bytes.size()}, path + ": the exported file", {}, file);
+  ImportOptions options;
+  options.limits = kNoImportLimits;
+  if (auto step = import_again({result.bytes.data(), result.bytes.size()}, path + ": the exported file",
+                               options, file);
       !step)
     return step.failure();
   const std::vector<Layer> own = layers_of(model), back = layers_of(file.model);

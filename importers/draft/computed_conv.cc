@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/matrix_product.h"
 
 namespace intaglio::importers {
@@ -113,7 +112,7 @@ int32_t add(Draft& draft, const std::string& name, const std::string& source, in
 Windows sized(const Draft& draft, int32_t out_h, int32_t out_w, const Shape& weights) {
   Windows windows{{}, {}, out_h, out_w, weights[1], weights[2]};
   check_shape({out_h, windows.kernel_h, out_w, windows.kernel_w}, DType::kS32);
-  check_constant_room(draft, windows.count() * windows.taps());
+  draft.budget->check_numbers(windows.count() * windows.taps());
   return windows;
 }
 

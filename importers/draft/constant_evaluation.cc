@@ -12,32 +12,53 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int64_t kMostWork = int64_t{1} << 31;   // multiplications of one operator, about
-constexpr int64_t kMostBytes = int64_t{1} << 28;  // of its tensors
+// Of each element of a result, about: a function of one variable takes as long as so many multiplications.
+constexpr int64_t kWorkOfElement = 16;
 
-// Products that a node sums, about: each element of the result with its part of the weights.
-int64_t work_of(const Draft& draft, const DraftNode& node) {
-  int64_t each = 1;
-  for (const int32_t input : node.inputs) {
-    if (input < 0) continue;
-    const Shape& shape = draft.tensor(input).shape;
-    const bool sums =
-        node.op == Op::kConv2d || node.op == Op::kFullyConnected || node.op == Op::kDepthwiseConv2d;
-    if (sums && input == node.inputs[1]) each = std::max<int64_t>(each, elements(shape) / shape[0]);
-    if (node.op == Op::kBatchMatMul && input == node.inputs[0]) each = std::max<int64_t>(each, shape.back());
-    if (node.op == Op::kTopK) each = std::max<int64_t>(each, elements(shape));
-  }
-  const int64_t results = elements(draft.tensor(node.output()).shape);
-  return each > kMostWork / std::max<int64_t>(results, 1) ? kMostWork : each * results;
+int64_t product(int64_t a, int64_t b) {
+  int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
 }
 
-void check_effort(const Draft& draft) {
-  int64_t work = 0, bytes = 0;
+// What is computed for one element of the result, about: the products that it sums, or the elements that it is chosen from.
+int64_t work_of_element(const Draft& draft, const DraftNode& node) {
+  const auto shape = [&](size_t input) { return draft.tensor(node.inputs[input]).shape; };
+  switch (node.op) {
+    case Op::kConv2d:
+    case Op::kFullyConnected:
+      return elements(shape(1)) / shape(1)[0];
+    case Op::kDepthwiseConv2d:
+      return elements(shape(1)) / shape(1).back();
+    case Op::kBatchMatMul:
+      return shape(0).back();
+    case Op::kAvgPool2d:
+    case Op::kMaxPool2d: {
+      const Window2d& window = node.options.as<Pool2dOptions>().window;
+      return product(window.kernel_h, window.kernel_w);
+    }
+    case Op::kMean:
+      return elements(shape(0)) / std::max<int64_t>(elements(draft.tensor(node.output()).shape), 1);
+    case Op::kTopK:
+      return elements(shape(0));
+    default:
+      return 0;
+  }
+}
+
+void spend(const Draft& draft, const std::vector<std::vector<uint8_t>>& values) {
+  int64_t work = 0;
+  uint64_t bytes = 0;
+  for (const auto& value : values) bytes += value.size();
   for (const DraftTensor& tensor : draft.tensors)
-    bytes += elements(tensor.shape) * static_cast<int64_t>(element_bytes(tensor.dtype));
-  for (const DraftNode& node : draft.nodes) work += std::min(work_of(draft, node), kMostWork - work);
-  if (work >= kMostWork || bytes > kMostBytes)
-    fail("its inputs are constants, and what it gives takes too long to compute here");
+    bytes += static_cast<uint64_t>(elements(tensor.shape)) * element_bytes(tensor.dtype);
+  for (const DraftNode& node : draft.nodes) {
+    const int64_t each = std::max(work_of_element(draft, node), kWorkOfElement);
+    const int64_t own = product(each, elements(draft.tensor(node.output()).shape));
+    work = own > INT64_MAX - work ? INT64_MAX : work + own;
+  }
+  constexpr const char* kWhat = "its result, which follows from constants,";
+  draft.budget->spend_memory(bytes, kWhat);
+  draft.budget->spend_work(static_cast<uint64_t>(work), kWhat);
 }
 
 [[noreturn]] void refuse(const Error& error, const Model* model) {
@@ -79,6 +100,7 @@ void Evaluation::discard() {
 // The new nodes with the tensors that they name, numbered anew. Options point into the lists of the whole draft.
 Draft Evaluation::part(const std::vector<int32_t>& outputs) const {
   Draft part;
+  part.budget = draft_.budget;
   std::unordered_map<int32_t, int32_t> numbers;
   const auto number = [&](int32_t tensor) {
     if (tensor < 0) return tensor;
@@ -106,7 +128,7 @@ Draft Evaluation::part(const std::vector<int32_t>& outputs) const {
 std::vector<DraftTensor> Evaluation::finish(const std::vector<int32_t>& outputs) {
   Draft part = this->part(outputs);
   discard();
-  check_effort(part);
+  spend(part, values_);
   HostArena memory;
   Problems problems;
   Graph graph = draft_to_graph(part, memory.arena(), problems);
@@ -116,8 +138,7 @@ std::vector<DraftTensor> Evaluation::finish(const std::vector<int32_t>& outputs)
   if (!bytes) refuse(bytes.error(), nullptr);
   const Result<Model> model = Model::open(*bytes);
   if (!model) refuse(model.error(), nullptr);
-  SessionOptions options;
-  options.isa = isa::kScalar;
+  const SessionOptions options;
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
   if (!needs) refuse(needs.error(), &*model);
   Block block(needs->total());

@@ -1,4 +1,4 @@
-// Operators of constants: their nodes are run here, by the runtime's scalar kernels, and leave constants. Those of shape
+// Operators of constants: their nodes are run here, by the runtime, and leave constants. Those of shape
 // arithmetic are not; constant_values.h says why.
 #pragma once
 

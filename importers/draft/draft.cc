@@ -65,6 +65,7 @@ bool moves_no_data(const Shape& shape, const Permutation& permutation) {
 
 int32_t add_activation(Draft& draft, const std::string& name, DType dtype, const Shape& shape) {
   check_shape(shape, dtype);
+  draft.budget->spend_memory(sizeof(DraftTensor) + sizeof(int32_t) * shape.size() + name.size(), "a tensor");
   DraftTensor tensor;
   tensor.name = name;
   tensor.dtype = dtype;
@@ -84,6 +85,7 @@ int32_t add_activation_like(Draft& draft, const std::string& name, int32_t like,
 
 int32_t add_constant_bytes(Draft& draft, const std::string& name, DType dtype, const Shape& shape,
                            std::vector<uint8_t> data) {
+  draft.budget->spend_constant(data.size() / std::max<size_t>(element_bytes(dtype), 1), element_bytes(dtype));
   const int32_t index = add_activation(draft, name, dtype, shape);
   DraftTensor& tensor = draft.tensor(index);
   tensor.constant = true;
@@ -121,6 +123,8 @@ DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::str
                     std::vector<int32_t> inputs, int32_t output) {
   if (draft.nodes.size() >= kMaxMadeNodes)
     fail("it and what stands before it become more than ", kMaxMadeNodes, " nodes");
+  draft.budget->spend_memory(
+      sizeof(DraftNode) + name.size() + source.size() + sizeof(int32_t) * inputs.size(), "a node");
   DraftNode node;
   node.become(op);
   node.name = name;

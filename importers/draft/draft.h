@@ -3,9 +3,11 @@
 
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "importers/draft/import_budget.h"
 #include "importers/draft/import_error.h"
 #include "intaglio/model.h"
 
@@ -92,6 +94,7 @@ struct Draft {
   // Of int8 sums (AddOptions). Their scales come with the file: as exact as Add can be.
   uint8_t add_bits = 20;
   std::deque<std::vector<int32_t>> lists;  // of the nodes' options; none is changed, none goes away
+  std::shared_ptr<ImportBudget> budget = std::make_shared<ImportBudget>();  // of the whole import
 
   // A list for a node's options, which lives as long as the draft.
   Span<const int32_t> list(std::vector<int32_t> values) {

@@ -1,7 +1,6 @@
 // What has no operator of its own and is built of others.
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/geometry.h"
 
 namespace intaglio::importers {
@@ -91,7 +90,7 @@ std::vector<int32_t> joined_in_groups(Draft& draft, const std::string& name, con
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices) {
   const auto count = static_cast<int32_t>(indices.size());
-  if (count > kFewIndices) check_constant_room(draft, count);
+  if (count > kFewIndices) draft.budget->check_numbers(count);
   Shape shape = draft.tensor(x).shape;
   shape[static_cast<size_t>(axis)] = count;
   const int32_t list = add_constant(draft, name + "/indices", DType::kS32, {count}, indices);

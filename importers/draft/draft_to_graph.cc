@@ -193,11 +193,24 @@ class Builder {
 
 }  // namespace
 
+// The graph, and the model that is written of it. Its plan compares each tensor with those that live beside it.
+static void spend(const Draft& draft) {
+  constexpr uint64_t kGraphAndModel = 2;
+  uint64_t bytes = 0;
+  for (const DraftTensor& tensor : draft.tensors)
+    bytes += sizeof(TensorInfo) + tensor.name.size() + tensor.data.size();
+  for (const DraftNode& node : draft.nodes) bytes += sizeof(GraphNode) + node.name.size();
+  draft.budget->spend_memory(kGraphAndModel * bytes, "the model");
+  const uint64_t nodes = draft.nodes.size();
+  draft.budget->spend_work(nodes * nodes, "the plan of its memory");
+}
+
 Graph draft_to_graph(Draft& draft, Arena& arena, Problems& problems) {
   check_operators(draft, problems);
   bound_infinities(draft);
   check_constants(draft, problems);
   put_constants_second(draft);
+  spend(draft);
   if (!problems.empty()) return {};
   Builder builder(draft, arena);
   Graph graph = builder.build();

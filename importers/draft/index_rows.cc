@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/geometry.h"
 #include "importers/draft/matrix_product.h"
 
@@ -91,7 +90,7 @@ int32_t add_row_numbers(Draft& draft, const std::string& name, const std::string
 
 int32_t add_replaced_rows(Draft& draft, const std::string& name, const std::string& source,
                           const ReplacedRows& r) {
-  check_constant_room(draft, r.count);
+  draft.budget->check_numbers(r.count);
   std::vector<int32_t> from(static_cast<size_t>(r.count));
   std::iota(from.begin(), from.end(), 0);
   for (size_t i = 0; i < r.numbers.size(); ++i)
@@ -105,13 +104,13 @@ int32_t add_joined_rows(Draft& draft, const std::string& name, const std::string
                         const ReplacedRows& r, Op join) {
   constexpr size_t kMostTimes = 64;
   std::vector<std::vector<int32_t>> times;
-  check_constant_room(draft, int64_t{r.count} + r.width);
+  draft.budget->check_numbers(int64_t{r.count} + r.width);
   std::vector<size_t> named(static_cast<size_t>(r.count), 0);
   for (size_t i = 0; i < r.numbers.size(); ++i) {
     const auto row = static_cast<size_t>(r.numbers[i]);
     if (named[row] == kMostTimes) fail("its indices name a place more than ", kMostTimes, " times");
     if (named[row] == times.size()) {
-      check_constant_room(draft, static_cast<int64_t>(times.size() + 1) * r.count + r.width);
+      draft.budget->check_numbers(static_cast<int64_t>(times.size() + 1) * r.count + r.width);
       times.emplace_back(static_cast<size_t>(r.count), 0);
     }
     times[named[row]++][row] = 1 + static_cast<int32_t>(i);

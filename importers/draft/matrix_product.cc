@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
-
 namespace intaglio::importers {
 namespace {
 
@@ -205,7 +203,7 @@ int32_t add_cumulative_sum(Draft& draft, const std::string& name, const std::str
   const Shape shape = draft.tensor(x).shape;
   const int32_t n = shape[static_cast<size_t>(axis)];
   if (n > kMost) fail("it sums ", n, " elements; at most ", kMost, " are supported");
-  check_constant_room(draft, int64_t{n} * n);
+  draft.budget->check_numbers(int64_t{n} * n);
   std::vector<float> triangle(static_cast<size_t>(n) * static_cast<size_t>(n), 0.0f);
   for (int32_t i = 0; i < n; ++i)
     for (int32_t j = 0; j < n; ++j) {

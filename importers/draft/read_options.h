@@ -35,6 +35,7 @@ struct ReadOptions {
   // name, or names with commas between them. Empty: the file's own outputs.
   std::vector<std::string> outputs;
   ExternalData external_data;
+  ImportLimits limits;
   // The file of weights (.bin) that stands beside an OpenVINO IR (.xml). It outlives the import.
   Span<const uint8_t> weights;
 };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
-
 namespace intaglio::importers {
 namespace {
 
@@ -12,7 +10,7 @@ constexpr int64_t kFewSlices = 4096;  // which every node of a file may have
 template <typename Place>
 std::vector<int32_t> slices_of(const Draft& draft, int32_t out, int32_t kernel, int32_t in, Place place) {
   check_shape({out, kernel}, DType::kS32);
-  if (int64_t{out} * kernel > kFewSlices) check_constant_room(draft, int64_t{out} * kernel);
+  if (int64_t{out} * kernel > kFewSlices) draft.budget->check_numbers(int64_t{out} * kernel);
   std::vector<int32_t> slices;
   for (int32_t o = 0; o < out; ++o)
     for (int32_t k = 0; k < kernel; ++k) {

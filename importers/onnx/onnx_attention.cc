@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "importers/draft/choice.h"
-#include "importers/draft/constant_room.h"
 #include "importers/draft/masked.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
@@ -82,7 +81,7 @@ int32_t add_mask(OnnxOp& op, int32_t scores, int32_t mask) {
 // 1 where the key does not come later than the query, else 0.
 int32_t causal_condition(OnnxOp& op, const Shape& scores, int32_t past) {
   const int32_t queries = scores[2], keys = scores[3];
-  check_constant_room(op.draft(), int64_t{queries} * keys);
+  op.draft().budget->check_numbers(int64_t{queries} * keys);
   std::vector<float> triangle;
   for (int32_t q = 0; q < queries; ++q)
     for (int32_t k = 0; k < keys; ++k) triangle.push_back(k <= q + past ? 1.0f : 0.0f);

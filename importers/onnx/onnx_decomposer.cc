@@ -88,15 +88,17 @@ std::vector<std::string> OnnxDecomposer::string_constant(int i) const {
 }
 
 void OnnxDecomposer::check_room(size_t numbers) const {
-  if (file_.constant_bytes + 4 * uint64_t{numbers} > kMaxModelBytes)
-    fail("it makes constants of ", numbers, " numbers: with them the constants are larger than the limit of ",
-         kMaxModelBytes, " bytes together");
+  file_.draft->budget->check_numbers(static_cast<int64_t>(numbers));
 }
 
 NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::string>& inputs,
                                   const std::string& output) {
   if (++file_.made_nodes > kMaxMadeNodes)
     fail("it and nodes before it become more than ", kMaxMadeNodes, " simpler nodes together");
+  uint64_t names = node_.name.size() + output.size();
+  for (const std::string& name : inputs) names += name.size();
+  file_.draft->budget->spend_memory(sizeof(NodeProto) + inputs.size() * sizeof(std::string) + names,
+                                    "a node that it is made of");
   NodeProto& node = nodes_.emplace_back();
   node.op_type = op_type;
   node.name = node_.name;

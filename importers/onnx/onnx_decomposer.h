@@ -44,6 +44,9 @@ class OnnxDecomposer : private OnnxNodeAttributes {
 
   // Throws where so many numbers more than those that nodes have used are more than constants may be.
   void check_room(size_t numbers) const;
+  void check_memory(uint64_t bytes, const char* what) const {
+    file_.draft->budget->check_memory(bytes, what);
+  }
 
   // Writing. The result has a name of its own, or `output`, which is one of the node's.
   std::string add(const char* op_type, const std::vector<std::string>& inputs,

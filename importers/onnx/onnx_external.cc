@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "importers/onnx/onnx_operators.h"
 
@@ -69,7 +70,7 @@ fs::path resolve(const ExternalData& from, const std::string& location) {
 
 class Loader {
  public:
-  explicit Loader(const ExternalData& from) : from_(from) {}
+  Loader(const ExternalData& from, ImportBudget& budget) : from_(from), budget_(budget) {}
 
   void load(onnx_file::GraphProto& graph) {
     for (TensorProto& tensor : graph.initializer) load(tensor);
@@ -103,9 +104,8 @@ class Loader {
       fail("its external data begins at byte ", place.offset, " and has ", place.length,
            " bytes, but the file ", quoted(place.location), " has ", size, " bytes");
     const uint64_t length = place.has_length ? place.length : size - place.offset;
-    total_ += length;
-    if (length > kMaxModelBytes || total_ > kMaxModelBytes)
-      fail("the external data is larger than the limit of ", kMaxModelBytes, " bytes together");
+    if (files_.insert(path.string()).second) budget_.add_file(size);
+    budget_.spend_memory(length, "its external data");
     std::string bytes(static_cast<size_t>(length), '\0');
     // No stream: beside one in the same program, fuzzers cannot run under the memory sanitizer.
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
@@ -119,13 +119,14 @@ class Loader {
   }
 
   const ExternalData& from_;
-  uint64_t total_ = 0;
+  ImportBudget& budget_;
+  std::set<std::string> files_;  // that were read
 };
 
 }  // namespace
 
-void load_external_data(onnx_file::ModelProto& model, const ExternalData& place) {
-  Loader loader(place);
+void load_external_data(onnx_file::ModelProto& model, const ExternalData& place, ImportBudget& budget) {
+  Loader loader(place, budget);
   loader.load(model.graph.make());
   for (auto& function : model.functions)
     for (auto& node : function.node) loader.load(node);

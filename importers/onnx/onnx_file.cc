@@ -1,5 +1,6 @@
 #include "importers/onnx/onnx_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/varint.hpp>
@@ -45,14 +46,22 @@ bool is_known(TensorProto::DataLocation location) {
   return location == TensorProto::DEFAULT || location == TensorProto::EXTERNAL;
 }
 
+// Memory of what stands behind pointers, about: a message of its own, a text.
+constexpr uint64_t kBlockBytes = 2 * sizeof(void*);
 template <typename M>
-void read_message(std::string_view bytes, M& message, int depth);
+constexpr uint64_t kMessageBytes = sizeof(M) + sizeof(void*) + kBlockBytes;
+uint64_t text_bytes(size_t size) { return size < sizeof(std::string) / 2 ? 0 : size + kBlockBytes; }
+
+using Take = std::function<void(uint64_t bytes)>;
+
+template <typename M>
+void read_message(std::string_view bytes, M& message, int depth, const Take& take);
 
 // Reads the field of this number, if a message has it and it is of the type that it has there.
 class FieldReader {
  public:
-  FieldReader(pbf_reader& reader, Message& message, int depth)
-      : reader_(reader), tag_(reader.tag()), message_(message), depth_(depth) {}
+  FieldReader(pbf_reader& reader, Message& message, int depth, const Take& take)
+      : reader_(reader), tag_(reader.tag()), message_(message), depth_(depth), take_(take) {}
   bool is_read() const { return is_read_; }
 
   template <typename Member>
@@ -110,13 +119,17 @@ class FieldReader {
   }
   bool read(std::string& value) {
     if (!has(pbf_wire_type::length_delimited)) return false;
-    value = bytes();
+    const std::string_view read = bytes();
+    take_(text_bytes(read.size()));
+    value = read;
     note_default(value.empty());
     return true;
   }
   bool read(std::optional<std::string>& value) {
     if (!has(pbf_wire_type::length_delimited)) return false;
-    value = bytes();
+    const std::string_view read = bytes();
+    take_(text_bytes(read.size()));
+    value = read;
     return true;
   }
   bool read(Data& data) {
@@ -126,12 +139,15 @@ class FieldReader {
   }
   bool read(List<std::string>& list) {
     if (!has(pbf_wire_type::length_delimited)) return false;
-    list.emplace_back(bytes());
+    const std::string_view read = bytes();
+    take_(sizeof(std::string) + text_bytes(read.size()));
+    list.emplace_back(read);
     return true;
   }
   template <typename T>
   bool read(List<T>& list) {  // one number, or a block of them
     if (has(wire_type<T>())) {
+      take_(sizeof(T));
       list.push_back(number<T>());
       return true;
     }
@@ -139,12 +155,16 @@ class FieldReader {
     const std::string_view block = bytes();
     if constexpr (std::is_floating_point_v<T>) {
       if (block.size() % sizeof(T) != 0) throw protozero::invalid_length_exception();
+      take_(block.size());
       const size_t before = list.size();
       list.resize(before + block.size() / sizeof(T));
       if (!block.empty()) std::memcpy(list.data() + before, block.data(), block.size());
     } else {
       const char* at = block.data();
       const char* const end = at + block.size();
+      // As many as bytes that end one.
+      const auto count = std::count_if(at, end, [](char byte) { return (byte & 0x80) == 0; });
+      take_(static_cast<uint64_t>(count) * sizeof(T));
       while (at != end) list.push_back(static_cast<T>(protozero::decode_varint(&at, end)));
     }
     return true;
@@ -152,13 +172,15 @@ class FieldReader {
   template <typename T>
   bool read(Child<T>& child) {
     if (!has(pbf_wire_type::length_delimited)) return false;
-    read_message(bytes(), child.make(), depth_ + 1);
+    if (!child.has()) take_(kMessageBytes<T>);
+    read_message(bytes(), child.make(), depth_ + 1, take_);
     return true;
   }
   template <typename T>
   bool read(Messages<T>& list) {
     if (!has(pbf_wire_type::length_delimited)) return false;
-    read_message(bytes(), list.add(), depth_ + 1);
+    take_(kMessageBytes<T>);
+    read_message(bytes(), list.add(), depth_ + 1, take_);
     return true;
   }
 
@@ -166,12 +188,13 @@ class FieldReader {
   const uint32_t tag_;  // a debug build's reader forgets it with the value
   Message& message_;
   int depth_;
+  const Take& take_;
   bool is_read_ = false;
 };
 
 // Into what the message holds already: a message that stands twice is one.
 template <typename M>
-void read_message(std::string_view bytes, M& message, int depth) {
+void read_message(std::string_view bytes, M& message, int depth, const Take& take) {
   if (depth > kMaxDepth) throw protozero::exception();
   pbf_reader reader(bytes.data(), bytes.size());
   for (;;) {
@@ -181,7 +204,7 @@ void read_message(std::string_view bytes, M& message, int depth) {
     reader.next();
     const pbf_reader at_value = reader;
     if (reader.has_wire_type(pbf_wire_type::length_delimited)) check_varint(rest(reader), reader.length());
-    FieldReader field(reader, message, depth);
+    FieldReader field(reader, message, depth, take);
     describe(message, field);
     if (field.is_read()) {
       keep_one(message, at_value.tag());
@@ -189,7 +212,9 @@ void read_message(std::string_view bytes, M& message, int depth) {
     }
     reader = at_value;
     reader.skip();
-    message.unknown.append(before.data(), before.size() - reader.length());
+    const size_t skipped = before.size() - reader.length();
+    take(skipped);
+    message.unknown.append(before.data(), skipped);
   }
 }
 
@@ -309,13 +334,57 @@ std::string written(const M& message) {
   return bytes;
 }
 
+template <typename M>
+uint64_t memory_of(const M& message);
+
+// Adds up what the members of a message have behind pointers.
+class MemoryCounter {
+ public:
+  template <typename T>
+  void operator()(uint32_t, const T& value) {
+    if constexpr (std::is_same_v<T, std::string>) bytes += text_bytes(value.size());
+  }
+  void operator()(uint32_t, const Data&) {}
+  void operator()(uint32_t, const std::optional<std::string>& value) {
+    if (value) bytes += text_bytes(value->size());
+  }
+  template <typename T>
+  void operator()(uint32_t, const List<T>& list) {
+    bytes += list.size() * sizeof(T);
+    if constexpr (std::is_same_v<T, std::string>)
+      for (const std::string& value : list) bytes += text_bytes(value.size());
+  }
+  template <typename T>
+  void operator()(uint32_t, const Child<T>& child) {
+    if (child.has()) bytes += memory_of(*child);
+  }
+  template <typename T>
+  void operator()(uint32_t, const Messages<T>& list) {
+    for (const T& message : list) bytes += memory_of(message);
+  }
+  template <typename T>
+  void packed(uint32_t number, const List<T>& list) {
+    (*this)(number, list);
+  }
+
+  uint64_t bytes = 0;
+};
+
+template <typename M>
+uint64_t memory_of(const M& message) {
+  MemoryCounter counter;
+  describe(message, counter);
+  return kMessageBytes<M> + text_bytes(message.unknown.size()) + counter.bytes;
+}
+
 }  // namespace
 
-std::optional<ModelProto> parse_model(std::string_view bytes) {
+std::optional<ModelProto> parse_model(std::string_view bytes, const Take& take) {
   if (bytes.size() > kMaxFileBytes) return std::nullopt;
   std::optional<ModelProto> model(std::in_place);
   try {
-    read_message(bytes, *model, 0);
+    read_message(
+        bytes, *model, 0, take ? take : [](uint64_t) {});
   } catch (const protozero::exception&) {
     return std::nullopt;
   }
@@ -326,7 +395,9 @@ std::string serialize(const ModelProto& model) { return written(model); }
 std::string serialize(const AttributeProto& attribute) { return written(attribute); }
 
 uint64_t byte_size(const ModelProto& model) { return size_of(model); }
-uint64_t byte_size(const GraphProto& graph) { return size_of(graph); }
-uint64_t byte_size(const AttributeProto& attribute) { return size_of(attribute); }
+
+uint64_t memory_size(const GraphProto& graph) { return memory_of(graph); }
+uint64_t memory_size(const NodeProto& node) { return memory_of(node); }
+uint64_t memory_size(const AttributeProto& attribute) { return memory_of(attribute); }
 
 }  // namespace intaglio::onnx_file

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -331,8 +332,10 @@ inline std::string_view text_of(const uint8_t* bytes, size_t size) {
 }
 
 // No value where the bytes are damaged or cut short, where messages stand more than 32 deep in one another, or where a file has
-// more than 2 GB. Data of tensors stay in `bytes`, which must outlive the model.
-std::optional<ModelProto> parse_model(std::string_view bytes);
+// more than 2 GB. Data of tensors stay in `bytes`, which must outlive the model. `take` hears of memory before it is taken, as
+// memory_size() counts it; what it throws ends the reading.
+std::optional<ModelProto> parse_model(std::string_view bytes,
+                                      const std::function<void(uint64_t bytes)>& take = {});
 
 // Fields in the order of their numbers, as other writers have them: the same message gives the same bytes.
 std::string serialize(const ModelProto& model);
@@ -340,7 +343,10 @@ std::string serialize(const AttributeProto& attribute);
 
 // Of what serialize() gives, or would give.
 uint64_t byte_size(const ModelProto& model);
-uint64_t byte_size(const GraphProto& graph);
-uint64_t byte_size(const AttributeProto& attribute);
+
+// Bytes of memory that a copy takes. It shares the data of tensors.
+uint64_t memory_size(const GraphProto& graph);
+uint64_t memory_size(const NodeProto& node);
+uint64_t memory_size(const AttributeProto& attribute);
 
 }  // namespace intaglio::onnx_file

@@ -46,14 +46,15 @@ class Call {
     return made;
   }
 
-  // What the node takes of the call's attributes: a large one may be referred to often.
-  uint64_t given_bytes(const NodeProto& from, int depth = 0) const {
-    uint64_t bytes = 0;
+  // Memory of the node's copy. It takes attributes of the call: a large one may be referred to often.
+  uint64_t copy_bytes(const NodeProto& from, int depth = 0) const {
+    uint64_t bytes =
+        depth == 0 ? memory_size(from) + prefix_.size() * (1 + from.input.size() + from.output.size()) : 0;
     for (const AttributeProto& attribute : from.attribute) {
       const bool is_given = !attribute.ref_attr_name.empty();
-      if (const AttributeProto* const own = is_given ? given(attribute) : nullptr) bytes += byte_size(*own);
+      if (const AttributeProto* const own = is_given ? given(attribute) : nullptr) bytes += memory_size(*own);
       if (is_given || depth == kMostDepth) continue;
-      for (const NodeProto& inner : attribute.g->node) bytes += given_bytes(inner, depth + 1);
+      for (const NodeProto& inner : attribute.g->node) bytes += copy_bytes(inner, depth + 1);
     }
     return bytes;
   }
@@ -105,13 +106,10 @@ const FunctionProto* find_onnx_function(const onnx_file::ModelProto& model, cons
 }
 
 std::unique_ptr<GraphProto> called_onnx_function(const FunctionProto& function, const NodeProto& node,
-                                                 const std::string& prefix) {
+                                                 const std::string& prefix, ImportBudget& budget) {
   const Call call(function, node, prefix);
-  uint64_t bytes = 0;
-  for (const NodeProto& inner : function.node) bytes += call.given_bytes(inner);
-  if (bytes > kMaxModelBytes)
-    fail("its function ", quoted(function.name), " refers to its attributes so often that they have ", bytes,
-         " bytes, more than the limit of ", kMaxModelBytes);
+  for (const NodeProto& inner : function.node)
+    budget.spend_memory(call.copy_bytes(inner), "a copy of its function");
   auto graph = std::make_unique<GraphProto>();
   for (const NodeProto& inner : function.node) graph->node.add() = call.renamed(inner);
   return graph;

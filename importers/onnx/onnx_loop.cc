@@ -106,9 +106,8 @@ void decompose_batched_scan(OnnxDecomposer& s) {
   }
   constexpr int64_t kMostRows = 4096;  // as many as a file may have copies of bodies
   if (rows < 1 || rows > kMostRows) fail("it has a batch of ", rows, "; 1 to ", kMostRows, " are supported");
-  if (rows > static_cast<int64_t>(kMaxModelBytes / (1 + byte_size(body))))
-    fail("the copies of its body for a batch of ", rows, " are larger than the limit of ", kMaxModelBytes,
-         " bytes together");
+  s.check_memory(static_cast<uint64_t>(rows) * memory_size(body),
+                 "the copies of its body for each row of a batch");
   const std::vector<int64_t> lengths = lengths_of_rows(s, rows, slices);
   std::vector<std::vector<std::string>> parts(static_cast<size_t>(outputs));
   for (int64_t row = 0; row < rows; ++row) {
@@ -173,8 +172,9 @@ OnnxScan read_onnx_scan(const OnnxOp& op, const OnnxDecomposer& node, const onnx
 
 std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProto& body,
                                                       const std::vector<std::string>& inputs,
-                                                      const std::string& constants,
-                                                      const std::string& prefix) {
+                                                      const std::string& constants, const std::string& prefix,
+                                                      ImportBudget& budget) {
+  budget.spend_memory(memory_size(body) + prefix.size() * body.node.size(), "a copy of its body");
   Names names;
   for (int i = 0; i < body.input.count(); ++i)
     names.emplace(body.input[i].name, inputs[static_cast<size_t>(i)]);

@@ -1,6 +1,5 @@
 // Products with weights of few bits in blocks, as onnxruntime's weight-only quantizer writes them. The weights become FP32
 // here; a calibration gives them int8 codes.
-#include "importers/draft/constant_room.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_stored.h"
@@ -69,7 +68,7 @@ void import_mat_mul_nbits(OnnxOp& op) {
   op.check_inputs(3, 6);
   const BitBlocks b = read_bit_blocks(op);
   if (op.has_input(4)) fail("indices of groups are not supported");
-  check_constant_room(op.draft(), b.k * b.n);
+  op.draft().budget->check_numbers(b.k * b.n);
   // The sizes of what the file holds bound what is made of it.
   const std::vector<int64_t> bytes = read_bytes(op, 1);
   check_size(op, 1, bytes.size(), b.n * b.count * b.bytes());

@@ -1,5 +1,4 @@
 // ONNX normalizations over axes of activations.
-#include "importers/draft/constant_room.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -13,7 +12,7 @@ float epsilon_of(OnnxOp& op) {
 
 // Input i, a constant of `count` values, or of one for all.
 std::vector<float> parameter(OnnxOp& op, int i, int64_t count) {
-  check_constant_room(op.draft(), count);
+  op.draft().budget->check_numbers(count);
   std::vector<float> values = op.floats(i).values;
   if (static_cast<int64_t>(values.size()) != count && values.size() != 1)
     fail("constant ", quoted(op.input_name(i)), " has ", values.size(), " values for ", count);

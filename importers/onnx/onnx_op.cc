@@ -6,18 +6,8 @@
 #include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::importers {
-namespace {
 
 using onnx_file::TensorProto;
-
-// Constants are decoded where they are used: a file may use one often, or make many from little.
-void count_constant_bytes(OnnxFile& file, uint64_t bytes) {
-  file.constant_bytes += bytes;
-  if (file.constant_bytes > kMaxModelBytes)
-    fail("the constants that nodes use are larger than the limit of ", kMaxModelBytes, " bytes together");
-}
-
-}  // namespace
 
 std::string OnnxFile::unique_name(const std::string& name) {
   const auto take = [&](const std::string& free) {
@@ -106,7 +96,9 @@ static auto read_constant(OnnxFile& file, const std::string& name, const TensorP
   try {
     const Shape shape = stored_onnx_shape(*tensor);
     const auto count = static_cast<uint64_t>(elements(shape));
-    count_constant_bytes(file, count * 4);
+    // Constants are decoded where they are used: a file may use one often, or make many from little.
+    file.draft->budget->spend_constant(count,
+                                       is_onnx_real(tensor->data_type) ? sizeof(float) : sizeof(int64_t));
     return read(shape, count);
   } catch (const ImportError& error) {
     fail("constant ", quoted(name), ": ", error.what());
@@ -222,17 +214,17 @@ static std::unique_ptr<TensorProto> made_constant(const OnnxConstant<T>& constan
 }
 
 void OnnxOp::set_floats(const OnnxConstant<float>& constant, int i) {
-  count_constant_bytes(file_, constant.values.size() * sizeof(float));
+  draft().budget->spend_constant(constant.values.size(), sizeof(float));
   set_own_constant(made_constant(constant, TensorProto::FLOAT), i);
 }
 
 void OnnxOp::set_integers(const OnnxConstant<int64_t>& constant, int i) {
-  count_constant_bytes(file_, constant.values.size() * sizeof(int64_t));
+  draft().budget->spend_constant(constant.values.size(), sizeof(int64_t));
   set_own_constant(made_constant(constant, TensorProto::INT64), i);
 }
 
 void OnnxOp::set_codes(const OnnxConstant<int64_t>& constant, TensorProto::DataType type, int i) {
-  count_constant_bytes(file_, constant.values.size() * sizeof(int32_t));
+  draft().budget->spend_constant(constant.values.size(), sizeof(int32_t));
   auto made = std::make_unique<TensorProto>();
   made->data_type = type;
   for (const int32_t dim : constant.shape) made->dims.push_back(dim);

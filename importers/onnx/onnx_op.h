@@ -62,8 +62,7 @@ struct OnnxFile {
   std::unordered_map<std::string, int32_t> evaluated;  // its inputs that the handler has asked for
   bool shapes_changed = false;                         // an input has another shape than in the file
   OnnxRangeCounts ranges;
-  uint64_t constant_bytes = 0;  // decoded so far
-  size_t made_nodes = 0;        // that others of the file became so far
+  size_t made_nodes = 0;  // that others of the file became so far
 
   // A name that nothing in the file has: this one, or with a number behind it.
   std::string unique_name(const std::string& name);

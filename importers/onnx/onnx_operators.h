@@ -71,7 +71,7 @@ OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from);
 void read_onnx_inputs(const onnx_file::GraphProto& graph, const ReadOptions& options, OnnxFile& file);
 
 // Reads into the tensors of a model, in whatever graph or function, what they keep in other files.
-void load_external_data(onnx_file::ModelProto& model, const ExternalData& place);
+void load_external_data(onnx_file::ModelProto& model, const ExternalData& place, ImportBudget& budget);
 
 // The function of the file that the node calls; nullptr: none. Its nodes with the call's names and attributes, and with
 // names of their own that begin with `prefix`.
@@ -79,14 +79,14 @@ const onnx_file::FunctionProto* find_onnx_function(const onnx_file::ModelProto& 
                                                    const onnx_file::NodeProto& node);
 std::unique_ptr<onnx_file::GraphProto> called_onnx_function(const onnx_file::FunctionProto& function,
                                                             const onnx_file::NodeProto& node,
-                                                            const std::string& prefix);
+                                                            const std::string& prefix, ImportBudget& budget);
 
 // The nodes and outputs of a Loop's body, which read `inputs`, as many as it has. Their own names begin with `prefix`, those of
 // the body's constants, which the caller reads once, with `constants`.
 std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProto& body,
                                                       const std::vector<std::string>& inputs,
-                                                      const std::string& constants,
-                                                      const std::string& prefix);
+                                                      const std::string& constants, const std::string& prefix,
+                                                      ImportBudget& budget);
 
 // The nodes that an operator on codes (QLinearConv, ...) or a fused one stands for; none where it is neither.
 std::vector<onnx_file::NodeProto> decomposed_onnx(OnnxFile& file, const onnx_file::NodeProto& node);

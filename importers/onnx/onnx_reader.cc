@@ -17,11 +17,15 @@ constexpr size_t kMaxCalls = 4096, kMaxDepth = 32;  // of functions
 
 class Reader {
  public:
-  Reader(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems)
+  Reader(Span<const uint8_t> bytes, const ReadOptions& options, const std::shared_ptr<ImportBudget>& budget,
+         Problems& problems)
       : options_(options), problems_(problems) {
+    draft_.budget = budget;
     if (bytes.size >= 8 && std::memcmp(bytes.data + 4, "ITG1", 4) == 0)
       fail("is a model of intaglio already; it can be calibrated, run and inspected as it is");
-    auto model = onnx_file::parse_model(onnx_file::text_of(bytes.data, bytes.size));
+    auto model = onnx_file::parse_model(onnx_file::text_of(bytes.data, bytes.size), [&](uint64_t taken) {
+      budget->spend_memory(taken, "what the file holds beside its weights");
+    });
     if (!model)
       fail(
           "neither a TFLite file (no identifier TFL3) nor an ONNX file (the protobuf is damaged or cut "
@@ -35,7 +39,8 @@ class Reader {
 
   Draft read(const std::vector<InputConstant>& constants) {
     const onnx_file::GraphProto& graph = *model_.graph;
-    if (!options_.external_data.folder.empty()) load_external_data(model_, options_.external_data);
+    if (!options_.external_data.folder.empty())
+      load_external_data(model_, options_.external_data, *draft_.budget);
     for (const auto& entry : model_.metadata_props)
       if (entry.key == kAddBitsKey && entry.value == text(int32_t{AddOptions().add_bits}))
         draft_.add_bits = AddOptions().add_bits;
@@ -194,7 +199,7 @@ class Reader {
   // Reads one more, which takes `inputs`; the names of its outputs.
   std::vector<std::string> read_copy(Copies& copies, const std::vector<std::string>& inputs) {
     const std::string prefix = text(copies.name, "/", calls_.size(), "/");
-    add_call(onnx_loop_body(copies.body, inputs, copies.constants, prefix));
+    add_call(onnx_loop_body(copies.body, inputs, copies.constants, prefix, *draft_.budget));
     const onnx_file::GraphProto& copy = *calls_.back();
     if (!copies.are_constants_read) read_initializers(copies.body, copies.constants);
     copies.are_constants_read = true;
@@ -245,17 +250,13 @@ class Reader {
     if (calls_.size() >= kMaxCalls || depth_ >= kMaxDepth)
       fail("the file calls its functions and runs its loops more than ", kMaxCalls, " times, or more than ",
            kMaxDepth, " in one another");
-    call_bytes_ += byte_size(*graph);
-    if (call_bytes_ > kMaxModelBytes)
-      fail("the functions and loops that nodes call are larger than the limit of ", kMaxModelBytes,
-           " bytes together");
     calls_.push_back(std::move(graph));
   }
 
   // The function's nodes stand in place of the node that calls it.
   void read_function(const onnx_file::FunctionProto& function, const onnx_file::NodeProto& node) {
     const std::string prefix = text(node.name.empty() ? node.op_type : node.name, "/", calls_.size(), "/");
-    add_call(called_onnx_function(function, node, prefix));
+    add_call(called_onnx_function(function, node, prefix, *draft_.budget));
     const onnx_file::GraphProto& body = *calls_.back();
     ++depth_;
     read_nodes(body, {node.output.begin(), node.output.end()});
@@ -301,6 +302,13 @@ class Reader {
     return names;
   }
 
+  static std::string words_of(const onnx_file::NodeProto& node, int number) {
+    const std::string name = !node.name.empty()        ? node.name
+                             : node.output.count() > 0 ? node.output[0]
+                                                       : text("node_", number);
+    return text("node ", quoted(name), " (", shown(node.op_type), "): ");
+  }
+
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
       (void)checked_name(node.name);
@@ -311,11 +319,10 @@ class Reader {
       // Messages name the operator of the file.
       for (size_t i = before; i < draft_.nodes.size(); ++i) draft_.nodes[i].source = node.op_type;
       return;
+    } catch (const OverBudget& error) {
+      throw OverBudget(words_of(node, number) + error.what());
     } catch (const ImportError& error) {
-      const std::string name = !node.name.empty()        ? node.name
-                               : node.output.count() > 0 ? node.output[0]
-                                                         : text("node_", number);
-      problems_.add(text("node ", quoted(name), " (", shown(node.op_type), "): ", error.what()));
+      problems_.add(words_of(node, number) + error.what());
     } catch (const ReadsFailed&) {
     }
     for (const std::string& output : node.output) file_.values[output].failed = true;
@@ -380,7 +387,7 @@ class Reader {
   onnx_file::ModelProto model_;
   size_t node_count_ = 0;                                      // with those of branches and functions
   std::vector<std::unique_ptr<onnx_file::GraphProto>> calls_;  // the bodies of the functions that nodes call
-  size_t call_bytes_ = 0, depth_ = 0;
+  size_t depth_ = 0;
   OnnxFile file_;
   Draft draft_;
 };
@@ -388,8 +395,9 @@ class Reader {
 }  // namespace
 
 Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options,
-                const std::vector<InputConstant>& constants, Problems& problems) {
-  return Reader(bytes, options, problems).read(constants);
+                const std::vector<InputConstant>& constants, const std::shared_ptr<ImportBudget>& budget,
+                Problems& problems) {
+  return Reader(bytes, options, budget, problems).read(constants);
 }
 
 }  // namespace intaglio::importers

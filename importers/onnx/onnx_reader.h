@@ -14,6 +14,7 @@ inline constexpr char kAddBitsKey[] = "intaglio.add_bits";
 
 // Problems are collected; the draft counts only if there are none.
 Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options,
-                const std::vector<InputConstant>& constants, Problems& problems);
+                const std::vector<InputConstant>& constants, const std::shared_ptr<ImportBudget>& budget,
+                Problems& problems);
 
 }  // namespace intaglio::importers

@@ -1,6 +1,5 @@
 #include "importers/onnx/onnx_recurrent_weights.h"
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
 
@@ -124,7 +123,7 @@ int32_t add_product(OnnxOp& op, int32_t x, int32_t weights, int32_t bias) {
     op.add(Op::kFullyConnected, {x, weights, bias}, y);
     return y;
   }
-  if (is_constant) check_constant_room(op.draft(), rows);  // the product's own bias
+  if (is_constant) op.draft().budget->check_numbers(rows);  // the product's own bias
   const int32_t y = add_matrix_product(op.draft(), op.name() + "/product", op.source(), x, weights, true);
   return bias < 0 ? y : add_binary(op, Op::kAdd, y, bias);
 }

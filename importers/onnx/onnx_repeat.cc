@@ -1,7 +1,6 @@
 // ONNX operators that repeat elements, move them between channels and pixels, or go along an axis.
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
 
@@ -102,7 +101,7 @@ void import_trilu(OnnxOp& op) {
   const Shape zero_shape = ones;
   ones[shape.size() - 2] = shape[shape.size() - 2];
   ones.back() = shape.back();
-  check_constant_room(op.draft(), int64_t{ones[shape.size() - 2]} * ones.back());
+  op.draft().budget->check_numbers(int64_t{ones[shape.size() - 2]} * ones.back());
   std::vector<float> side;
   for (int64_t row = 0; row < ones[shape.size() - 2]; ++row)
     for (int64_t column = 0; column < ones.back(); ++column)

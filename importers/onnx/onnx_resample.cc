@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/constant_room.h"
-
 namespace intaglio::importers {
 namespace {
 
@@ -73,7 +71,7 @@ void check_coordinates(const Resampling& how) {
 }
 
 std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& axis, const Resampling& how) {
-  check_constant_room(draft, axis.to);
+  draft.budget->check_numbers(axis.to);
   std::vector<int32_t> indices;
   indices.reserve(static_cast<size_t>(axis.to));
   for (int32_t i = 0; i < axis.to; ++i)
@@ -83,7 +81,7 @@ std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& ax
 }
 
 ResampledWeights resampled_weights(const Draft& draft, const ResampledAxis& axis, const Resampling& how) {
-  check_constant_room(draft, int64_t{axis.to} * axis.from);
+  draft.budget->check_numbers(int64_t{axis.to} * axis.from);
   ResampledWeights result;
   const auto columns = static_cast<size_t>(axis.from);
   result.weights.assign(static_cast<size_t>(axis.to) * columns, 0.0f);

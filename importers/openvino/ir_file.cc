@@ -198,7 +198,14 @@ bool is_openvino(Span<const uint8_t> bytes) {
   return text.compare(first, 5, "<?xml") == 0 || text.compare(first, 4, "<net") == 0;
 }
 
-std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes) {
+std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes, ImportBudget& budget) {
+  // An element is a node of pugixml's and an entry of ours; an attribute likewise.
+  constexpr uint64_t kElementBytes = 160, kAttributeBytes = 160;
+  const auto count = [&](char mark) {
+    return static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), static_cast<uint8_t>(mark)));
+  };
+  budget.spend_memory(bytes.size + kElementBytes * count('<') + kAttributeBytes * count('='),
+                      "what the file holds");
   pugi::xml_document document;
   const auto parsed = document.load_buffer(bytes.data, bytes.size, pugi::parse_minimal | pugi::parse_escapes);
   if (!parsed) fail("the OpenVINO IR is damaged: ", parsed.description(), " at byte ", stopped_at(parsed));

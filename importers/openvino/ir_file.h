@@ -50,7 +50,7 @@ struct IrBody {
 };
 
 // Throws where the file is damaged, has another version, or its layers read in a ring.
-std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes);
+std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes, ImportBudget& budget);
 
 // "1,3,?,224", as attributes have shapes and lists; what is open ("?", "-1", "1..4") is -1. Throws for what is no number.
 IrShape ir_numbers(const std::string& text);

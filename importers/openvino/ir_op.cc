@@ -129,14 +129,11 @@ std::string IrGraph::unique(std::string name) {
 }
 
 void IrGraph::check_room(uint64_t count, size_t bytes_each) const {
-  if (count > (kMaxModelBytes - shared->constant_bytes) / bytes_each)
-    fail("the constants that layers read are larger than the limit of ", kMaxModelBytes, " bytes together");
+  shared->budget->check_memory(count * bytes_each, "a constant that it needs");
 }
 
 void IrGraph::count_constant(uint64_t count, size_t bytes_each) {
-  constexpr uint64_t kItsOwn = 256;  // what a constant takes beside its numbers, about
-  check_room(count + kItsOwn, bytes_each);
-  shared->constant_bytes += count * bytes_each + kItsOwn;
+  shared->budget->spend_constant(count, bytes_each);
 }
 
 IrOp::IrOp(IrGraph& file, int32_t layer)
@@ -325,6 +322,11 @@ std::string IrOp::add(const char* op_type, const std::vector<std::string>& input
                       const Attributes& attributes, const std::string& output_name, const char* domain) {
   if (++file_.shared->nodes > kMaxMadeNodes)
     fail("it and layers before it become more than ", kMaxMadeNodes, " nodes together");
+  uint64_t names = layer_.name.size() + output_name.size();
+  for (const std::string& name : inputs) names += name.size();
+  file_.shared->budget->spend_memory(
+      sizeof(onnx_file::NodeProto) + inputs.size() * sizeof(std::string) + names,
+      "a node that it is made of");
   auto& node = file_.graph->node.add();
   node.op_type = op_type;
   node.name = layer_.name;

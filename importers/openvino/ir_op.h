@@ -20,9 +20,9 @@ struct IrState {
 struct IrShared {
   std::set<std::string> taken;
   std::map<std::string, int64_t> last_numbers;  // of names that unique() had to number
-  uint64_t constant_bytes = 0;                  // that went into the graphs so far
-  size_t nodes = 0;                             // likewise
-  std::vector<std::string> notes;               // what the user should know of the import
+  size_t nodes = 0;                             // that went into the graphs so far
+  ImportBudget* budget = nullptr;
+  std::vector<std::string> notes;  // what the user should know of the import
 };
 
 // The file, or a layer's body, and the ONNX graph that is made of it.

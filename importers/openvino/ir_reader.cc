@@ -61,6 +61,10 @@ void join_variables(const IrGraph& file, Draft& draft) {
 
 }  // namespace
 
+static std::string words_of(const IrLayer& layer) {
+  return text("layer ", quoted(layer.name), " (", shown(layer.type), "): ");
+}
+
 void import_ir_layer(IrGraph& file, int32_t index) {
   IrOp op(file, index);
   const IrOperator* const known = find_ir_operator(op.layer().type);
@@ -69,13 +73,15 @@ void import_ir_layer(IrGraph& file, int32_t index) {
   op.check_all_read();
 }
 
-Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems) {
+Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options,
+                    const std::shared_ptr<ImportBudget>& budget, Problems& problems) {
   onnx_file::ModelProto model;
   model.ir_version = 8;
   auto& opset = model.opset_import.add();
   opset.version = kOpset;
   IrGraph file;
-  file.layers = read_ir_file(bytes);
+  file.shared->budget = budget.get();
+  file.layers = read_ir_file(bytes, *budget);
   file.weights = options.weights;
   file.graph = &model.graph.make();
   // What chosen outputs do not depend on may be anything: the ONNX reader says whether they are there.
@@ -86,8 +92,10 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
     try {
       import_ir_layer(file, i);
       continue;
+    } catch (const OverBudget& error) {
+      throw OverBudget(words_of(layer) + error.what());
     } catch (const ImportError& error) {
-      of_layers.push_back(text("layer ", quoted(layer.name), " (", shown(layer.type), "): ", error.what()));
+      of_layers.push_back(words_of(layer) + error.what());
     } catch (const ReadsFailed&) {
     }
     written.take_back();
@@ -105,12 +113,14 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
                         state.input.empty() ? "assigned and never read" : "read and never assigned"));
   if (!problems.empty()) return {};
   if (byte_size(model) > onnx_file::kMaxFileBytes) fail("the network is larger than 2 GB");
+  budget->spend_memory(byte_size(model), "the network's ONNX nodes");
   const std::string made = serialize(model);
   file.layers.clear();
   model = {};
   Draft draft;
   try {
-    draft = read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, {}, problems);
+    draft = read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, {}, budget,
+                      problems);
   } catch (const ImportError& error) {
     problems.add(error.what());
   }

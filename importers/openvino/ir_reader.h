@@ -9,6 +9,7 @@ namespace intaglio::importers {
 bool is_openvino(Span<const uint8_t> bytes);
 
 // `bytes` are the .xml file, options.weights the .bin file. Problems are collected; the draft counts only if there are none.
-Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems);
+Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options,
+                    const std::shared_ptr<ImportBudget>& budget, Problems& problems);
 
 }  // namespace intaglio::importers

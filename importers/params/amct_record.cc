@@ -190,12 +190,23 @@ class Reader {
   template <typename T>
   void read_member(const std::string&, std::vector<T>& list) {
     before_value<T>();
-    if (!tokens_.take('[')) return read_value(list.emplace_back());
+    if (!tokens_.take('[')) return read_value(added_to(list));
     if (tokens_.take(']')) return;
-    do read_value(list.emplace_back());
+    do read_value(added_to(list));
     while (tokens_.take(','));
     if (!tokens_.take(']')) tokens_.expected("']'");
   }
+  // A new entry. Nine bytes of text can ask for hundreds of memory.
+  template <typename T>
+  T& added_to(std::vector<T>& list) {
+    constexpr size_t kMostBytes = size_t{1} << 28;  // of all entries
+    entry_bytes_ += sizeof(T);
+    if (entry_bytes_ > kMostBytes)
+      throw Wrong{name_place_ + "with this entry the file takes more memory than the limit of " +
+                  std::to_string(kMostBytes) + " bytes"};
+    return list.emplace_back();
+  }
+
   template <typename T>
   void before_value() {
     constexpr bool is_message = std::is_class_v<T> && !std::is_same_v<T, std::string>;
@@ -287,6 +298,7 @@ class Reader {
 
   Tokens tokens_;
   std::string name_place_;
+  size_t entry_bytes_ = 0;
   std::string& stands_twice_;
 };
 

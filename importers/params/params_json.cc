@@ -4,25 +4,52 @@ namespace intaglio {
 namespace {
 
 constexpr int kMaxDepth = 16;
+// Each value takes some hundred bytes, and a key is compared with those before it in its object.
+constexpr size_t kMostValues = size_t{1} << 22, kMostComparisons = size_t{1} << 28;
+
+// Counts what a file takes while it is parsed.
+class Effort {
+ public:
+  bool add(int depth, ParamsJson::parse_event_t event) {
+    using Event = ParamsJson::parse_event_t;
+    const auto at = static_cast<size_t>(depth < 0 ? 0 : depth);
+    if (event == Event::object_start) {
+      keys_.resize(at + 1);
+      keys_.push_back(0);
+    }
+    if (event == Event::key && at < keys_.size()) comparisons_ += keys_[at]++;
+    if (event == Event::value || event == Event::object_start || event == Event::array_start) ++values_;
+    return values_ <= kMostValues && comparisons_ <= kMostComparisons;
+  }
+
+ private:
+  std::vector<size_t> keys_;  // of the objects that are open, by their depth
+  size_t values_ = 0, comparisons_ = 0;
+};
 
 }  // namespace
 
 Outcome<ParamsJson> parse_params_json(const std::string& path, std::string_view text,
                                       const std::string& tool) {
   int depth = 0;
-  bool too_deep = false;
+  bool too_deep = false, too_large = false;
+  Effort effort;
   std::string problem;
   ParamsJson file;
   try {
-    file = ParamsJson::parse(text, [&](int at, ParamsJson::parse_event_t, ParamsJson&) {
+    file = ParamsJson::parse(text, [&](int at, ParamsJson::parse_event_t event, ParamsJson&) {
       depth = at;
       too_deep = too_deep || depth > kMaxDepth;
-      return !too_deep;
+      too_large = too_large || !effort.add(at, event);
+      return !too_deep && !too_large;
     });
   } catch (const nlohmann::json::exception& error) {
     problem = error.what();
   }
   if (!problem.empty()) return Failure{path + ": is no JSON: " + problem};
+  if (too_large)
+    return Failure{path + ": has more than " + std::to_string(kMostValues) +
+                   " values, or objects of more keys than any file of " + tool + "'s has"};
   if (too_deep) return Failure{path + ": is nested deeper than a file of " + tool + "'s"};
   return file;
 }

@@ -57,11 +57,16 @@ constexpr Pass kPasses[] = {
 
 Span<const Pass> passes() { return kPasses; }
 
+// A pass asks each node for its writers and readers.
+static constexpr uint64_t kWorkOfNode = 100;
+
 void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observer) {
   std::string restless;
   for (int32_t round = 1; round <= kMaxRounds; ++round) {
     restless.clear();
     for (const Pass& pass : list) {
+      draft.budget->spend_work(kWorkOfNode * draft.nodes.size() + draft.tensors.size(),
+                               "a pass over its nodes");
       const bool changed = pass.run(draft);
       remove_dead_nodes(draft);
       if (observer) observer(pass, round, changed, draft);

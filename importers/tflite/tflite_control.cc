@@ -149,9 +149,7 @@ int32_t own_operand(TfliteOp& op, int32_t tensor) {
   Draft& draft = op.draft();
   const DraftTensor& info = draft.tensor(tensor);
   if (!info.constant) return op.as_real(tensor);
-  op.file().constant_bytes += static_cast<uint64_t>(elements(info.shape)) * sizeof(float);
-  if (op.file().constant_bytes > kMaxModelBytes)
-    fail("the constants that operators use are larger than the limit of ", kMaxModelBytes, " bytes together");
+  draft.budget->spend_constant(static_cast<uint64_t>(elements(info.shape)), sizeof(float));
   if (info.dtype == DType::kS32)
     for (const int32_t value : values_of<int32_t>(info))
       if (static_cast<int64_t>(static_cast<float>(value)) != value)

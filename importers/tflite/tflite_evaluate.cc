@@ -77,10 +77,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
     given.emplace_back(outputs[i], std::move(results[i]));
   }
   for (auto& [output, constant] : given) {
-    file_.constant_bytes += constant.data.size();
-    if (file_.constant_bytes > kMaxModelBytes)
-      fail("the constants that operators make are larger than the limit of ", kMaxModelBytes,
-           " bytes together");
+    draft().budget->spend_constant(constant.data.size() / 4, 4);
     draft().tensors.push_back(std::move(constant));
     file_.made[static_cast<size_t>(output)] = static_cast<int32_t>(draft().tensors.size()) - 1;
   }

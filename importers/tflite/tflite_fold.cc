@@ -2,7 +2,6 @@
 // and leave no node.
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/constant_values.h"
 #include "importers/tflite/tflite_operators.h"
 
@@ -174,7 +173,7 @@ void import_zeros_like(TfliteOp& op) {
     zeros.zero_point = 0;
     zeros.axis = -1;
   }
-  check_constant_room(op.draft(), elements(x.shape));
+  op.draft().budget->check_numbers(elements(x.shape));
   zeros.shape = x.shape;
   zeros.constant = true;
   zeros.data.assign(static_cast<size_t>(elements(x.shape)) * element_bytes(zeros.dtype),

@@ -1,7 +1,6 @@
 // GATHER: elements of a tensor at places that constants or a run name.
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 
@@ -65,7 +64,7 @@ void gather_in_batches(TfliteOp& op, const tflite::GatherOptions& options) {
     auto& bounds = op.add(Op::kClamp, {given}, within).options.as<Clamp>();
     bounds.min = 0.0f;
     bounds.max = static_cast<float>(dim - 1);
-    check_constant_room(draft, batch);
+    draft.budget->check_numbers(batch);
     std::vector<float> starts;
     for (int64_t b = 0; b < batch; ++b) starts.push_back(static_cast<float>(b * dim));
     const auto of_batch = static_cast<int32_t>(batch);

@@ -2,7 +2,6 @@
 // with are FP32 here, which is exact up to 2^24; indices are s32.
 #include <algorithm>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/index_rows.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
@@ -167,7 +166,7 @@ void import_scatter_nd(TfliteOp& op) {
   const bool names_twice = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   if (names_twice && info.dtype == DType::kS8)
     fail("its indices name a place twice, which codes do not allow");
-  check_constant_room(op.draft(), elements(shape));
+  op.draft().budget->check_numbers(elements(shape));
   const int32_t zeros = add_constant_bytes(
       op.draft(), op.name() + "/zeros", info.dtype, shape,
       std::vector<uint8_t>(static_cast<size_t>(elements(shape)) * element_bytes(info.dtype), 0));

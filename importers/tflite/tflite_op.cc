@@ -254,18 +254,16 @@ bool has_tflite_data(const TfliteFile& file, int32_t index) {
   return has_data(file, *file.graph->tensors()->Get(static_cast<uint32_t>(index)));
 }
 
-// Each reader has a copy of its own.
-static void count_constant(TfliteFile& file, uint64_t bytes) {
-  file.constant_bytes += bytes;
-  if (file.constant_bytes > kMaxModelBytes)
-    fail("the constants that operators use are larger than the limit of ", kMaxModelBytes, " bytes together");
+// Of an element, in memory.
+static uint64_t decoded_bytes(int8_t type) {
+  return type == kTfliteUint8 || type == kTfliteInt8 || type == kTfliteInt4 ? 1 : 4;
 }
 
 DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
   const tflite::Tensor& source = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
   const int32_t known = file.made[static_cast<size_t>(index)];
   if (known >= 0 && file.draft->tensor(known).constant) {
-    count_constant(file, file.draft->tensor(known).data.size());
+    file.draft->budget->spend_constant(file.draft->tensor(known).data.size() / 4, 4);
     DraftTensor folded = file.draft->tensor(known);
     if (folded.shape.empty()) folded.shape = {1};
     check_shape(folded.shape, folded.dtype);
@@ -277,7 +275,8 @@ DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
     if (made.shape.empty()) made.shape = {1};
     check_shape(made.shape, made.dtype);
     const auto* data = buffer_of(file, source)->data();
-    count_constant(file, tflite_stored_bytes(source.type(), elements(made.shape)));
+    file.draft->budget->spend_constant(static_cast<uint64_t>(elements(made.shape)),
+                                       decoded_bytes(source.type()));
     made.constant = true;
     made.data = tflite_bytes(source, made.shape, {data->data(), data->size()});
     convert_stored(source.type(), made);
@@ -293,6 +292,7 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
   with_name(file_, inputs_[i], [&] {
     if (source.type() != kTfliteInt32 && source.type() != kTfliteInt64) fail("it must hold int32 or int64");
     if (known >= 0 && file_.draft->tensor(known).constant) {
+      file_.draft->budget->spend_constant(file_.draft->tensor(known).data.size() / 4, sizeof(int64_t));
       for (const int32_t value : values_of<int32_t>(file_.draft->tensor(known))) values.push_back(value);
       return;
     }
@@ -301,6 +301,7 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
     const auto* data = buffer_of(file_, source)->data();
     if (data->size() % size != 0 || data->size() / size > kMaxIntegers)
       fail("it holds ", data->size(), " bytes");
+    file_.draft->budget->spend_constant(data->size() / size, sizeof(int64_t));
     for (size_t at = 0; at < data->size(); at += size) {
       int64_t wide = 0;
       int32_t small = 0;

@@ -21,7 +21,6 @@ struct TfliteFile {
   Draft* draft = nullptr;
   std::vector<int32_t> made;    // draft tensor of each of the file's activations
   bool shapes_changed = false;  // an input has another shape than in the file
-  uint64_t constant_bytes = 0;  // read so far
   bool has_codes = false;       // activations of 8 bits with a scale
   size_t calls = 0;             // graphs that are being read in one another, in place of operators
   size_t called_operators = 0;  // of all calls so far

@@ -12,10 +12,7 @@ void TfliteOp::set_values(const Values& values) {
   constant.dtype = values.is_real ? DType::kF32 : DType::kS32;
   std::vector<int32_t> narrowed;
   for (const int64_t value : values.integers) narrowed.push_back(narrow(value, "number"));
-  file_.constant_bytes += 4 * (values.reals.size() + values.integers.size());
-  if (file_.constant_bytes > kMaxModelBytes)
-    fail("the constants that operators make are larger than the limit of ", kMaxModelBytes,
-         " bytes together");
+  draft().budget->spend_constant(values.reals.size() + values.integers.size(), 4);
   values.is_real ? importers::set_values(constant, values.reals) : importers::set_values(constant, narrowed);
   set_constant(std::move(constant));
 }

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "importers/draft/choice.h"
-#include "importers/draft/constant_room.h"
 #include "importers/draft/index_rows.h"
 #include "importers/tflite/tflite_operators.h"
 
@@ -86,7 +85,7 @@ void import_update_slice(TfliteOp& op) {
     op.add(Op::kReshape, {updates}, y);
     return op.finish_same();
   }
-  check_constant_room(op.draft(), elements(whole.shape));
+  op.draft().budget->check_numbers(elements(whole.shape));
   int32_t count = 1;
   for (size_t d = 0; d < axes; ++d) count *= whole.shape[d];
   const auto width = static_cast<int32_t>(elements(whole.shape) / count);
@@ -119,7 +118,7 @@ void import_segments(TfliteOp& op) {
   if (last >= shape[0] || *std::min_element(ids.begin(), ids.end()) < 0)
     fail("its segments are not all within 0 to ", shape[0] - 1);
   op.check_output(shape);  // before memory is taken: how much, one number of the file says
-  check_constant_room(op.draft(), elements(shape));
+  op.draft().budget->check_numbers(elements(shape));
   std::vector<bool> is_named(static_cast<size_t>(shape[0]), kJoin == Op::kAdd || kJoin == Op::kMul);
   for (const int64_t id : ids) is_named[static_cast<size_t>(id)] = true;
   const auto unnamed = std::find(is_named.begin(), is_named.end(), false);

@@ -50,8 +50,10 @@ bool has_no_output(Builtin code) { return code == Builtin::CALL_ONCE || code == 
 
 class Reader {
  public:
-  Reader(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems)
+  Reader(Span<const uint8_t> bytes, const ReadOptions& options, const std::shared_ptr<ImportBudget>& budget,
+         Problems& problems)
       : options_(options), problems_(problems) {
+    draft_.budget = budget;
     file_.model = &verified(bytes);
     file_.graph = &main_graph(*file_.model);
     file_.draft = &draft_;
@@ -197,6 +199,8 @@ class Reader {
       known->import(view);
       view.round_outputs();
       return;
+    } catch (const OverBudget& error) {
+      throw OverBudget(text("node ", quoted(name), " (", source, "): ", error.what()));
     } catch (const ImportError& error) {
       problems_.add(text("node ", quoted(name), " (", source, "): ", error.what()));
     } catch (const ReadsFailed&) {
@@ -383,7 +387,8 @@ bool is_tflite(Span<const uint8_t> bytes) {
   return bytes.size >= 8 && std::memcmp(bytes.data + 4, "TFL3", 4) == 0;
 }
 
-Draft read_tflite(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems) {
+Draft read_tflite(Span<const uint8_t> bytes, const ReadOptions& options,
+                  const std::shared_ptr<ImportBudget>& budget, Problems& problems) {
   // Tables are read where they stand, which needs an aligned start.
   struct alignas(kAlignment) Block {
     uint8_t bytes[kAlignment];
@@ -394,7 +399,7 @@ Draft read_tflite(Span<const uint8_t> bytes, const ReadOptions& options, Problem
     std::memcpy(copy.data(), bytes.data, bytes.size);
     bytes = {copy.data()->bytes, bytes.size};
   }
-  return Reader(bytes, options, problems).read();
+  return Reader(bytes, options, budget, problems).read();
 }
 
 }  // namespace intaglio::importers

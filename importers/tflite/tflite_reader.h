@@ -11,7 +11,8 @@ namespace intaglio::importers {
 
 bool is_tflite(Span<const uint8_t> bytes);
 // Problems are collected; the draft counts only if there are none.
-Draft read_tflite(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems);
+Draft read_tflite(Span<const uint8_t> bytes, const ReadOptions& options,
+                  const std::shared_ptr<ImportBudget>& budget, Problems& problems);
 // Adds what the file's metadata says of the draft's inputs, which are those of the file, in its order. Damaged
 // metadata is passed over with a note: nothing of the network hangs on it.
 void read_tflite_metadata(const tflite::Model& model, Draft& draft);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/constant_room.h"
 #include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
@@ -68,7 +67,7 @@ void import_local_response_normalization(TfliteOp& op) {
   if (radius < 0) fail("its radius is ", radius);
   for (const float number : {options.bias(), options.alpha(), options.beta()})
     if (!std::isfinite(number)) fail("it has the number ", number);
-  check_constant_room(op.draft(), int64_t{channels} * channels);
+  op.draft().budget->check_numbers(int64_t{channels} * channels);
   std::vector<float> near;
   for (int32_t to = 0; to < channels; ++to)
     for (int32_t from = 0; from < channels; ++from)
@@ -102,7 +101,7 @@ void import_rfft(TfliteOp& op) {
     fail("its input has the shape ", shape_text(shape), "; rows of [1, ", length, "] are expected");
   const int32_t own = shape.back(), used = std::min(own, length), bins = length / 2 + 1;
   const double turn = 2 * std::acos(-1.0) / length;
-  check_constant_room(op.draft(), 2 * int64_t{bins} * own);
+  op.draft().budget->check_numbers(2 * int64_t{bins} * own);
   std::vector<float> waves;
   for (const bool is_sine : {false, true})
     for (int32_t bin = 0; bin < bins; ++bin)

@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include "importers/draft/constant_room.h"
 #include "importers/draft/index_rows.h"
 #include "importers/tflite/tflite_control.h"
 
@@ -266,7 +265,7 @@ void import_scatter(TfliteOp& op) {
   const DraftTensor whole = draft.tensor(x), part = draft.tensor(updates);
   if (whole.dtype != part.dtype || !whole.same_quantization(part))
     fail("its updates have another type or scale than what they are put into");
-  check_constant_room(draft, elements(whole.shape) + elements(part.shape));
+  draft.budget->check_numbers(elements(whole.shape) + elements(part.shape));
   std::vector<int32_t> places = places_of_updates(op, options, whole.shape, part.shape);
   if (places.empty()) fail("it has no updates");
   const int32_t width = row_width(whole.shape, places);

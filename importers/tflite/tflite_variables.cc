@@ -38,7 +38,6 @@ void read_initial_values(TfliteFile& file, const tflite::SubGraph& graph) {
   once.model = file.model;
   once.graph = &graph;
   once.draft = file.draft;
-  once.constant_bytes = file.constant_bytes;
   once.made.assign(graph.tensors()->size(), TfliteFile::kNotMade);
   for (const tflite::Operator* each : *graph.operators()) {
     const Builtin code = tflite_builtin(*file.model, *each);
@@ -54,7 +53,6 @@ void read_initial_values(TfliteFile& file, const tflite::SubGraph& graph) {
            "; only constants that are assigned to variables are supported");
     }
   }
-  file.constant_bytes = once.constant_bytes;
   for (auto& [name, variable] : once.variables.by_name)
     file.variables.by_name[name].initial = std::move(variable.initial);
 }

@@ -13,8 +13,14 @@ namespace {
 
 // A segment's nodes run at one time.
 struct SegmentedPlan {
+  static constexpr bool kFeeds = true;
   const Model* model;
 
+  int32_t fed_until(int32_t tensor) const {
+    const SegmentInfo s =
+        StreamedModel::is_fed(*model, tensor) ? StreamedModel::feeding_segment(*model) : SegmentInfo();
+    return s.first + s.count - 1;
+  }
   SegmentInfo segment(int32_t n) const {
     return n < 0 ? SegmentInfo() : StreamedModel::segment_of(*model, n);
   }
@@ -56,7 +62,9 @@ class BandPlans {
     if (access_.reduces) return kNoError;
     const int32_t stride = walk_.stride;
     const int32_t most = (segment_.band - 1) / stride + 1, fewest = segment_.band / stride;
-    int32_t first = 0;
+    // Bands of padding alone compute nothing, and there may be 2^20 of them: before the first row that reads the input, and
+    // behind the last one.
+    int32_t first = band_of(first_with_input());
     do {
       ITG_TRY(plan_next(&first));
     } while (first < height_ && access_.first_input(first) < 0);
@@ -66,17 +74,34 @@ class BandPlans {
     }
     const int32_t end = access_.last_without_padding(in_height_);
     int32_t from = (end < height_ ? end : height_) - 2 * most;
-    if (from > first) {  // the last step that ended there or before
-      const int32_t clock = (stride * from - walk_.lead) / segment_.band * segment_.band;
-      from = walk_.rows_at(clock, height_);
-      first = from > first ? from : first;
-    }
-    // Behind the last row that reads the input all bands are padding alone, and there may be 2^20 of them.
+    from = band_of(from);
+    first = from > first ? from : first;
     while (first < height_ && access_.first_input(first) < in_height_) ITG_TRY(plan_next(&first));
     return kNoError;
   }
 
  private:
+  // The first row that reads a row of the input.
+  int32_t first_with_input() const {
+    int32_t first = 0, end = height_;
+    while (first < end) {
+      const int32_t middle = first + (end - first) / 2;
+      if (access_.past_input(middle + 1) > 0) {
+        end = middle;
+      } else {
+        first = middle + 1;
+      }
+    }
+    return first;
+  }
+
+  // Where the band of this row begins, or one before it.
+  int32_t band_of(int32_t row) const {
+    const int32_t position = walk_.stride * row - walk_.lead;
+    if (row <= 0 || position < 0) return 0;
+    return walk_.rows_at(position / segment_.band * segment_.band, height_);
+  }
+
   // The band that begins at row *first, which becomes the next one's.
   Error plan_next(int32_t* first) {
     const int32_t position = walk_.stride * (*first + 1) - walk_.lead;

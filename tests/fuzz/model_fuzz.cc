@@ -80,13 +80,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     describe_error(model.error(), nullptr);
     return 0;
   }
-  run_model(*model);
-  if (!model->has_streamed_plan()) return 0;
+  // Before any operator has looked at its node.
   const Result<Model> by_rows = stream_rows(*model);
-  if (by_rows) {
-    run_model(*by_rows);
-  } else {
-    describe_error(by_rows.error(), &*model);
-  }
+  if (!by_rows) describe_error(by_rows.error(), &*model);
+  run_model(*model);
+  if (model->has_streamed_plan() && by_rows) run_model(*by_rows);
   return 0;
 }

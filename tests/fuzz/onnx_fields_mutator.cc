@@ -17,8 +17,8 @@ using intaglio::test::Random;
 // Every field that is set, and a few that are not, each as what changes it.
 class Changes {
  public:
-  // `names`: a copy of the graph, whose names and operators strings become.
-  Changes(const GraphProto& names, Random& random) : names_(names), random_(random) {}
+  // `names`: copies of nodes, whose names and operators strings become.
+  Changes(const Messages<NodeProto>& names, Random& random) : names_(names), random_(random) {}
 
   template <typename M>
   void list(M& message) {
@@ -85,8 +85,8 @@ class Changes {
   }
   // A string of the file: a name, so that the graph changes, or an operator.
   std::string name() {
-    if (names_.node.empty() || random_.one_in(8)) return random_.one_in(2) ? "" : "?";
-    const NodeProto& node = names_.node[pick(names_.node.size())];
+    if (names_.empty() || random_.one_in(8)) return random_.one_in(2) ? "" : "?";
+    const NodeProto& node = names_[pick(names_.size())];
     if (random_.one_in(4)) return node.op_type;
     const bool input = !node.input.empty() && (node.output.empty() || random_.one_in(2));
     const List<std::string>& ends = input ? node.input : node.output;
@@ -155,10 +155,19 @@ class Changes {
       list.clear();
   }
 
-  const GraphProto& names_;
+  const Messages<NodeProto>& names_;
   Random& random_;
   std::vector<std::function<void()>> changes_;
 };
+
+// Those of a graph, and of the graphs in attributes: bodies of loops, branches.
+void add_nodes(const Messages<NodeProto>& from, Messages<NodeProto>& nodes, int depth = 0) {
+  for (const NodeProto& node : from) {
+    nodes.add(node);
+    if (depth == 8) continue;
+    for (const AttributeProto& attribute : node.attribute) add_nodes(attribute.g->node, nodes, depth + 1);
+  }
+}
 
 }  // namespace
 
@@ -166,7 +175,9 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   Random random(seed);
   auto model = parse_model(text_of(data, size));
   if (!model || model->graph->node.empty()) model = intaglio::test::small_network().model();
-  const GraphProto names = *model->graph;
+  Messages<NodeProto> names;
+  add_nodes(model->graph->node, names);
+  for (const FunctionProto& function : model->functions) add_nodes(function.node, names);
   for (int32_t count = random.between(1, 3); count > 0; --count) {
     Changes changes(names, random);
     changes.list(*model);

@@ -110,7 +110,30 @@ OnnxBuilder small_regions() {
   for (const char* const name : {"out", "row"}) body.output.add().name = name;
   append_node(body, "Add", {"in", "piece"}, "out");
   append_node(body, "Tanh", {"out"}, "row");
-  for (const char* const name : {"last", "rows"}) file.output(name);
+  auto& domain = file.model().opset_import.add();
+  domain.domain = "own";
+  domain.version = 1;
+  auto& function = file.model().functions.add();
+  function.name = "Twice";
+  function.domain = "own";
+  function.input.push_back("in");
+  function.output.push_back("out");
+  function.attribute.push_back("slope");
+  for (const auto& [from, to] : {std::pair<const char*, const char*>{"in", "half"}, {"half", "out"}}) {
+    onnx_file::NodeProto node;
+    node.op_type = "LeakyRelu";
+    node.input.push_back(from);
+    node.output.push_back(to);
+    auto& slope = node.attribute.add();
+    slope.name = "alpha";
+    slope.type = onnx_file::AttributeProto::FLOAT;
+    slope.ref_attr_name = "slope";
+    function.node.add(std::move(node));
+  }
+  auto& call = file.node("Twice", {"last"}, "called");
+  call.domain = "own";
+  set(call, "slope", 0.5f);
+  for (const char* const name : {"last", "rows", "called"}) file.output(name);
   return file;
 }
 

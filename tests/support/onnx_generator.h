@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ class OnnxGenerator {
     const Value last = values_.back();
     file_.output(last.name);
     if (c_.one_in(4)) file_.output(c_.of(values_).name);
+    if (c_.one_in(3)) move_into_function(last.name);
     return file_.bytes();
   }
 
@@ -51,6 +53,50 @@ class OnnxGenerator {
   }
 
  private:
+  // The last nodes, up to the one that writes `output`, become a function's, and a call of it stands in their place. Few
+  // functions call themselves, and few are called again and again.
+  void move_into_function(const std::string& output) {
+    auto& graph = file_.graph();
+    if (graph.node.empty()) return;
+    const size_t first = c_.below(graph.node.size());
+    auto& opset = file_.model().opset_import.add();
+    opset.domain = "own";
+    opset.version = 1;
+    auto& function = file_.model().functions.add();
+    function.name = "F";
+    function.domain = c_.one_in(16) ? "other" : "own";
+    std::set<std::string> written, read;
+    for (size_t i = first; i < graph.node.size(); ++i) {
+      const OnnxBuilder::Node& node = graph.node[i];
+      for (const std::string& name : node.input)
+        if (!name.empty() && written.count(name) == 0 && read.insert(name).second)
+          function.input.push_back(name);
+      written.insert(node.output.begin(), node.output.end());
+      OnnxBuilder::Node& inner = function.node.add(node);
+      if (!inner.attribute.empty() && c_.one_in(4)) {
+        inner.attribute[0].ref_attr_name = "given";
+        function.attribute.push_back("given");
+      }
+    }
+    function.output.push_back(output);
+    OnnxBuilder::Node call;
+    call.op_type = "F";
+    call.domain = "own";
+    call.input = function.input;
+    call.output.push_back(output);
+    if (!function.attribute.empty() && !c_.one_in(4)) {
+      call.attribute
+          .add(graph.node[first].attribute.empty() ? onnx_file::AttributeProto()
+                                                   : graph.node[first].attribute[0])
+          .name = "given";
+    }
+    if (c_.one_in(8)) function.node.add(call).output[0] = "itself";
+    graph.node.cut(first);
+    for (uint32_t more = c_.one_in(4) ? c_.below(4) : 0; more > 0; --more)
+      graph.node.add(call).output[0] = output + "/" + std::to_string(more);
+    graph.node.add(std::move(call));
+  }
+
   // Made once: a generator is made for each input.
   static const std::vector<importers::ImportedOperator>& all_operators() {
     static const std::vector<importers::ImportedOperator> list = importers::onnx_operators();

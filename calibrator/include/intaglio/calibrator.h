@@ -81,8 +81,7 @@ inline constexpr RecoveryMask kRangeMethod = 1 << 6;     // RangeMethod::kAuto m
 inline constexpr RecoveryMask kBiasAbsorption = 1 << 7;  // constant parts of channels go into biases
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
 inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod,
-                              kAll = kDefault | kLayers |
-                                     kBiasAbsorption;  // equalization: asked for by name
+                              kAll = kDefault | kLayers | kBiasAbsorption;  // equalization: asked for by name
 }  // namespace recovery
 
 // How to calibrate. What these members point to outlives the calibrator.
