@@ -54,7 +54,7 @@ inline void export_and_check(Span<const uint8_t> network, const test::AlignedByt
   const Result<Model> model = Model::open(model_file.view());
   if (!model) found("a calibrated model that does not open", "");
   const OnnxFormName& form = kOnnxForms[crc32(0, network.data, network.size) % std::size(kOnnxForms)];
-  const auto made = export_onnx(network, "fuzzed", "", *model, "model", form.form);
+  const auto made = export_onnx(network, "fuzzed", {}, *model, "model", form.form);
   // What it writes can be read, or it refuses by a name of the network.
   if (!made && made.message().find("model: the exported file") == 0)
     found("an export that cannot be read", made.message());
