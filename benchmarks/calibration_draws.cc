@@ -18,8 +18,6 @@
 #include "cli/class_scores.h"
 #include "cli/output.h"
 #include "cli/quantization_options.h"
-#include "cli/recover_option.h"
-#include "cli/sample_buffer.h"
 #include "cli/samples.h"
 
 using namespace intaglio;

@@ -3,7 +3,7 @@
 #include "cli/calibration_run.h"
 #include "cli/command.h"
 #include "cli/imported_network.h"
-#include "cli/recover_option.h"
+#include "cli/quantization_options.h"
 
 namespace intaglio::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/state_recording.h"
+#include "cli/state_file.h"
 #include "intaglio/step_model.h"
 
 namespace intaglio::cli {

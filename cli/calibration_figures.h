@@ -1,15 +1,20 @@
-// What a calibration says of itself when it is done.
+// The figures of a calibration: held out, estimated beforehand, printed.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "calibrator/host/accuracy/held_out.h"
+#include "cli/calibration_samples.h"
+#include "cli/output.h"
 #include "cli/sequences.h"
 #include "cli/verdict.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio::cli {
+
+// What a calibration says of itself when it is done.
 
 // An SQNR in dB, before a final softmax, and the share of samples with the FP32 model's class where there are
 // classes.
@@ -59,5 +64,20 @@ void note_vanished_sums(const Model& int8);
 Json json_of(const CalibrationFigures& figures);
 void print_figures(const CalibrationFigures& figures, const std::string& output,
                    const CalibrationReport& report);
+
+// The figures of `calibrate` for samples that it has not seen.
+
+// After finish(): figures.held_out and figures.judged. Samples that --min-sqnr or --max-drop held out judge the model
+// that was written; else those that calibrated it judge models of each other. `fp32_classes`: of the samples that
+// calibrated, where there are classes. `repeats`: finish() had the samples again.
+Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const std::vector<int32_t>& fp32_classes,
+                     bool repeats, CalibrationFigures& figures);
+
+// How long a calibration takes, told from its first stages.
+
+// Held-out figures are in it; samples that a state adds, a search for layers and the report's advice are not. It knows once
+// the samples were observed, baked and replayed for the first time, and only for recoveries whose cost these stages tell:
+// none, bias, default. `layers`: each layer is judged as well.
+TimeEstimate estimate_of(RecoveryMask recover, bool layers);
 
 }  // namespace intaglio::cli

@@ -6,7 +6,7 @@
 
 #include "cli/calibration_figures.h"
 #include "cli/calibration_run.h"
-#include "cli/float_advice.h"
+#include "cli/float_search.h"
 #include "cli/loaded_model.h"
 #include "intaglio/calibrator.h"
 

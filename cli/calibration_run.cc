@@ -3,14 +3,12 @@
 #include "calibrator/calibration.h"
 #include "calibrator/recover/recovery.h"
 #include "cli/advised_command.h"
-#include "cli/calibration_estimate.h"
 #include "cli/calibration_figures.h"
 #include "cli/calibration_page.h"
 #include "cli/class_scores.h"
-#include "cli/held_out_figures.h"
 #include "cli/layer_comparison.h"
-#include "cli/model_file_sink.h"
-#include "cli/recover_option.h"
+#include "cli/loaded_model.h"
+#include "cli/quantization_options.h"
 #include "cli/state_file.h"
 
 namespace intaglio::cli {

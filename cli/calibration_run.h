@@ -8,7 +8,7 @@
 #include "cli/float_search.h"
 #include "cli/import_options.h"
 #include "cli/known_params.h"
-#include "cli/memory_goal.h"
+#include "cli/loaded_model.h"
 #include "cli/quantization_options.h"
 #include "cli/sample_checks.h"
 

@@ -4,7 +4,6 @@
 #include <functional>
 #include <vector>
 
-#include "cli/sample_buffer.h"
 #include "cli/samples.h"
 #include "intaglio/calibrator.h"
 

@@ -12,7 +12,7 @@
 #include "cli/help_format.h"
 #include "cli/option_rules.h"
 #include "cli/output.h"
-#include "importers/params/params_names.h"
+#include "importers/params/params_layers.h"
 #include "intaglio/model.h"
 #include "intaglio/version.h"
 

@@ -4,7 +4,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/layer_comparison.h"
-#include "cli/sample_units.h"
+#include "cli/sample_checks.h"
 #include "cli/sequences.h"
 #include "intaglio/describe.h"
 

@@ -4,7 +4,6 @@
 
 #include "cli/command.h"
 #include "cli/export_c_files.h"
-#include "cli/export_c_text.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "intaglio/streaming.h"

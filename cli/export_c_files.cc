@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "calibrator/host/system/real_text.h"
-#include "cli/export_c_plan.h"
-#include "cli/export_c_text.h"
 #include "cli/output.h"
 #include "runtime/crc32.h"
 

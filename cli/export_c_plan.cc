@@ -1,8 +1,7 @@
-#include "cli/export_c_plan.h"
+#include "cli/export_c_files.h"
 
 #include <set>
 
-#include "cli/export_c_text.h"
 #include "intaglio/version.h"
 #include "runtime/op_search.h"
 

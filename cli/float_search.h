@@ -1,4 +1,4 @@
-// calibrate --min-sqnr and --max-drop: the layers that need 16 bits or FP32, found by calibrating.
+// Which layers get 16 bits or FP32: searched for, and advised in a report.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 
 namespace intaglio::cli {
 
+// calibrate --min-sqnr and --max-drop: the layers that need 16 bits or FP32, found by calibrating.
 struct FloatSearchArguments {
   std::optional<double> min_sqnr;  // dB
   std::optional<double> max_drop;  // points of top1
@@ -53,5 +54,21 @@ Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSe
 
 void print_float_search(const FloatSearchArguments& arguments, const FloatSearchResult& result);
 Json json_of(const FloatSearchArguments& arguments, const FloatSearchResult& result);
+
+// Which layers to keep in FP32, and what that would gain and cost, measured on the network itself.
+struct FloatAdvice {
+  std::vector<int32_t> nodes;  // of the FP32 model, ascending, without those that are kept anyway
+  size_t layers = 0;           // that they make
+  double sqnr_gain = 0.0;      // dB that the output gains: calibrated so, on the calibration samples
+  double time = 1.0;   // of a run, over that of the int8 model: layer by layer, as both ran on this machine
+  double bytes = 1.0;  // of the file, likewise
+};
+
+// Calibrates up to four times with `options` and more nodes in FP32. Nothing where no few layers gain half a decibel.
+Outcome<std::optional<FloatAdvice>> advise_float_layers(const LoadedModel& fp32, const Model& int8,
+                                                        CalibrationSamples& samples,
+                                                        const CalibratorOptions& options,
+                                                        const SessionOptions& execution,
+                                                        ProgressLine& progress);
 
 }  // namespace intaglio::cli

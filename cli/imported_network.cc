@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "calibrator/bake/model_writer.h"
-#include "calibrator/host/system/error_text.h"
+#include "calibrator/host/system/text_lines.h"
 #include "intaglio/describe.h"
 #include "intaglio/session.h"
 #include "runtime/op_search.h"

@@ -1,7 +1,7 @@
 // intaglio inspect: what a model file holds and what it needs.
 #include "cli/command.h"
 #include "cli/inspection.h"
-#include "cli/target.h"
+#include "cli/loaded_model.h"
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
 

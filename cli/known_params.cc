@@ -1,7 +1,7 @@
 #include "cli/known_params.h"
 
 #include "cli/calibration_figures.h"
-#include "cli/model_file_sink.h"
+#include "cli/loaded_model.h"
 #include "cli/output.h"
 
 namespace intaglio::cli {

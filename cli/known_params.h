@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cli/loaded_model.h"
-#include "cli/memory_goal.h"
 #include "cli/quantization_options.h"
 #include "importers/params/params_table.h"
 

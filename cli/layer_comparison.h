@@ -1,4 +1,4 @@
-// Two models on the same samples: layer by layer, and by the classes they give.
+// Two models layer by layer: SQNR, what to do about the worst, and samples that look wrong.
 #pragma once
 
 #include <map>
@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "calibrator/quantization/scales.h"
 #include "cli/output.h"
 #include "cli/samples.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio::cli {
+
+// Two models on the same samples: layer by layer, and by the classes they give.
 
 // NaN for sums over nothing.
 double sqnr_db(double signal, double noise);
@@ -66,5 +69,41 @@ class NodeNumbers {
 
 // One row a layer; `layers` are of `test`, and their numbers those of `fp32`.
 void print_layers(const Model& fp32, const Model& test, Span<const LayerReport> layers, bool alone);
+
+// What is the matter with one layer of an int8 model, and what can be done about it.
+
+// What is known of a layer beside its figures.
+struct LayerFacts {
+  const LayerReport* report = nullptr;
+  TensorInfo output;   // of the int8 model
+  int64_t values = 0;  // that the report's sums are over: elements times samples
+  bool has_weights = false;
+  bool reads_int8 = false;  // its first input
+  bool is_int8 = true;
+  double used_codes = 256;  // of 256, that hold all but a thousandth of the values seen; 256: unknown
+};
+
+struct LayerAdvice {
+  std::string reason;  // one or two sentences, plain
+  bool sound = false;  // nothing is the matter
+};
+
+LayerAdvice advise(const LayerFacts& facts);
+
+// Samples with something suspicious about them.
+
+// Warnings of one kind, told as one: how many, and the first names.
+class Suspects {
+ public:
+  void add(const std::string& name);
+  size_t count() const { return count_; }
+  void warn(const std::string& what) const;
+
+ private:
+  size_t count_ = 0;
+  std::string names_;
+};
+
+std::string range_text(const Range& range);  // "0 to 255"
 
 }  // namespace intaglio::cli

@@ -1,19 +1,25 @@
 #include "cli/loaded_model.h"
 
 #include <unistd.h>
-
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 #include "calibrator/host/stream_plan.h"
+#include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
+#include "cli/calibration_figures.h"
 #include "cli/output.h"
+#include "importers/params/params_layers.h"
+#include "intaglio/session.h"
 #include "intaglio/step_model.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
 
 namespace intaglio::cli {
+
 namespace {
 
 const char* remedy(Status status) {
@@ -311,6 +317,119 @@ Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const Sess
   auto session = create(file.model(), options.observer.on_tensor == nullptr ? releasing : options, ops);
   if (!session) return file.failure(session.error());
   return std::move(*session);
+}
+
+namespace {
+
+// The cores whose builds compile the kernels of an instruction set, with | between them.
+struct Cores {
+  IsaMask isa;
+  std::string family;
+  const char* names;
+};
+
+const Cores kCores[] = {
+    {isa::kScalar, "cortex-m", "cortex-m0plus|cortex-m3"},
+#define ITG_ISA(name, constant, bit, family, cores, ...) {isa::constant, family, cores},
+#define ITG_DIGEST_ISA(...)
+#include "intaglio/isa_list.inc"
+#undef ITG_DIGEST_ISA
+#undef ITG_ISA
+};
+
+}  // namespace
+
+std::vector<Target> targets() {
+  std::vector<Target> list;
+  for (const IsaName& isa : kIsaNames) {
+    const std::string name = isa.name, family = isa.family;
+    const auto mask = isa_up_to(name);
+    if (mask) list.push_back({family.empty() ? name : family + "-" + name, *mask, family == "cortex-m"});
+  }
+  for (const Cores& cores : kCores) {
+    if (cores.family != "cortex-m") continue;
+    std::istringstream names(cores.names);
+    for (std::string core; std::getline(names, core, '|');) list.push_back({core, cores.isa, true});
+  }
+  return list;
+}
+
+std::string target_names() {
+  std::string names;
+  for (const Target& target : targets()) names += (names.empty() ? "" : ", ") + target.name;
+  return names;
+}
+
+Outcome<Target> find_target(const std::string& name) {
+  for (const Target& target : targets())
+    if (target.name == name) return target;
+  std::vector<std::string> known;
+  for (const Target& target : targets()) known.push_back(target.name);
+  return Failure{"--target " + name + ": is not known; the nearest is " +
+                 nearest_names(name, known, 1).front() + "; there are " + target_names()};
+}
+
+bool ModelFileSink::write(void* context, Span<const uint8_t> given) {
+  auto& self = *static_cast<ModelFileSink*>(context);
+  Result<Span<const uint8_t>> bytes_or_error = given;
+  if (!self.goal.flat) {
+    const Result<Model> model = Model::open(given);
+    bytes_or_error = model ? plan_for_goal(*model, self.goal, self.planned->arena()) : model.error();
+    const Result<StreamedNeeds> streamed =
+        bytes_or_error ? streamed_needs(*bytes_or_error) : bytes_or_error.error();
+    if (!streamed) {
+      self.problem = "--memory: " + error_text(streamed.error(), model ? &*model : nullptr);
+      return false;
+    }
+  }
+  const Span<const uint8_t> bytes = *bytes_or_error;
+  const auto launch = self.at_once ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  self.sha256 = std::async(launch, [bytes] { return sha256_text(bytes); });
+  const auto written = self.file.write(bytes);
+  if (!written) self.problem = written.message();
+  return static_cast<bool>(written);
+}
+
+void add_memory_option(CLI::App& app, std::string& word) {
+  add_option(
+      app, "--memory", word,
+      "what activations may take: 'least', a number of bytes, or 'flat', layer by layer. See 'intaglio plan'")
+      .checked(readable_by(memory_goal))
+      .type_name("BYTES")
+      .show_default();
+}
+
+Outcome<MemoryGoal> memory_goal(const std::string& word) {
+  MemoryGoal goal;
+  if (word == "least") return goal;
+  if (word == "flat") return MemoryGoal::layer_by_layer();
+  uint64_t bytes = 0;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, bytes);
+  if (error != std::errc() || rest != end || bytes == 0)
+    return Failure{"--memory " + word + ": is neither 'least' nor 'flat' nor a number of bytes"};
+  goal.most_bytes = bytes;
+  return goal;
+}
+
+Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& goal, Arena& arena) {
+  return goal.flat ? unstream_model(model, arena)
+                   : stream_model(model, all_ops(), {goal.most_bytes, goal.feeds_rows}, arena);
+}
+
+Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file) {
+  const Result<Model> model = Model::open(file);
+  if (!model) return model.error();
+  if (!model->has_streamed_plan()) return StreamedNeeds();
+  const Result<Model> by_rows = stream_rows(*model);
+  if (!by_rows) return by_rows.error();
+  const Result<SessionNeeds> needs = Session::measure(*by_rows, all_ops());
+  if (!needs) return needs.error();
+  FileBytes memory(needs->total());
+  const Result<Session> session =
+      Session::create(*by_rows, all_ops(), Session::split({memory.data(), memory.size()}, *needs));
+  if (!session) return session.error();
+  return StreamedNeeds{needs->activation_bytes, StreamedModel::feeding_segment(*by_rows).count != 0};
 }
 
 }  // namespace intaglio::cli

@@ -1,15 +1,26 @@
-// A model file in memory, and a session that runs it as the command line says.
+// Models that a command opens, sessions of them, the machine they are for, and where a model goes.
 #pragma once
 
 #include <functional>
+#include <future>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "calibrator/host/system/error_text.h"
-#include "calibrator/host/system/mapped_file.h"
+#include "calibrator/host/plan_model.h"
+#include "calibrator/host/system/files.h"
+#include "calibrator/host/system/host_arena.h"
+#include "calibrator/host/system/outcome.h"
+#include "calibrator/host/system/text_lines.h"
+#include "calibrator/workspace/arena.h"
 #include "cli/options.h"
+#include "intaglio/calibrator.h"
+#include "intaglio/model.h"
 #include "intaglio/session.h"
 
 namespace intaglio::cli {
+
+// A model file in memory, and a session that runs it as the command line says.
 
 // How nodes are run. Results do not depend on it.
 struct ExecutionOptions {
@@ -112,6 +123,61 @@ class LoadedSession {
   SessionNeeds needs_;
   SessionMemory parts_;
   Session session_;
+};
+
+// Machines that a session can be sized for on any other one.
+struct Target {
+  std::string name;
+  IsaMask isa = isa::kScalar;  // the kernels that a build for it has
+  bool cortex_m = false;
+
+  PlanTarget plan_target() const { return {isa, cortex_m}; }
+};
+
+std::vector<Target> targets();
+std::string target_names();  // "scalar, x86-avx2, ..."
+Outcome<Target> find_target(const std::string& name);
+
+// --memory: how much the activations of a model may take.
+struct MemoryGoal {
+  bool flat = false;                   // layer by layer
+  std::optional<uint64_t> most_bytes;  // nothing: as little as can be
+  bool feeds_rows = false;             // the picture comes by rows
+
+  static MemoryGoal layer_by_layer() { return {true, {}, false}; }
+};
+
+void add_memory_option(CLI::App& app, std::string& word);
+// "least", "flat" or a number.
+Outcome<MemoryGoal> memory_goal(const std::string& word);
+
+// The model's file with the plan that the goal asks for.
+Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& goal, Arena& arena);
+
+// The streamed plan of a model's file, which is checked with all operators.
+struct StreamedNeeds {
+  size_t activation_bytes = 0;  // 0: the file has none
+  bool is_fed = false;          // the first input comes by rows
+};
+Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file);
+
+// Where a finished model goes.
+
+// A file whose bytes on the disk are those that finish() has opened and run before it takes its name. Where `goal` asks for
+// a streamed plan, it is put beside these bytes' own, and checked.
+struct ModelFileSink {
+  const OutputFile& file;
+  std::string problem = {};  // why it could not be written
+  MemoryGoal goal = MemoryGoal::layer_by_layer();
+  bool at_once = false;  // whether another thread may work beside the disk
+  // Of the bytes that were written. Those handed over outlive it, and this does.
+  std::future<std::string> sha256 = {};
+  std::unique_ptr<HostArena> planned = std::make_unique<HostArena>();  // holds the bytes with a streamed plan
+
+  ModelSink sink() { return {write, this}; }
+
+ private:
+  static bool write(void* context, Span<const uint8_t> bytes);
 };
 
 }  // namespace intaglio::cli

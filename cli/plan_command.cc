@@ -3,7 +3,6 @@
 #include "calibrator/host/system/host_arena.h"
 #include "cli/command.h"
 #include "cli/loaded_model.h"
-#include "cli/memory_goal.h"
 #include "cli/output.h"
 #include "cli/whole_model.h"
 

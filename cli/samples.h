@@ -1,4 +1,4 @@
-// The pictures or arrays that a subcommand is given, as inputs of a model.
+// The samples of a command: how they are asked for, and how they are read.
 #pragma once
 
 #include <optional>
@@ -6,9 +6,49 @@
 #include <vector>
 
 #include "calibrator/host/pictures/image_folder.h"
-#include "cli/sample_arguments.h"
+#include "cli/loaded_model.h"
+#include "cli/options.h"
+#include "intaglio/session.h"
 
 namespace intaglio::cli {
+
+// What a command line says of samples: where those of each input are, and which of them are taken.
+struct SampleArguments {
+  std::string images;               // of a model with one input
+  std::vector<std::string> inputs;  // NAME=PATH, one an input; with one input PATH alone will do
+  bool are_arguments = false;       // they stood behind no --input: messages
+  std::string only;
+  int64_t limit = 0;
+  bool skip_bad = false;
+};
+// --images, --input, --only, --limit, --skip-bad
+void add_sample_options(CLI::App& app, SampleArguments& arguments);
+
+// The name of the model's input `i`.
+std::string input_name(const Model& model, size_t i);
+// Where the samples of each input are, in the order of the inputs.
+Outcome<std::vector<std::string>> sample_paths(const SampleArguments& arguments, const LoadedModel& file);
+
+// One sample outside of any session, as it is kept and handed on.
+
+// The values of all inputs of a model, in memory of bytes() that outlives this.
+class SampleBuffer {
+ public:
+  static size_t bytes(const Model& model);
+  SampleBuffer(const Model& model, uint8_t* memory);
+
+  Span<const TensorView> views() const { return {views_.data(), views_.size()}; }
+  Span<const Span<const uint8_t>> inputs() const { return {inputs_.data(), inputs_.size()}; }
+
+ private:
+  std::vector<TensorView> views_;
+  std::vector<Span<const uint8_t>> inputs_;
+};
+
+// Into a session's inputs, of the same types.
+void fill_inputs(Session& session, Span<const Span<const uint8_t>> inputs);
+
+// The pictures or arrays that a subcommand is given, as inputs of a model.
 
 // A sample holds every input of a model, each from a folder or an array of its own; the first one names it.
 // They are paired in the order of their names.

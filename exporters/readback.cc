@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "calibrator/bake/model_writer.h"
-#include "calibrator/host/system/error_text.h"
+#include "calibrator/host/system/text_lines.h"
 #include "importers/draft/import_error.h"
 #include "intaglio/ops.h"
 

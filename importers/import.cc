@@ -8,11 +8,9 @@
 #include "importers/draft/draft_states.h"
 #include "importers/draft/draft_text.h"
 #include "importers/draft/draft_to_graph.h"
-#include "importers/image_focus.h"
 #include "importers/image_recipe.h"
 #include "importers/onnx/onnx_reader.h"
 #include "importers/openvino/ir_reader.h"
-#include "importers/passes/make_steps.h"
 #include "importers/passes/passes.h"
 #include "importers/tflite/tflite_reader.h"
 

@@ -1,7 +1,7 @@
 // The time that a whole calibration takes, told from its first stages.
 #include <doctest/doctest.h>
 
-#include "cli/calibration_estimate.h"
+#include "cli/calibration_figures.h"
 
 namespace intaglio::test::cli_estimate_test {
 

@@ -3,7 +3,7 @@
 
 #include "calibrator/host/system/npy.h"
 #include "cli/output.h"
-#include "cli/recover_option.h"
+#include "cli/quantization_options.h"
 #include "tests/support/labelled_tflite.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/run_cli.h"

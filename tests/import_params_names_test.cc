@@ -1,5 +1,5 @@
 // Parameter files of tools that call layers by their PyTorch modules, and AMCT's fields of today.
-#include "importers/params/params_names.h"
+#include "importers/params/params_layers.h"
 #include "importers/params/params_table.h"
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"

@@ -2,7 +2,7 @@
 // refusal, and the exact text that is written.
 #include <doctest/doctest.h>
 
-#include "importers/params/params_lines.h"
+#include "importers/params/params_layers.h"
 #include "importers/params/params_table.h"
 #include "tests/support/params_check.h"
 

@@ -1,4 +1,4 @@
-#include "calibrator/host/pictures/jpeg_check.h"
+#include "calibrator/host/pictures/picture_faults.h"
 
 #include <doctest/doctest.h>
 

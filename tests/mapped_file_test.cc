@@ -1,4 +1,4 @@
-#include "calibrator/host/system/mapped_file.h"
+#include "calibrator/host/system/files.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

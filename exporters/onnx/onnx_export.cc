@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <new>
 
-#include "exporters/onnx/onnx_opset.h"
+#include "exporters/onnx/onnx_graph.h"
 #include "exporters/onnx/onnx_readback.h"
-#include "exporters/onnx/qoperators.h"
 #include "exporters/onnx/quantized_graph.h"
+#include "exporters/onnx/quantizers.h"
 #include "importers/draft/import_error.h"
 #include "importers/import.h"
 #include "importers/onnx/onnx_operators.h"

@@ -72,4 +72,12 @@ const onnx_file::AttributeProto* find_attribute(const OnnxNode& node, const std:
 void remove_attribute(OnnxNode& node, const std::string& name);
 void set_attribute(OnnxNode& node, const std::string& name, int64_t value);
 
+// The same graph in the operator set in which quantizers with a scale for each channel exist.
+
+inline constexpr int64_t kQuantizedOpset = 13;
+
+// Rewrites the nodes of a graph of opset `from` for opset 13, exactly. `from` is at least 9. Throws ImportError where a
+// node has a form that has no exact one there, or none that is known here.
+void raise_opset(OnnxGraph& graph, int64_t from);
+
 }  // namespace intaglio::exporters

@@ -5,8 +5,7 @@
 #include <set>
 
 #include "exporters/onnx/layer_layout.h"
-#include "exporters/onnx/onnx_opset.h"
-#include "exporters/onnx/qoperators.h"
+#include "exporters/onnx/onnx_graph.h"
 #include "exporters/onnx/quantizers.h"
 #include "exporters/readback.h"
 #include "importers/draft/import_error.h"

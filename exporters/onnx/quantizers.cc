@@ -1,8 +1,13 @@
 #include "exporters/onnx/quantizers.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <type_traits>
 
 namespace intaglio::exporters {
+
 namespace {
 
 // Of one scale a scalar.
@@ -130,5 +135,184 @@ std::string Quantizers::round(const std::string& value, const ActivationGrid& gr
     if (takes(use)) graph_.set_input(*use.node, use.input, rounded);
   return rounded;
 }
+
+namespace {
+
+// The elements of a constant of floats or of 8 bits, from whichever field has them; nullopt: it is of another type.
+std::optional<std::string> stored(const OnnxTensor& tensor) {
+  if (tensor.raw_data.has()) return std::string(tensor.raw_data.view());
+  std::string bytes;
+  if (tensor.data_type == OnnxTensor::FLOAT)
+    bytes.assign(reinterpret_cast<const char*>(tensor.float_data.data()),
+                 tensor.float_data.size() * sizeof(float));
+  else if (tensor.data_type == OnnxTensor::INT8)
+    for (const int32_t code : tensor.int32_data) bytes.push_back(static_cast<char>(code));
+  else
+    return std::nullopt;
+  return bytes;
+}
+
+// A dequantized value's codes, scale and zero point, as names.
+struct Codes {
+  std::string codes, scale, zero;
+};
+
+class Rewriter {
+ public:
+  explicit Rewriter(OnnxGraph& graph) : graph_(graph) {}
+
+  void run() {
+    for (OnnxNode* const node : graph_.nodes()) {
+      if (node->output.count() != 1 || node->input.count() == 0 || !node->domain.empty()) continue;
+      std::vector<OnnxNode*> bounds;
+      OnnxNode* const quantizer = quantizer_behind(node->output[0], bounds);
+      if (quantizer != nullptr) rewrite(*node, bounds, *quantizer);
+    }
+  }
+
+ private:
+  // Of a constant that holds one: a float, or a code.
+  template <typename T>
+  std::optional<T> number(const std::string& value) const {
+    constexpr auto kType = std::is_same_v<T, float> ? OnnxTensor::FLOAT : OnnxTensor::INT8;
+    const OnnxTensor* const constant = graph_.constant(value);
+    if (constant == nullptr || constant->data_type != kType) return std::nullopt;
+    const auto bytes = stored(*constant);
+    if (!bytes || bytes->size() != sizeof(T)) return std::nullopt;
+    T found;
+    std::memcpy(&found, bytes->data(), sizeof found);
+    return found;
+  }
+
+  std::optional<Codes> codes_of(const std::string& value) const {
+    const OnnxNode* const writer = graph_.writer(value);
+    if (writer == nullptr || writer->op_type != "DequantizeLinear" || writer->input.count() != 3)
+      return std::nullopt;
+    return Codes{writer->input[0], writer->input[1], writer->input[2]};
+  }
+
+  // The one reader of this value, through bounds at which its codes saturate; nullptr: none. What nothing needs may be a long
+  // row of bounds, or a ring.
+  OnnxNode* quantizer_behind(const std::string& value, std::vector<OnnxNode*>& bounds) const {
+    constexpr size_t kMostBounds = 8;
+    const std::vector<OnnxUse> uses = graph_.uses(value);
+    if (uses.size() != 1 || graph_.is_output(value) || uses[0].input != 0) return nullptr;
+    OnnxNode* const reader = uses[0].node;
+    if (reader->op_type == "QuantizeLinear" && reader->input.count() == 3) return reader;
+    const bool is_bound = reader->op_type == "Relu" || reader->op_type == "Clip";
+    if (!is_bound || reader->output.count() != 1 || bounds.size() == kMostBounds) return nullptr;
+    bounds.push_back(reader);
+    OnnxNode* const quantizer = quantizer_behind(reader->output[0], bounds);
+    return quantizer != nullptr && saturates(*reader, *quantizer) ? quantizer : nullptr;
+  }
+
+  bool saturates(const OnnxNode& bound, const OnnxNode& quantizer) const {
+    const auto scale = number<float>(quantizer.input[1]);
+    const auto zero = number<int8_t>(quantizer.input[2]);
+    if (!scale || !zero) return false;
+    const auto code = [&](float real) { return std::nearbyint(real / *scale) + static_cast<float>(*zero); };
+    if (bound.op_type == "Relu") return *zero == -128;
+    const bool has_low = bound.input.count() > 1 && !bound.input[1].empty(),
+               has_high = bound.input.count() > 2 && !bound.input[2].empty();
+    const auto low = has_low ? number<float>(bound.input[1]) : -INFINITY;
+    const auto high = has_high ? number<float>(bound.input[2]) : INFINITY;
+    return bound.input.count() > 1 && low && high && code(*low) <= -128.0f && code(*high) >= 127.0f;
+  }
+
+  void rewrite(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {
+    const std::string& op = node.op_type;
+    if (op == "Conv" || op == "Gemm") return layer(node, bounds, quantizer);
+    if (op == "MatMul") return product(node, bounds, quantizer);
+    if (op == "Concat") return several(node, bounds, quantizer, kCodeOperatorsDomain, true);
+    for (const char* const known : {"Add", "Mul", "GlobalAveragePool", "AveragePool", "LeakyRelu", "Sigmoid"})
+      if (op == known) return several(node, bounds, quantizer, kCodeOperatorsDomain, false);
+    for (const char* const mover :
+         {"MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice"})
+      if (op == mover && bounds.empty()) return move(node, quantizer);
+  }
+
+  // Whether two constants hold the same.
+  bool equal(const std::string& a, const std::string& b) const {
+    const OnnxTensor *const first = graph_.constant(a), *const second = graph_.constant(b);
+    if (first == nullptr || second == nullptr || first->data_type != second->data_type) return false;
+    const auto bytes = stored(*first);
+    return bytes && bytes == stored(*second);
+  }
+
+  void move(OnnxNode& node, OnnxNode& quantizer) {
+    const auto x = codes_of(node.input[0]);
+    if (!x || !equal(x->scale, quantizer.input[1]) || !equal(x->zero, quantizer.input[2])) return;
+    const std::string codes = quantizer.output[0];
+    graph_.set_input(node, 0, x->codes);
+    graph_.remove(quantizer);
+    graph_.rename_output(node, node.output[0], codes);
+  }
+
+  void layer(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {
+    if (node.input.count() < 2) return;
+    const auto x = codes_of(node.input[0]), w = codes_of(node.input[1]);
+    if (!x || !w || graph_.constant(w->codes) == nullptr) return;
+    std::string bias;
+    if (node.input.count() > 2 && !node.input[2].empty()) {
+      const OnnxNode* const writer = graph_.writer(node.input[2]);
+      const OnnxTensor* const codes = writer == nullptr || writer->op_type != "DequantizeLinear"
+                                          ? nullptr
+                                          : graph_.constant(writer->input[0]);
+      if (codes == nullptr || codes->data_type != OnnxTensor::INT32) return;
+      bias = writer->input[0];
+    }
+    std::vector<std::string> inputs{x->codes, x->scale, x->zero, w->codes, w->scale, w->zero};
+    const bool is_conv = node.op_type == "Conv";
+    if (!is_conv) inputs.push_back(bias);
+    inputs.insert(inputs.end(), {quantizer.input[1], quantizer.input[2]});
+    if (is_conv && !bias.empty()) inputs.push_back(bias);
+    replace(node, bounds, quantizer, is_conv ? "QLinearConv" : "QGemm", is_conv ? "" : kCodeOperatorsDomain,
+            inputs);
+  }
+
+  // Several scales of the second operand are one for each column, which only a matrix has.
+  void product(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {
+    const auto w = node.input.count() > 1 ? codes_of(node.input[1]) : std::nullopt;
+    if (!w) return;
+    const OnnxTensor *const codes = graph_.constant(w->codes), *const scales = graph_.constant(w->scale);
+    const bool is_matrix = codes != nullptr && codes->dims.count() == 2;
+    const bool has_one_scale =
+        scales != nullptr && stored(*scales) && stored(*scales)->size() == sizeof(float);
+    if (is_matrix || has_one_scale) several(node, bounds, quantizer, "", false);
+  }
+
+  // QLinear and the operator's name. Operands as codes, scale and zero point each; the output's come last, or first.
+  void several(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer, const char* domain,
+               bool output_first) {
+    std::vector<std::string> inputs;
+    const std::vector<std::string> output{quantizer.input[1], quantizer.input[2]};
+    if (output_first) inputs = output;
+    for (const std::string& value : node.input) {
+      const auto x = codes_of(value);
+      if (!x) return;
+      inputs.insert(inputs.end(), {x->codes, x->scale, x->zero});
+    }
+    if (!output_first) inputs.insert(inputs.end(), output.begin(), output.end());
+    replace(node, bounds, quantizer, "QLinear" + node.op_type, domain, inputs);
+  }
+
+  void replace(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer,
+               const std::string& op, const char* domain, const std::vector<std::string>& inputs) {
+    const std::string name = node.name, codes = quantizer.output[0];
+    const auto attributes = node.attribute;
+    graph_.remove(quantizer);
+    for (OnnxNode* const bound : bounds) graph_.remove(*bound);
+    graph_.remove(node);
+    OnnxNode& made = graph_.add_node(op, name, inputs, codes);
+    made.domain = domain;
+    made.attribute = attributes;
+  }
+
+  OnnxGraph& graph_;
+};
+
+}  // namespace
+
+void to_qoperators(OnnxGraph& graph) { Rewriter(graph).run(); }
 
 }  // namespace intaglio::exporters

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "exporters/readback.h"
-#include "exporters/tflite/tflite_nodes.h"
+#include "exporters/tflite/tflite_operands.h"
 #include "importers/draft/import_error.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/ops.h"

@@ -1,10 +1,9 @@
-#include "exporters/tflite/tflite_nodes.h"
+#include "exporters/tflite/tflite_operands.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "exporters/tflite/tflite_tables.h"
 #include "importers/draft/import_error.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/describe.h"

@@ -61,4 +61,16 @@ class TfliteOperands {
 // The version in which an operator takes what this tensor holds: int8 came with the second of nearly all.
 inline int32_t usual_version(const TensorInfo& tensor) { return tensor.dtype == DType::kS8 ? 2 : 1; }
 
+// A model's nodes as operators of a TFLite file.
+
+// Adds all nodes of the model, in order. `result` gets counts and notes. Throws ImportError, which names the node that TFLite
+// has no form for.
+void write_nodes(const Model& model, TfliteFile& file, TfliteOperands& operands, TfliteExport& result);
+
+// A model's tables of 256 codes in a TFLite file, which has none.
+
+// `node` is a Lookup. A table that another scale, a bound of zero and six, or a function known to TFLite makes becomes that
+// operator. Another one is a Gather: exact, and slower than the function.
+void write_lookup(const Model& model, TfliteFile& file, TfliteOperands& operands, const NodeInfo& node);
+
 }  // namespace intaglio::exporters

@@ -1,4 +1,4 @@
-#include "exporters/tflite/tflite_tables.h"
+#include "exporters/tflite/tflite_operands.h"
 
 #include <algorithm>
 #include <array>

@@ -10,4 +10,10 @@ namespace intaglio::importers {
 DraftNode& add_where(Draft& draft, const std::string& name, const std::string& source,
                      const std::vector<int32_t>& inputs, int32_t output);
 
+// Infinities in constants, with which exporters mask, and numbers that are nearly as large.
+
+// What stands for one: e to the power of its negative is 0 as well. Many of them have a sum, also with the largest float, which
+// they do not change.
+inline constexpr float kMasked = 0x1p100f;
+
 }  // namespace intaglio::importers

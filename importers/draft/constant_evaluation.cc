@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "calibrator/bake/model_writer.h"
-#include "calibrator/host/system/error_text.h"
 #include "calibrator/host/system/host_arena.h"
+#include "calibrator/host/system/text_lines.h"
 #include "importers/draft/draft_to_graph.h"
 #include "intaglio/session.h"
 

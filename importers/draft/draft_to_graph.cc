@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/masked.h"
+#include "importers/draft/choice.h"
 #include "importers/draft/names.h"
 #include "importers/draft/op_traits.h"
 

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "importers/draft/computed_conv.h"
-#include "importers/draft/volume_slices.h"
+#include "importers/draft/conv_forms.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "importers/onnx/onnx_regions.h"
+#include "importers/onnx/onnx_reader.h"
 
 namespace intaglio::importers {
 

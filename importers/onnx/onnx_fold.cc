@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "importers/onnx/onnx_fold.h"
-#include "importers/onnx/onnx_shapes.h"
+#include "importers/onnx/onnx_reader.h"
 
 namespace intaglio::importers {
 namespace {

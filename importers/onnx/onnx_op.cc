@@ -1,6 +1,7 @@
 #include "importers/onnx/onnx_op.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_stored.h"
@@ -245,6 +246,137 @@ int32_t OnnxOp::new_tensor(const Shape& shape, int i) {
 
 int32_t OnnxOp::new_tensor_like(int32_t x, const Shape& shape) {
   return add_activation_like(draft(), output_name(), x, shape);
+}
+
+// What a node's view says and makes of integers.
+
+using onnx_file::TensorProto;
+
+int32_t OnnxOp::index_activation(int i) {
+  const int32_t tensor = any_activation(i);
+  if (!is_integer(i)) fail("input ", i, " (", quoted(node_.input[i]), ") must hold integers");
+  return as_index(tensor);
+}
+
+int32_t OnnxOp::as_real(int32_t tensor) { return file_.casts.as_real(draft(), source(), tensor); }
+int32_t OnnxOp::as_index(int32_t tensor) { return file_.casts.as_index(draft(), source(), tensor); }
+
+bool OnnxOp::take_plain_codes(int i, float scale, int32_t zero_point) {
+  const int32_t tensor = any_activation(i);
+  if (!is_integer(i) || !is_model_input(draft(), tensor)) return false;
+  for (const DraftNode& node : draft().nodes)
+    if (std::find(node.inputs.begin(), node.inputs.end(), tensor) != node.inputs.end()) return false;
+  draft().tensor(tensor).scales = {scale};
+  draft().tensor(tensor).zero_point = zero_point;
+  file_.values[node_.input[i]].is_integer = false;
+  return true;
+}
+
+OnnxCodes onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node) {
+  OnnxCodes codes;
+  for (const std::string& name : node.input) {
+    const auto found = file.values.find(name);
+    if (found == file.values.end()) continue;
+    const OnnxValue& value = found->second;
+    const OnnxCodes own =
+        value.constant == nullptr ? value.codes : OnnxCodes{value.constant->data_type, 0.0f, 0};
+    if (!is_onnx_code(own.type)) continue;
+    if (codes.type == 0)
+      codes = own;
+    else if (own.scale != codes.scale || own.zero_point != codes.zero_point)
+      codes.scale = NAN;
+  }
+  return codes;
+}
+
+int64_t OnnxOp::type_of_codes(int i) const {
+  if (!is_constant(i)) return value(i).codes.type;
+  return is_onnx_code(type_of_constant(i)) ? type_of_constant(i) : 0;
+}
+
+void OnnxOp::set_codes_output(int32_t tensor, const OnnxCodes& codes) {
+  set_value({tensor, nullptr, false, false, false, codes});
+}
+
+// Of integers, bools and constants alone: then so is the result. Constants of reals make it real.
+bool OnnxOp::computes_integers() const {
+  bool any = false;
+  for (const std::string& name : node_.input) {
+    const auto found = file_.values.find(name);
+    if (name.empty() || found == file_.values.end()) continue;
+    const OnnxValue& input = found->second;
+    if (input.constant != nullptr ? OnnxOp::is_real(*input.constant) : !input.is_integer) return false;
+    any = any || input.constant == nullptr || file_.evaluation != nullptr;
+  }
+  return any;
+}
+
+bool OnnxOp::is_truth(int i) const {
+  const OnnxValue& input = value(i);
+  return input.constant == nullptr ? input.is_truth : input.constant->data_type == TensorProto::BOOL;
+}
+
+// Of operators that give no bools of their own, the result has the type of the first input, or of the first that is chosen from.
+bool OnnxOp::hands_on_truth() const {
+  const int input = source() == "Where" ? 1 : 0;
+  const bool is_known = has_input(input) && file_.values.count(input_name(input)) != 0;
+  return is_known && is_truth(input);
+}
+
+void OnnxOp::set_truth_output(int32_t tensor) {
+  set_output(tensor);
+  note_truth();
+}
+
+void OnnxOp::note_truth(int i) {
+  const auto found = file_.values.find(output_name(i));
+  if (found != file_.values.end()) found->second.is_truth = true;
+}
+
+bool OnnxOp::is_whole(int i) const { return value(i).is_whole; }
+
+void OnnxOp::note_whole() {
+  const auto found = file_.values.find(output_name(0));
+  if (found != file_.values.end()) found->second.is_whole = true;
+}
+
+// What a node's view says and makes of pictures and volumes.
+int32_t OnnxOp::nhwc(int32_t tensor) {
+  const Shape& shape = draft().tensor(tensor).shape;
+  if (shape.size() != 4)
+    fail("its input has the shape ", shape_text(shape), "; [batch, channels, height, width] is expected");
+  return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, kToNhwc);
+}
+
+int32_t OnnxOp::nhwc_or_line(int32_t tensor) {
+  const Shape shape = draft().tensor(tensor).shape;
+  if (shape.size() != 3) return nhwc(tensor);
+  axes_ = 1;
+  return nhwc(add_reshape(draft(), draft().tensor(tensor).name + "/row", source(), tensor,
+                          {shape[0], shape[1], 1, shape[2]}));
+}
+
+int32_t OnnxOp::ndhwc(int32_t tensor) {
+  axes_ = 3;
+  return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, {0, 2, 3, 4, 1});
+}
+
+std::vector<int64_t> OnnxOp::spatial(const char* name, size_t count, int64_t of_line) const {
+  std::vector<int64_t> values = integers(name);
+  if (values.empty()) return values;
+  if (values.size() != axes_ * count)
+    fail("attribute ", name, " has ", values.size(), " values; ", axes_ * count, " are expected");
+  if (axes_ == 1)  // in front of each, the height's
+    for (size_t i = 0; i < count; ++i)
+      values.insert(values.begin() + static_cast<std::ptrdiff_t>(2 * i), of_line);
+  return values;
+}
+
+void OnnxOp::set_nhwc_output(int32_t tensor) {
+  const int32_t nchw = add_transpose(draft(), output_name(), source(), tensor, kToNchw);
+  const Shape shape = draft().tensor(nchw).shape;
+  set_output(axes_ == 1 ? add_reshape(draft(), output_name(), source(), nchw, {shape[0], shape[1], shape[3]})
+                        : nchw);
 }
 
 }  // namespace intaglio::importers

@@ -4,10 +4,8 @@
 #include <cstring>
 #include <memory>
 
-#include "importers/onnx/onnx_given.h"
 #include "importers/onnx/onnx_loop.h"
 #include "importers/onnx/onnx_operators.h"
-#include "importers/onnx/onnx_order.h"
 #include "importers/onnx/onnx_reader.h"
 
 namespace intaglio::importers {

@@ -1,4 +1,4 @@
-#include "importers/onnx/onnx_regions.h"
+#include "importers/onnx/onnx_reader.h"
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 #include "importers/draft/read_options.h"
 
 namespace intaglio::importers {
+
 namespace {
 
 using Type = onnx_file::TensorProto;

@@ -128,7 +128,7 @@ struct ResolvedParams {
   int32_t weight_layers = 0, activations = 0;
 };
 // Fails where two entries contradict each other or do not fit the tensor. A layer is also found by the name of its
-// PyTorch module (params_names.h).
+// PyTorch module (params_layers.h).
 Outcome<ResolvedParams> resolve_params(const ParamsTable& table, const Model& model, const std::string& path);
 
 // Names of a file and what they are called in the model: "conv1 /conv1/Conv" a line, with a tab between them where a

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "importers/draft/masked.h"
+#include "importers/draft/choice.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {

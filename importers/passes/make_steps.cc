@@ -3,7 +3,7 @@
 //
 // Row i of a tensor is there at step i + lag. Rows that padding puts before the first one have been there before: lag is
 // negative then, and the convolution that reads them begins with them in its state.
-#include "importers/passes/make_steps.h"
+#include "importers/passes/passes.h"
 
 #include <algorithm>
 #include <map>

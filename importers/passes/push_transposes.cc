@@ -7,6 +7,7 @@
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
+
 namespace {
 
 struct View {
@@ -234,5 +235,126 @@ class TransposeSweep {
 }  // namespace
 
 bool push_transposes(Draft& draft) { return TransposeSweep(draft).run(); }
+
+// Transpose, flattening, FullyConnected: the weights' columns take the order of the data that was transposed.
+
+namespace {
+
+// The Transpose that a flattening [n, ...] to [n, k] reads; -1 where there is none.
+int32_t transpose_before(const Draft& draft, const Links& links, const DraftNode& reshape) {
+  const int32_t index = links.producer_of(reshape.input());
+  if (index < 0) return -1;
+  const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+  const Shape& from = draft.tensor(reshape.input()).shape;
+  const Shape& to = draft.tensor(reshape.output()).shape;
+  const bool flattens = to.size() == 2 && to[0] == from[0];
+  return node.op == Op::kTranspose && node.options.as<TransposeOptions>().permutation[0] == 0 && flattens
+             ? index
+             : -1;
+}
+
+bool only_fully_connected(const Draft& draft, const Links& links, int32_t tensor) {
+  if (links.is_output[static_cast<size_t>(tensor)]) return false;
+  const auto& consumers = links.consumers_of(tensor);
+  return std::all_of(consumers.begin(), consumers.end(), [&](int32_t index) {
+    const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+    return node.op == Op::kFullyConnected && node.input(0) == tensor && node.input(1) != tensor;
+  });
+}
+
+void permute_columns(Draft& draft, DraftNode& node, const DraftNode& transpose) {
+  DraftTensor weights = draft.tensor(node.inputs[1]);
+  Shape shape = draft.tensor(transpose.output()).shape;  // of one row's columns, with the rows in front
+  shape[0] = weights.shape[0];
+  weights.data = permuted_data(weights.data, element_bytes(weights.dtype), shape,
+                               inverse(to_vector(transpose.options.as<TransposeOptions>().permutation)));
+  draft.tensors.push_back(std::move(weights));  // the old ones may be shared
+  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
+}
+
+}  // namespace
+
+bool permute_fully_connected(Draft& draft) {
+  const Links links(draft);
+  bool changed = false;
+  for (DraftNode& reshape : draft.nodes) {
+    if (reshape.op != Op::kReshape) continue;
+    const int32_t index = transpose_before(draft, links, reshape);
+    if (index < 0 || !only_fully_connected(draft, links, reshape.output())) continue;
+    const DraftNode& transpose = draft.nodes[static_cast<size_t>(index)];
+    for (const int32_t consumer : links.consumers_of(reshape.output()))
+      permute_columns(draft, draft.nodes[static_cast<size_t>(consumer)], transpose);
+    reshape.inputs[0] = transpose.input();
+    changed = true;
+  }
+  return changed;
+}
+
+// A model input in NCHW that is transposed to NHWC, at once or behind operators of preprocessing, becomes
+// an NHWC input: pictures come in as they are. Others that read it get it transposed back.
+
+namespace {
+
+bool reaches_nhwc(const Draft& draft, int32_t input) {
+  std::vector<bool> reached(draft.tensors.size(), false);
+  reached[static_cast<size_t>(input)] = true;
+  for (const DraftNode& node : draft.nodes) {
+    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int32_t read) {
+      return read >= 0 && reached[static_cast<size_t>(read)];
+    });
+    if (reads && node.op == Op::kTranspose &&
+        to_vector(node.options.as<TransposeOptions>().permutation) == kToNhwc)
+      return true;
+    if (reads && traits(node.op).is(kPreprocesses)) reached[static_cast<size_t>(node.output())] = true;
+  }
+  return false;
+}
+
+// Once: where others read the input in another order, turning it may make a Transpose of theirs one to NHWC.
+bool was_turned(const Draft& draft, int32_t input) {
+  return std::find(draft.nhwc_inputs.begin(), draft.nhwc_inputs.end(), input) != draft.nhwc_inputs.end();
+}
+
+// What gives a state has its order of axes.
+void turn_state(Draft& draft, DraftState& state, const Shape& nchw) {
+  int32_t& next = draft.outputs[state.output];
+  next = add_transpose(draft, draft.tensor(next).name, "Transpose", next, kToNhwc);
+  const DType dtype = draft.tensor(next).dtype;
+  if (!state.initial.empty())
+    state.initial = permuted_data(state.initial, element_bytes(dtype), nchw, kToNhwc);
+}
+
+}  // namespace
+
+bool make_inputs_nhwc(Draft& draft) {
+  bool changed = false;
+  for (const int32_t input : draft.inputs) {
+    if (draft.tensor(input).shape.size() != 4 || was_turned(draft, input) || !reaches_nhwc(draft, input))
+      continue;
+    draft.nhwc_inputs.push_back(input);
+    const Shape nchw = draft.tensor(input).shape;
+    const Shape nhwc = permuted(nchw, kToNhwc);
+    const int32_t back = add_activation_like(draft, draft.tensor(input).name, input, nchw);
+    for (DraftNode& node : draft.nodes) std::replace(node.inputs.begin(), node.inputs.end(), input, back);
+    draft.tensor(input).shape = nhwc;
+    if (input == draft.inputs[0] && draft.time_axis >= 0 && draft.time_axis < 4)
+      draft.time_axis = inverse(kToNhwc)[static_cast<size_t>(draft.time_axis)];
+    add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back)
+        .options.as<TransposeOptions>()
+        .permutation = draft.list(kToNchw);
+    std::rotate(draft.nodes.begin(), draft.nodes.end() - 1, draft.nodes.end());
+    changed = true;
+    const auto state = std::find_if(draft.states.begin(), draft.states.end(), [&](const DraftState& each) {
+      return draft.inputs[each.input] == input;
+    });
+    if (state != draft.states.end()) {
+      turn_state(draft, *state, nchw);
+      continue;
+    }
+    draft.notes.push_back(text("input ", quoted(draft.tensor(input).name), " is taken as NHWC ",
+                               shape_text(nhwc), "; in the file it is NCHW ", shape_text(nchw)));
+  }
+  return changed;
+}
 
 }  // namespace intaglio::importers

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/computed_conv.h"
+#include "importers/draft/conv_forms.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 

@@ -1,7 +1,6 @@
 // TFLite convolutions over three dimensions, in FP32.
+#include "importers/draft/conv_forms.h"
 #include "importers/draft/quantized_tables.h"
-#include "importers/draft/transposed_conv.h"
-#include "importers/draft/volume_slices.h"
 #include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {

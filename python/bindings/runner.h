@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/loaded_model.h"
-#include "cli/sample_units.h"
+#include "cli/sample_checks.h"
 
 namespace intaglio::python {
 

@@ -17,7 +17,7 @@ FORMAT = re.compile(r'"[^"\n]*(?<!%)(?:%%)*%[-+ #0-9.*]*[lL]?[aefgAEFG][^"\n]*"'
 CALLS = re.compile(r"\b(strto(d|f|ld)|sto(d|f|ld)|atof|v?f?s?scanf|setlocale|localeconv|[io]?f?stringstream|std::locale|"
                    r"lexical_cast|CLI::(Range|Bound|Number|PositiveNumber|NonNegativeNumber))\b")
 # Streams of words, and ranges of whole numbers.
-WORDS_ALONE = {"cli/target.cc": 1, "cli/command_line.cc": 2, "cli/options.cc": 1}
+WORDS_ALONE = {"cli/loaded_model.cc": 1, "cli/command_line.cc": 2, "cli/options.cc": 1}
 
 
 def code_lines(text):

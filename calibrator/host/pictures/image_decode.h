@@ -27,9 +27,21 @@ struct Picture {
 
 // The message says what is wrong with the bytes; the caller adds whose they are. The kind of picture is read
 // from the bytes. Each pixel follows from the file, or the file is refused: a PNG's checksums must fit, a JPEG must
-// hold every block and table (jpeg_check.h), and palettes every colour that a pixel names.
+// hold every block and table (picture_faults.h), and palettes every colour that a pixel names.
 // Pixels of JPEG and WebP are turned as their Exif data say (exif_orientation.h), so that they stand upright as a camera on a board
 // gives them.
 Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits = {});
+
+// BMP bytes to pixels: 1, 4 and 8 bits with a palette, 16, 24 and 32 bits; without compression.
+
+// A file that starts with BM. Colours that the palette does not hold are refused, and so is what is cut off.
+Outcome<Picture> decode_bmp(Span<const uint8_t> file, const DecodeLimits& limits);
+
+// WebP bytes to pixels, where the build found libwebp.
+bool is_webp(Span<const uint8_t> file);
+
+// As decode_picture() says: the lossy and the lossless kind, alpha dropped. An animation is refused: it is no one picture.
+// libwebp's own tables are not in the limit: SECURITY.md has their size.
+Outcome<Picture> decode_webp(Span<const uint8_t> file, const DecodeLimits& limits);
 
 }  // namespace intaglio

@@ -1,4 +1,4 @@
-#include "calibrator/host/pictures/jpeg_check.h"
+#include "calibrator/host/pictures/picture_faults.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "calibrator/host/pictures/jpeg_scan.h"
-#include "calibrator/host/pictures/picture_faults.h"
 
 namespace intaglio {
 namespace {

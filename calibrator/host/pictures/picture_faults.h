@@ -1,11 +1,18 @@
-// What every kind of picture may be refused for, in one wording.
+// What is looked at in a picture's bytes before a decoder sees them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "calibrator/host/pictures/image_decode.h"
+#include "calibrator/host/system/outcome.h"
+#include "intaglio/span.h"
 
 namespace intaglio {
+
+// What every kind of picture may be refused for, in one wording.
 
 inline constexpr const char* kPictureCutOff = "is cut off: the picture's end is missing";
 
@@ -16,5 +23,29 @@ inline std::string picture_too_large() {
 inline std::string picture_needs_more_than(size_t max_bytes) {
   return "needs more than the " + std::to_string(max_bytes >> 20) + " MiB of memory that decoding may take";
 }
+
+// What stb_image does not look at in a PNG.
+
+// Whether all chunks are there, and with `check_sums` the checksums of those that make pixels. Empty where all is
+// well.
+std::string png_fault(Span<const uint8_t> file, bool check_sums);
+
+// Pixels may name colours that a palette lacks, and stb_image then takes what its stack holds. This is the file with
+// 256 colours, where the added ones are transparent, (n, n, n, 0) for the n-th, and all others are not. Empty where
+// the palette holds every colour that a pixel can name, or the file has none.
+std::vector<uint8_t> png_with_whole_palette(Span<const uint8_t> file);
+
+// Whether a JPEG says where each of its pixels comes from.
+
+// stb_image goes on where data or tables are missing, and calls the rest a picture. Before 2.30 it also reads and writes
+// beyond its tables there. What passes here has every table that it uses, every block of every component, and restart
+// markers in order; so each pixel follows from the file.
+//
+// Gives the file without what makes no pixel: segments of applications (but APP0 and APP14, which say what the colours
+// are), comments, fill bytes, padding behind a scan, a restart marker at its end. Releases of stb_image differ in what
+// they make of these; of the rest 2.27 and later make the same pixels (calibrator/host/README.md lists what differs).
+//
+// Takes up to `max_bytes` of memory beside that copy. What stb_image refuses itself may pass.
+Outcome<std::vector<uint8_t>> plain_jpeg(Span<const uint8_t> file, size_t max_bytes);
 
 }  // namespace intaglio

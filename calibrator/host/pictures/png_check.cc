@@ -1,8 +1,7 @@
-#include "calibrator/host/pictures/png_check.h"
+#include "calibrator/host/pictures/picture_faults.h"
 
 #include <cstring>
 
-#include "calibrator/host/pictures/picture_faults.h"
 #include "runtime/crc32.h"
 
 namespace intaglio {

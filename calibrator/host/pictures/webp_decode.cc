@@ -1,4 +1,4 @@
-#include "calibrator/host/pictures/webp_decode.h"
+#include "calibrator/host/pictures/image_decode.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
-// Whole files, read with plain errors and written all or nothing.
+// Files: read, mapped, and written so that a reader finds the old one or the new one, never a part.
 #pragma once
 
 #include <sys/types.h>
-
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +14,8 @@
 #include "intaglio/span.h"
 
 namespace intaglio {
+
+// Whole files, read with plain errors and written all or nothing.
 
 // Bytes on the heap that start where a model or a session's memory may start; of any value at first.
 // Megabytes stand in large pages where the system has them: streaming packed weights through pages of 4 KB
@@ -118,5 +120,64 @@ Outcome<Done> write_files_together(Span<const NewFile> files, const FileCalls& c
 // For the handler of a signal that ends the program: removes the temporary files that are being written. One thread writes
 // files at a time.
 void remove_unfinished_file();
+
+// A file under a name of its own until it is whole; it then takes the name that was asked for.
+
+// Named .intaglio-PID-N.tmp, locked (flock) while its process lives, and removed with its object unless it was given
+// its final name. Messages name `shown`, the file as the user knows it.
+class TemporaryFile {
+ public:
+  TemporaryFile(std::string folder, std::string shown, const FileCalls& calls);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  // Removes those of dead processes from the folder, too. `exact_mode`: whatever the umask says.
+  Outcome<Done> create(mode_t mode, bool exact_mode);
+  Outcome<Done> write_and_close(Span<const uint8_t> bytes);
+  Outcome<Done> rename_to(const std::string& path);
+
+ private:
+  Failure failed(const char* what) const;
+  bool lock();
+
+  std::string folder_, shown_, path_;
+  const FileCalls& calls_;
+  int file_ = -1;
+  int lock_ = -1;  // of the same file, open until the end
+  bool exists_ = false;
+  volatile std::sig_atomic_t* unfinished_ = nullptr;  // what a signal's handler asks
+};
+
+// A file's bytes where the system keeps them: a read-only, private mapping, so that a model's weights cost
+// memory only while they are looked at, and are shared between processes.
+//
+// What changes the file in place changes what is mapped, and cutting it off ends a program that then looks
+// there (SIGBUS): map what is replaced by renaming, as write_file_atomically does (the old bytes then stay),
+// and read_file where the bytes must be those that were checked.
+class MappedFile {
+ public:
+  // Only regular files of 1 to max_bytes bytes. Where the file system maps nothing the bytes are read.
+  static Outcome<MappedFile> open(const std::string& path, uint64_t max_bytes);
+
+  MappedFile() = default;
+  explicit MappedFile(FileBytes bytes) : read_(std::move(bytes)) {}  // nothing mapped
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  Span<const uint8_t> span() const { return mapped_.data != nullptr ? mapped_ : read_.span(); }
+  size_t size() const { return span().size; }
+
+  // These bytes of span() are not needed for now: their memory is given back, and their next reader waits for
+  // the system's cache or the disk. No effect where they were read.
+  void release(Span<const uint8_t> bytes) const;
+
+ private:
+  Span<const uint8_t> mapped_;  // data is nullptr: read_ holds the bytes
+  FileBytes read_;
+};
 
 }  // namespace intaglio

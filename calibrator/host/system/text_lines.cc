@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include "calibrator/host/system/files.h"
+#include "intaglio/describe.h"
 
 namespace intaglio {
+
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -48,6 +50,22 @@ Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_
 
 std::string line_name(const std::string& path, const TextLine& line) {
   return path + " line " + std::to_string(line.number);
+}
+
+std::string error_text(const Error& error, const Model* model) {
+  std::string text(describe(error, model, nullptr, 0) + 1, '\0');
+  describe(error, model, text.data(), text.size());
+  text.pop_back();
+  return text;
+}
+
+Failure failure_in(const std::string& file, const Error& error, const Model* model) {
+  Failure failure{file + ": " + error_text(error, model), error};
+  if (model == nullptr) return failure;
+  if (error.node >= 0 && error.node < model->node_count()) failure.node = model->node(error.node).name;
+  if (error.tensor >= 0 && error.tensor < model->tensor_count())
+    failure.tensor = model->tensor(error.tensor).name;
+  return failure;
 }
 
 }  // namespace intaglio

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrator/host/system/outcome.h"
+#include "intaglio/model.h"
 #include "intaglio/span.h"
 
 namespace intaglio {
@@ -24,5 +25,13 @@ std::vector<std::string> split(const std::string& text, char at);
 
 // "labels.txt line 3"
 std::string line_name(const std::string& path, const TextLine& line);
+
+// Errors of the runtime and the calibrator as text.
+
+// One line: what is wrong, where, the value and the limit. With `model`, nodes and tensors have their names.
+std::string error_text(const Error& error, const Model* model = nullptr);
+
+// The same behind the name of the file that it is about, with its numbers.
+Failure failure_in(const std::string& file, const Error& error, const Model* model = nullptr);
 
 }  // namespace intaglio
