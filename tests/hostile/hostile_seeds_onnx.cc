@@ -120,13 +120,13 @@ OnnxBuilder small_regions() {
   function.output.push_back("out");
   function.attribute.push_back("slope");
   for (const auto& [from, to] : {std::pair<const char*, const char*>{"in", "half"}, {"half", "out"}}) {
-    onnx_file::NodeProto node;
+    intaglio::onnx_file::NodeProto node;
     node.op_type = "LeakyRelu";
     node.input.push_back(from);
     node.output.push_back(to);
     auto& slope = node.attribute.add();
     slope.name = "alpha";
-    slope.type = onnx_file::AttributeProto::FLOAT;
+    slope.type = intaglio::onnx_file::AttributeProto::FLOAT;
     slope.ref_attr_name = "slope";
     function.node.add(std::move(node));
   }
