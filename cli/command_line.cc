@@ -35,47 +35,6 @@ constexpr const char* kFooter =
     "130 after Ctrl-C.\n"
     "A file is written whole, or stays as it was.";
 
-// What CLI11 says, in plain words where it has none.
-std::string plain(const std::string& problem) {
-  const std::string most = ": At Most 1 required but received ", convert = "Could not convert: ";
-  if (const size_t at = problem.find(most); at != std::string::npos)
-    return problem.substr(0, at) + " is given " + problem.substr(at + most.size()) + " times; give it once";
-  const size_t equals = problem.find(" = ");
-  if (problem.rfind(convert, 0) == 0 && equals != std::string::npos)
-    return problem.substr(convert.size(), equals - convert.size()) + ": '" + problem.substr(equals + 3) +
-           "' is no number";
-  // "--method: magic not in {auto,kl}"
-  const size_t among = problem.find(" not in {");
-  if (const size_t colon = problem.find(": ");
-      among != std::string::npos && colon < among && problem.back() == '}') {
-    std::string choices;
-    for (const char c : problem.substr(among + 9, problem.size() - among - 10))
-      choices += c == ',' ? ", " : std::string(1, c);
-    return problem.substr(0, colon) + ": '" + problem.substr(colon + 2, among - colon - 2) + "' is none of " +
-           choices;
-  }
-  // An option's own check names it, too.
-  if (const size_t colon = problem.find(": "); colon != std::string::npos) {
-    const std::string name = problem.substr(0, colon), behind = problem.substr(colon + 2);
-    if (name.rfind("--", 0) == 0 && behind.rfind(name, 0) == 0) return behind;
-  }
-  return problem;
-}
-
-// What is missing, with the help's word for it and what it is. Arguments have no name on the command line.
-std::string missing_argument(const CLI::App& command, const std::string& problem) {
-  for (const CLI::App* const subcommand : command.get_subcommands()) {
-    const std::string found = missing_argument(*subcommand, problem);
-    if (!found.empty()) return found;
-  }
-  for (const CLI::Option* const option : command.get_options()) {
-    if (problem != option->get_name() + " is required") continue;
-    const std::string name = option->nonpositional() ? option->get_name() + " " : "";
-    return name + option->get_type_name() + " is missing: " + option->get_description();
-  }
-  return "";
-}
-
 // The command that was understood, as far as that goes.
 const CLI::App& understood(const CLI::App& app) {
   const CLI::App* command = &app;
@@ -118,15 +77,45 @@ std::string unknown_option(const CLI::App& app) {
 }
 
 // An argument too many is often a sample.
-std::string unexpected_argument(const CLI::App& app, const std::string& problem) {
-  const std::string one = "The following argument was not expected: ";
-  if (problem.rfind(one, 0) != 0) return "";
-  const CLI::App* const command = &understood(app);
-  std::string text = "'" + problem.substr(one.size()) + "' is an argument too many";
+std::string unexpected_argument(const CLI::App& app) {
+  std::string text = "'" + app.remaining(true).front() + "' is an argument too many";
   for (const char* const option : {"--images", "--input"})
-    if (command->get_option_no_throw(option) != nullptr)
+    if (understood(app).get_option_no_throw(option) != nullptr)
       return text + "; samples are given with " + option + ", and a value stands behind its option";
   return text;
+}
+
+// What is missing, with the help's word for it and what it is. Arguments have no name on the command line.
+std::string missing_argument(const CLI::App& app) {
+  for (const CLI::Option* const option : understood(app).get_options()) {
+    if (!option->get_required() || option->count() > 0) continue;
+    const std::string name = option->nonpositional() ? option->get_name() + " " : "";
+    return name + option->get_type_name() + " is missing: " + option->get_description();
+  }
+  return "";
+}
+
+std::string given_too_often(const CLI::App& app) {
+  for (const CLI::Option* const option : understood(app).get_options())
+    if (option->count() > static_cast<size_t>(option->get_items_expected_max()))
+      return option->get_name() + " is given " + std::to_string(option->count()) + " times; give it once";
+  return "";
+}
+
+std::string flag_with_value(const CLI::App& app) {
+  for (const CLI::Option* const option : understood(app).get_options())
+    if (option->get_expected_max() == 0 && option->count() > 0 && option->results().front() != "true")
+      return option->get_name() + " takes no value, and is given '" + option->results().front() + "'";
+  return "";
+}
+
+// In our words; empty where CLI11's have to do.
+std::string problem_of(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected_argument(app);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return missing_argument(app);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return given_too_often(app);
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return flag_with_value(app);
+  return "";
 }
 
 CommandOutcome wrong_use(const CLI::App& app, std::string problem) {
@@ -135,8 +124,6 @@ CommandOutcome wrong_use(const CLI::App& app, std::string problem) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  if (const std::string missing = missing_argument(app, problem); !missing.empty()) problem = missing;
-  if (const std::string argument = unexpected_argument(app, problem); !argument.empty()) problem = argument;
   if (const std::string unknown = unknown_option(app); !unknown.empty()) problem = unknown;
   // Of a subcommand CLI11 says only that one is missing.
   if (app.remaining(true).empty() && !known_subcommands(app).empty())
@@ -196,7 +183,8 @@ CommandOutcome run(int argc, const char* const* argv, const BeforeWork& before) 
     print("%s", text.str().c_str());
     return finish();
   } catch (const CLI::ParseError& error) {
-    return wrong_use(app, plain(error.what()));
+    const std::string problem = problem_of(app, error);
+    return wrong_use(app, problem.empty() ? error.what() : problem);
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
