@@ -276,7 +276,8 @@ TEST_CASE("of files that are written together all are new, or none is") {
 TEST_CASE("of files that are written together none is replaced where another program wrote one of them") {
   const TemporaryFolder folder;
   const std::string a = folder.put("a", std::string("old a")), b = folder.path() + "/b";
-  const NewFile files[] = {{a, bytes_of("new a")}, {b, bytes_of("new b")}};
+  const std::string new_a = "new a", new_b = "new b";
+  const NewFile files[] = {{a, bytes_of(new_a)}, {b, bytes_of(new_b)}};
   REQUIRE(OutputFile(b).write(bytes_of("another")));
   const auto done = write_files_together({files, 2});
   REQUIRE_FALSE(done);
