@@ -33,6 +33,7 @@ std::string number_text(double number);
 // each of other types: what they have in common is compiled once.
 class TextPart {
  public:
+  // NOLINTBEGIN(google-explicit-constructor): the parts of a message are written as they are
   TextPart(const char* text) : kind_(kWords) { value_.words = text; }
   TextPart(const std::string& text) : kind_(kString) { value_.string = &text; }
   TextPart(const std::string_view& text) : kind_(kView) { value_.view = &text; }
@@ -44,6 +45,7 @@ class TextPart {
   TextPart(T number) : kind_(std::is_signed_v<T> ? kSigned : kUnsigned) {
     value_.bits = static_cast<uint64_t>(number);
   }
+  // NOLINTEND(google-explicit-constructor)
 
   void add_to(std::string& line) const;
 
