@@ -100,7 +100,7 @@ std::string command_keeping(const CalibrateArguments& arguments, const std::stri
       line += " " + word;
       continue;
     }
-    const std::string kept = words[++i];
+    const std::string& kept = words[++i];
     if (pasted_word(kept).empty()) return "";
     nodes = pasted_word(kept + "," + nodes);
   }

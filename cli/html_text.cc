@@ -139,7 +139,8 @@ class Chart {
 
   std::string grid() const {
     std::string svg;
-    for (double db = 0; db <= top_; db += kDbStep) {
+    for (int32_t line = 0; line * kDbStep <= top_; ++line) {
+      const double db = line * kDbStep;
       svg += "<path class=\"grid\" d=\"M" + chart_number(kLeft) + " " + chart_number(y_of(db)) + "h" +
              chart_number(kChartWidth) + "\"/>";
       svg += label(kLeft - 6, y_of(db) + 4, "end", std::to_string(static_cast<int>(db)));

@@ -100,6 +100,7 @@ void print_outputs(const Model& model) {
 
 std::vector<int32_t> states_of(const Model& model) {
   std::vector<int32_t> states;
+  states.reserve(static_cast<size_t>(model.state_count()));
   for (int32_t i = 0; i < model.state_count(); ++i) states.push_back(model.state(i).input);
   return states;
 }

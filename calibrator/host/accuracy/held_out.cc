@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "calibrator/host/accuracy/judged_model.h"
 #include "calibrator/judge/replay.h"
@@ -241,8 +242,8 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
 }
 
 Error HeldOut::judge_written(const SampleSource& source, const Ran& ran, SampleErrors& errors) {
-  std::vector<int32_t> all;
-  for (int32_t i = 0; i < source.count; ++i) all.push_back(i);
+  std::vector<int32_t> all(static_cast<size_t>(source.count));
+  std::iota(all.begin(), all.end(), 0);
   digests_.clear();  // these are other samples
   shifted_.clear();
   return judge_model(calibrator_.report().bytes, source, all, ran, errors);
