@@ -50,18 +50,24 @@ int32_t known_bits(const CalibratorOptions& options, int32_t tensor, int32_t nod
 
 namespace {
 
-// The one node that reads the tensor; -1: several do, or none, or the caller gets it.
-int32_t only_reader(const Model& model, int32_t tensor) {
-  int32_t found = -1;
+// The first node behind `writer` that reads its output; -1: none does.
+int32_t first_reader(const Model& model, int32_t writer) {
+  const int32_t tensor = model.node_outputs(writer)[0];
+  for (int32_t n = writer + 1; n < model.node_count(); ++n)
+    for (const int32_t input : model.node_inputs(n))
+      if (input == tensor) return n;
+  return -1;
+}
+
+// Whether nobody reads the writer's output but one input of this node.
+bool is_only_reader(const Model& model, int32_t writer, int32_t reader) {
+  const int32_t tensor = model.node_outputs(writer)[0];
   for (const int32_t output : model.outputs())
-    if (output == tensor) return -1;
-  for (int32_t n = writer_of(model, tensor) + 1; n < model.node_count(); ++n)
-    for (const int32_t input : model.node_inputs(n)) {
-      if (input != tensor) continue;
-      if (found >= 0) return -1;
-      found = n;
-    }
-  return found;
+    if (output == tensor) return false;
+  int32_t reads = 0;
+  for (int32_t n = reader; n < model.node_count(); ++n)
+    for (const int32_t input : model.node_inputs(n)) reads += input == tensor ? 1 : 0;
+  return reads == 1;
 }
 
 }  // namespace
@@ -69,12 +75,18 @@ int32_t only_reader(const Model& model, int32_t tensor) {
 bool adds_to_scores(const Model& model, int32_t node) {
   const OpDef* def = find_op(float_ops(), model, model.node(node));
   if (def == nullptr || !def->quant.sums) return false;
+  // What is read elsewhere, too, is looked for last: that takes all nodes.
+  int32_t path[kMostNodesBetween + 1] = {node};
   for (int32_t i = 0; i < kMostNodesBetween; ++i) {
-    node = only_reader(model, model.node_outputs(node)[0]);
-    if (node < 0) return false;
-    def = find_op(float_ops(), model, model.node(node));
+    const int32_t reader = path[i + 1] = first_reader(model, path[i]);
+    if (reader < 0) return false;
+    def = find_op(float_ops(), model, model.node(reader));
     if (def == nullptr) return false;
-    if (def->quant.table == TableRule::kSoftmax) return true;
+    if (def->quant.table == TableRule::kSoftmax) {
+      for (int32_t k = 0; k <= i; ++k)
+        if (!is_only_reader(model, path[k], path[k + 1])) return false;
+      return true;
+    }
     if (!def->quant.sums && def->quant.output != OutputRule::kSameAsInput) return false;
   }
   return false;
