@@ -12,10 +12,10 @@ struct Entries {
   int32x4_t v[4];
 };
 
-// Of table[largest - x[i]].
+// Of table[largest - x[i]]. Differences up to 255 are unsigned: gcc's signed vectors may not wrap.
 inline Entries entries_of(int8x16_t x, int8x16_t largest, const int32_t* table) {
   uint8_t at[kLanes];
-  vst1q_u8(at, vreinterpretq_u8_s8(vsubq_s8(largest, x)));
+  vst1q_u8(at, vsubq_u8(vreinterpretq_u8_s8(largest), vreinterpretq_u8_s8(x)));
   int32_t found[kLanes];
 #pragma GCC unroll 16
   for (int32_t i = 0; i < kLanes; ++i) found[i] = table[at[i]];
