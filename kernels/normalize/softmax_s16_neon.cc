@@ -10,9 +10,11 @@ constexpr int32_t kLanes = 8, kKept = 512;
 
 // softmax_entry_s16 of eight.
 inline void find_entries(const int16_t* x, int16x8_t largest, const int32_t* table, int32_t* found) {
-  // A difference has 16 bits: its bytes are the two indices.
+  // A difference has 16 bits, and no sign: its bytes are the two indices.
   uint32_t pairs[kLanes / 2];
-  vst1q_u32(pairs, vreinterpretq_u32_s16(vsubq_s16(largest, vld1q_s16(x))));
+  const uint16x8_t differences =
+      vsubq_u16(vreinterpretq_u16_s16(largest), vreinterpretq_u16_s16(vld1q_s16(x)));
+  vst1q_u32(pairs, vreinterpretq_u32_u16(differences));
   const int32_t* const of_low = table + 256;
   int32_t coarse[kLanes], fine[kLanes];
 #pragma GCC unroll 8
