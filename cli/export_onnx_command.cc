@@ -1,7 +1,7 @@
 // intaglio export-onnx: an int8 model as the ONNX network that it was made from, quantized.
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
-#include "cli/import_limits.h"
+#include "cli/import_options.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "exporters/onnx/onnx_export.h"

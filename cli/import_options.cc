@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "cli/import_limits.h"
 #include "cli/named_values.h"
 
 namespace intaglio::cli {
@@ -88,6 +87,22 @@ Outcome<Done> read_values(const ImportChoices& choices, ImportOptions& options) 
 }
 
 }  // namespace
+
+void add_import_limits(CLI::App& app, ImportLimits& limits, const std::string& group) {
+  add_option(
+      app, "--max-work", limits.max_work,
+      "the operations that the import may take, about a multiplication each (default: 600,000,000, and 64 for each "
+      "byte of the file)")
+      .range(int64_t{1}, INT64_MAX)
+      .type_name("N")
+      .group(group);
+  add_option(
+      app, "--max-memory", limits.max_memory,
+      "the bytes of memory that the import may take (default: 600,000,000, and 16 for each byte of the file)")
+      .range(int64_t{1}, INT64_MAX)
+      .type_name("BYTES")
+      .group(group);
+}
 
 void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help) {
   // The first ones are what most networks need.

@@ -27,6 +27,9 @@ enum class ImportHelp : uint8_t {
 };
 void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help);
 
+// --max-work and --max-memory alone, for other commands that read a network; `group`: their heading in the help.
+void add_import_limits(CLI::App& app, ImportLimits& limits, const std::string& group = "Options");
+
 // The first option that was given; empty: none was.
 std::string first_given(const ImportChoices& choices);
 
