@@ -84,14 +84,7 @@ std::string loop(int64_t runs, size_t strings) {
 std::string calls(int count, size_t nodes) {
   OnnxBuilder file(17);
   file.input("x", {1, 4});
-  auto& domain = file.model().opset_import.add();
-  domain.domain = "own";
-  domain.version = 1;
-  auto& function = file.model().functions.add();
-  function.name = "Long";
-  function.domain = "own";
-  function.input.push_back("a");
-  function.output.push_back("b0");
+  auto& function = file.function("Long", "a", "b0");
   for (size_t i = 0; i < nodes; ++i) {
     auto& node = function.node.add();
     node.op_type = "Relu";

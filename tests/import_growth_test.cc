@@ -121,14 +121,7 @@ TEST_CASE("a large attribute that a function's nodes refer to again and again") 
   const auto calling = [](int nodes, size_t bytes) {
     OnnxBuilder file(17);
     file.input("x", {1, 4});
-    auto& domain = file.model().opset_import.add();
-    domain.domain = "own";
-    domain.version = 1;
-    auto& function = file.model().functions.add();
-    function.name = "Long";
-    function.domain = "own";
-    function.input.push_back("a");
-    function.output.push_back("b0");
+    auto& function = file.function("Long", "a", "b0");
     function.attribute.push_back("words");
     for (int i = 0; i < nodes; ++i) {
       auto& node = function.node.add();

@@ -7,15 +7,6 @@ namespace {
 
 using Reals = std::vector<float>;
 
-onnx_file::FunctionProto& function(OnnxBuilder& file, const char* name) {
-  auto& made = file.model().functions.add();
-  made.name = name;
-  made.domain = "own";
-  made.input.push_back("a");
-  made.output.push_back("b");
-  return made;
-}
-
 OnnxBuilder::Node& node(onnx_file::FunctionProto& function, const char* op, const char* domain,
                         const std::vector<std::string>& inputs, const char* output) {
   auto& made = function.node.add();
@@ -29,13 +20,13 @@ OnnxBuilder::Node& node(onnx_file::FunctionProto& function, const char* op, cons
 // leaky(x) = LeakyRelu(x) with the call's alpha, twice(x) = leaky(leaky(x)).
 OnnxBuilder nested() {
   OnnxBuilder file(13);
-  auto& leaky = function(file, "leaky");
+  auto& leaky = file.function("leaky");
   leaky.attribute.push_back("slope");
   auto& alpha = node(leaky, "LeakyRelu", "", {"a"}, "b").attribute.add();
   alpha.name = "alpha";
   alpha.type = onnx_file::AttributeProto::FLOAT;
   alpha.ref_attr_name = "slope";
-  auto& twice = function(file, "twice");
+  auto& twice = file.function("twice");
   set(node(twice, "leaky", "own", {"a"}, "x"), "slope", 0.5f);  // "x" is the graph's name, too
   node(twice, "leaky", "own", {"x"}, "b");
   file.input("x", {1, 4});
@@ -69,21 +60,21 @@ TEST_CASE("an attribute's value in the function holds where the call gives none"
 
 TEST_CASE("a function that calls itself, or does not fit its call, is refused") {
   OnnxBuilder endless(13);
-  node(function(endless, "f"), "f", "own", {"a"}, "b");
+  node(endless.function("f"), "f", "own", {"a"}, "b");
   endless.input("x", {1, 4});
   endless.node("f", {"x"}, "y").domain = "own";
   endless.output("y");
   CHECK(Import(endless.bytes()).says("more than 32 in one another"));
 
   OnnxBuilder wide(13);
-  node(function(wide, "f"), "Relu", "", {"a"}, "b");
+  node(wide.function("f"), "Relu", "", {"a"}, "b");
   wide.input("x", {1, 4});
   wide.node("f", {"x", "x"}, "y").domain = "own";
   wide.output("y");
   CHECK(Import(wide.bytes()).says("it has 2 inputs and 1 outputs; its function 'f' has 1 and 1"));
 
   OnnxBuilder silent(13);
-  function(silent, "f");
+  silent.function("f");
   silent.input("x", {1, 4});
   silent.node("f", {"x"}, "y").domain = "own";
   silent.output("y");
@@ -93,7 +84,7 @@ TEST_CASE("a function that calls itself, or does not fit its call, is refused") 
   OnnxBuilder many(13);
   std::string inner = "Relu", domain;
   for (int i = 0; i < 20; ++i) {
-    auto& f = function(many, ("f" + std::to_string(i)).c_str());
+    auto& f = many.function("f" + std::to_string(i));
     node(f, inner.c_str(), domain.c_str(), {"a"}, "c");
     node(f, inner.c_str(), domain.c_str(), {"c"}, "b");
     inner = f.name;

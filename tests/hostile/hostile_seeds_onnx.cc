@@ -110,14 +110,7 @@ OnnxBuilder small_regions() {
   for (const char* const name : {"out", "row"}) body.output.add().name = name;
   append_node(body, "Add", {"in", "piece"}, "out");
   append_node(body, "Tanh", {"out"}, "row");
-  auto& domain = file.model().opset_import.add();
-  domain.domain = "own";
-  domain.version = 1;
-  auto& function = file.model().functions.add();
-  function.name = "Twice";
-  function.domain = "own";
-  function.input.push_back("in");
-  function.output.push_back("out");
+  auto& function = file.function("Twice", "in", "out");
   function.attribute.push_back("slope");
   for (const auto& [from, to] : {std::pair<const char*, const char*>{"in", "half"}, {"half", "out"}}) {
     intaglio::onnx_file::NodeProto node;
@@ -202,14 +195,7 @@ intaglio::onnx_file::GraphProto& body_of(OnnxBuilder::Node& node, const char* na
 // A function that a node calls, a branch that a run decides, and a loop of three runs.
 OnnxBuilder small_programs() {
   OnnxBuilder file(17);
-  auto& domain = file.model().opset_import.add();
-  domain.domain = "own";
-  domain.version = 1;
-  auto& function = file.model().functions.add();
-  function.name = "leaky";
-  function.domain = "own";
-  function.input.push_back("a");
-  function.output.push_back("b");
+  auto& function = file.function("leaky");
   function.attribute.push_back("slope");
   auto& leaky = function.node.add();
   leaky.op_type = "LeakyRelu";

@@ -60,6 +60,22 @@ class OnnxBuilder {
     return node;
   }
 
+  // Of the domain "own", which the file names once.
+  onnx_file::FunctionProto& function(const std::string& name, const std::string& input = "a",
+                                     const std::string& output = "b") {
+    if (model_.functions.empty()) {
+      auto& domain = model_.opset_import.add();
+      domain.domain = "own";
+      domain.version = 1;
+    }
+    auto& function = model_.functions.add();
+    function.name = name;
+    function.domain = "own";
+    function.input.push_back(input);
+    function.output.push_back(output);
+    return function;
+  }
+
   onnx_file::GraphProto& graph() { return model_.graph.make(); }
   onnx_file::ModelProto& model() { return model_; }
   std::string bytes() const { return serialize(model_); }
