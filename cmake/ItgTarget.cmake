@@ -35,6 +35,10 @@ function(itg_target name)
                                          -ffunction-sections -fdata-sections)
   # Our FlatBuffers stands beside any other in one program.
   target_compile_definitions(${name} PRIVATE flatbuffers=itg_flatbuffers)
+  # readdir() and stat() of 32-bit Linux fail at inode numbers, offsets and sizes beyond 32 bits without it.
+  if(CMAKE_SIZEOF_VOID_P EQUAL 4 AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    target_compile_definitions(${name} PRIVATE _FILE_OFFSET_BITS=64)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   if(arg_DEVICE)
     target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics

@@ -6,6 +6,7 @@
 #include "calibrator/observe/observer.h"
 #include "intaglio/calibrator.h"
 #include "runtime/crc32.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/small_models.h"
 
 namespace intaglio::test::calibration_state_test {

@@ -238,7 +238,8 @@ TEST_CASE("of few pictures each judges once more, shifted by a pixel; of more ev
   const AlignedBytes file = network(true);
   const Result<Model> model = Model::open(file.view());
   REQUIRE(static_cast<bool>(model));
-  for (const auto& [count, shifted_ones] : std::map<size_t, size_t>{{4, 4}, {8, 8}, {11, 5}, {17, 0}}) {
+  for (const auto& row : std::map<size_t, size_t>{{4, 4}, {8, 8}, {11, 5}, {17, 0}}) {
+    const size_t count = row.first, shifted_ones = row.second;  // no structured binding: clang captures none
     CAPTURE(count);
     const Samples samples = samples_of(count);
     const CalibratorOptions options = options_of(RangeMethod::kMinMax, recovery::kNone, count, *model);
