@@ -3,6 +3,7 @@
 
 #include "cli/class_scores.h"
 #include "cli/command.h"
+#include "cli/inspection.h"
 #include "cli/layer_comparison.h"
 #include "cli/sample_checks.h"
 #include "cli/sequences.h"
@@ -191,6 +192,10 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
     if (!wanted) return wanted.failure();
     warn_of_left_over(*labels, samples->count(), arguments.samples);
   }
+  if (const int64_t gone = channels_left_out(test_model); gone > 0)
+    print_note(
+        arguments.test + ": " + std::to_string(gone) +
+        " channels of one code were left out at import; their layers are not compared. 'intaglio import --keep-dead' keeps them");
   if (arguments.steps > 0) print_note("--steps has no effect: " + arguments.reference + " has no state");
   const auto comparison =
       compare_models(*reference_file, *reference, test_model, *test, *samples, !arguments.json, progress);

@@ -160,6 +160,11 @@ void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help) 
       .type_name("NAME[,NAME]")
       .repeated()
       .group(parts);
+  add_flag(
+      app, "--keep-dead", choices.keep_dead,
+      "keep channels of a quantized network that hold one code whatever the input is: they are left out else, and "
+      "outputs stay the same")
+      .group(parts);
   add_option(
       app, kConstant, choices.constants,
       "an input of an ONNX network that is the same in each run, such as a size or a sample rate: it leaves the "
@@ -209,6 +214,7 @@ std::string first_given(const ImportChoices& choices) {
                                                 {"--resize", !choices.resize.empty()},
                                                 {"--border", choices.border != none.border},
                                                 {"--focus", choices.focus},
+                                                {"--keep-dead", choices.keep_dead},
                                                 {"--outputs", !choices.outputs.empty()},
                                                 {kConstant, !choices.constants.empty()},
                                                 {"--external-data", choices.external_data},
@@ -229,6 +235,7 @@ Outcome<ImportOptions> import_options(const ImportChoices& choices) {
   options.outputs = choices.outputs;
   options.external_data.below = choices.external_data;
   options.focus = choices.focus;
+  options.keep_dead = choices.keep_dead;
   options.states = choices.states;
   if (choices.stream >= 0) options.stream = choices.stream;
   if (auto step = read_preprocessing(choices, options); !step) return step.failure();

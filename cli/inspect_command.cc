@@ -98,7 +98,7 @@ Command add_inspect_command(CLI::App& parent) {
       .show_default();
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {format_version, nodes, weight_bytes, arena_bytes, "
-           "arena_lower_bound, streamed, inputs, outputs, session, calibration, preprocessing}");
+           "arena_lower_bound, left_out_channels, streamed, inputs, outputs, session, calibration, preprocessing}");
   add_flag(*app, "--dot", arguments->dot, "print the graph in Graphviz' language");
   return make_command(app, arguments, run_inspect);
 }

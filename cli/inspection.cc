@@ -284,12 +284,24 @@ std::string dot_text(const char* name) {
 
 }  // namespace
 
+int64_t channels_left_out(const Model& model) {
+  int64_t gone = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const KeptChannels kept = model.kept_channels(node.outputs[0]);
+    if (node.options.get<Requantization>() != nullptr && kept.channels > 0)
+      gone += kept.channels - model.tensor(node.outputs[0]).shape.back(0);
+  }
+  return gone;
+}
+
 Json inspection_json(const InspectArguments& arguments, const LoadedModel& file,
                      const SessionReport& session) {
   const Model& model = file.model();
   Json json{{"format_version", model.format_version()},
             {"nodes", model.node_count()},
             {"weight_bytes", weight_bytes(model)},
+            {"left_out_channels", channels_left_out(model)},
             {"arena_bytes", model.activation_bytes()},
             {"arena_lower_bound", model.activation_lower_bound()},
             {"streamed", json_of_streamed(model, arguments.plan)},
@@ -315,6 +327,9 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
   print_calibration(model);
   print("  %-14s %d\n", "nodes", model.node_count());
   print("  %-14s %s bytes\n", "weights", grouped(weight_bytes(model)).c_str());
+  if (const int64_t gone = channels_left_out(model); gone > 0)
+    print("  %-14s %s channels of one code are left out, which 'import --keep-dead' keeps\n", "constants",
+          grouped(static_cast<size_t>(gone)).c_str());
   print("  %-14s %s bytes, lower bound %s\n", "arena", grouped(model.activation_bytes()).c_str(),
         grouped(model.activation_lower_bound()).c_str());
   print_streamed_summary(model);

@@ -23,6 +23,8 @@ struct SessionReport {
 
 // Bytes of the constants, each counted once however many tensors share it.
 size_t weight_bytes(const Model& model);
+// Of the layers' outputs: channels that the imported network has and the model has not, since they hold one code.
+int64_t channels_left_out(const Model& model);
 // [{name, dtype, shape, scale, zero_point}]
 Json json_of_tensors(const Model& model, Span<const int32_t> tensors);
 // [{input, color, resize, border, mean, norm}]

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "calibrator/bake/bake.h"
+#include "calibrator/bake/dead_channels.h"
 #include "importers/draft/draft_states.h"
 #include "importers/draft/draft_text.h"
 #include "importers/draft/draft_to_graph.h"
@@ -43,6 +44,14 @@ class PassDump {
   const ImportOptions& options_;
 };
 
+void remove_dead_channels(ImportedModel& model, Arena& arena) {
+  const RemovedChannels removed = remove_constant_channels(model.graph, arena);
+  if (removed.channels == 0) return;
+  model.report.notes.push_back(text(removed.channels, " of ", removed.of_channels,
+                                    " channels hold one code whatever the input is: they are left out, with ",
+                                    removed.weight_bytes, " bytes of weights; --keep-dead keeps them"));
+}
+
 // Steps throw for a problem that ends them; what can be collected goes to `problems`.
 ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& options,
                            const std::shared_ptr<ImportBudget>& budget, Arena& arena, Problems& problems) {
@@ -78,8 +87,9 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   note_float_nodes(draft);
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;
-  fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
   model.report.notes = draft.notes;
+  if (!options.keep_dead) remove_dead_channels(model, arena);
+  fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
   model.report.cost = budget->spent();
   add_image_inputs(options.image, draft.pictures, model.graph, arena, model.report.notes);
   return model;

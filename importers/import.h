@@ -49,6 +49,7 @@ std::vector<ImportPass> import_passes();
 struct ImportOptions : ReadOptions {
   std::vector<InputConstant> constants;  // of an ONNX network; these are no inputs of the model
   std::optional<ImagePreprocessing> image;
+  bool keep_dead = false;  // keeps channels of a quantized network that hold one code whatever the inputs are
   bool focus = false;  // the network begins behind YOLOv5's focus: the model takes the picture before it
   // The axis of time of the first input, in the network's own layout: the model takes one row of it a run, and keeps
   // what convolutions look back on as states.

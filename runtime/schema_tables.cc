@@ -21,7 +21,7 @@ const uint8_t kFields[] = {
     // 2: Buffer
     kFieldBytes, kField16,
     // 3: Tensor
-    kFieldString, kField8, kFieldWords, table(1), kField32,
+    kFieldString, kField8, kFieldWords, table(1), kField32, kFieldBytes, kField32,
     // 4: Window2D
     kField32, kField32, kField32, kField32, kField32, kField32, kField32, kField32, kField32, kField32,
     kField8,
@@ -89,8 +89,8 @@ const uint8_t kFields[] = {
     kField32, kField32, kField8, kField8,
 };
 const uint8_t kFirstField[] = {
-    0, 16, 20, 22, 27, 38, 42, 45, 47, 53, 56, 63, 71, 75, 81, 83, 86, 90, 96, 99, 101, 103, 105, 106, 108,
-    109, 110, 111, 113, 115, 118, 120, 121, 123, 126, 130, 134,
+    0, 16, 20, 22, 29, 40, 44, 47, 49, 55, 58, 65, 73, 77, 83, 85, 88, 92, 98, 101, 103, 105, 107, 108, 110,
+    111, 112, 113, 115, 117, 120, 122, 123, 125, 128, 132, 136,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;

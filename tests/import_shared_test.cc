@@ -165,4 +165,46 @@ TEST_CASE("quantized ONNX models become int8: Quantize in front, Dequantize and 
   }
 }
 
+TEST_CASE("quantized networks without their channels of one code give the same bytes") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  const struct {
+    const char* model;
+    size_t most;  // bytes of the model file
+  } cases[] = {{"vww_96_int8.tflite", 88000},
+               {"vww_96_qdq.onnx", 75000},
+               {"mobilenet_v2_1.0_224_tf2_int8.tflite", 3824000}};
+  for (const auto& row : cases) {
+    const char* const model = row.model;
+    INFO(model);
+    const auto file = read_file(folder + "/models/" + model, kMaxModelBytes);
+    REQUIRE_MESSAGE(file, file.message());
+    ImportOptions all;
+    all.keep_dead = true;
+    Import whole(file->span(), all), less(file->span());
+    CHECK(less.notes("hold one code whatever the input is"));
+    CHECK_FALSE(whole.notes("hold one code"));
+    const AlignedBytes small = less.write();
+    CHECK(small.size() < row.most);
+    RunningModel exact(whole.write()), shown(AlignedBytes(small.view()));
+    Random random(5);
+    const TensorInfo input = exact.session().input(0).info;
+    const auto count = static_cast<size_t>(input.shape.elements());
+    for (int32_t picture = 0; picture < 3; ++picture) {
+      for (RunningModel* const running : {&exact, &shown}) {
+        random = Random(static_cast<uint32_t>(picture));
+        if (input.dtype == DType::kS8)
+          running->set_input(picture == 0 ? std::vector<int8_t>(count, -128) : random.codes(count));
+        else
+          running->set_input(
+              random.reals(count, picture == 0 ? -1000.0f : -1.0f, picture == 0 ? 1000.0f : 1.0f));
+        running->session().run();
+      }
+      const TensorView a = exact.session().output(0), b = shown.session().output(0);
+      REQUIRE(a.info.bytes() == b.info.bytes());
+      CHECK(std::memcmp(a.data, b.data, a.info.bytes()) == 0);
+    }
+  }
+}
+
 }  // namespace intaglio::test::import_shared_test

@@ -25,6 +25,17 @@ void renumber(Span<const int32_t> numbers, Span<int32_t> indices) {
     if (index >= 0) index = numbers[static_cast<size_t>(index)];
 }
 
+// Entries of tensors that are left, with their new numbers.
+template <typename Entry>
+void keep_entries(Span<const int32_t> numbers, Array<Entry>& entries) {
+  size_t kept = 0;
+  for (Entry entry : entries) {
+    entry.tensor = numbers[static_cast<size_t>(entry.tensor)];
+    if (entry.tensor >= 0) entries[kept++] = entry;
+  }
+  entries.resize_down(kept);
+}
+
 // Puts what change(list) gives in the place of each list of struct `number` of options.
 template <typename Change>
 void for_each_list(uint32_t number, uint8_t* options, const Change& change) {
@@ -100,7 +111,11 @@ size_t listed_options(const NodeOptions& options) {
 Graph graph_of(const Model& model, Arena& arena) {
   Graph graph;
   graph.tensors.reserve(arena, static_cast<size_t>(model.tensor_count()));
-  for (int32_t i = 0; i < model.tensor_count(); ++i) graph.tensors.push(arena, model.tensor(i));
+  for (int32_t i = 0; i < model.tensor_count(); ++i) {
+    graph.tensors.push(arena, model.tensor(i));
+    if (const KeptChannels kept = model.kept_channels(i); kept.channels > 0)
+      graph.kept_channels.push(arena, {i, kept});
+  }
   graph.nodes.reserve(arena, static_cast<size_t>(model.node_count()));
   for (int32_t i = 0; i < model.node_count(); ++i) {
     const NodeInfo info = model.node(i);
@@ -174,14 +189,8 @@ void remove_dead(Graph& graph, Arena& arena) {
     state.input = numbers[static_cast<size_t>(state.input)];
     state.output = numbers[static_cast<size_t>(state.output)];
   }
-  size_t statistics = 0;
-  for (const GraphNormStatistics& entry : graph.norm_statistics) {
-    const int32_t number = numbers[static_cast<size_t>(entry.tensor)];
-    if (number < 0) continue;
-    graph.norm_statistics[statistics] = entry;
-    graph.norm_statistics[statistics++].tensor = number;
-  }
-  graph.norm_statistics.resize_down(statistics);
+  keep_entries(numbers, graph.norm_statistics);
+  keep_entries(numbers, graph.kept_channels);
   graph.offsets = {};
 }
 

@@ -22,6 +22,12 @@ struct GraphNormStatistics {
   Span<const float> mean, deviation;
 };
 
+// A tensor of the network that was imported whose other channels are gone (bake/dead_channels.h).
+struct GraphKeptChannels {
+  int32_t tensor = -1;
+  KeptChannels kept;
+};
+
 struct GraphPack {
   int32_t node = -1;
   const char* kernel = "";
@@ -48,6 +54,7 @@ struct Graph {
   Array<StateInfo> states;
   Array<ImageInput> images;
   Array<GraphNormStatistics> norm_statistics;
+  Array<GraphKeptChannels> kept_channels;
   CalibrationInfo calibration;
   Array<GraphPack> packs;  // of the nodes as they stand, ascending
 

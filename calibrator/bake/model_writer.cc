@@ -141,10 +141,18 @@ class Writer {
         quantization = schema::CreateQuantization(builder_, vector(tensor.quantization.scales),
                                                   tensor.quantization.zero_point,
                                                   static_cast<int8_t>(tensor.quantization.axis));
-      list[i] = schema::CreateTensor(builder_, name, static_cast<schema::DType>(tensor.dtype), shape,
-                                     quantization, buffer_[i]);
+      const KeptChannels kept = kept_of(written_[i]);
+      list[i] =
+          schema::CreateTensor(builder_, name, static_cast<schema::DType>(tensor.dtype), shape, quantization,
+                               buffer_[i], vector(kept.bits), static_cast<uint32_t>(kept.channels));
     }
     return builder_.CreateVector(list.data, list.size);
+  }
+
+  KeptChannels kept_of(int32_t tensor) const {
+    for (const GraphKeptChannels& entry : graph_.kept_channels)
+      if (entry.tensor == tensor) return entry.kept;
+    return {};
   }
 
   flatbuffers::Offset<schema::Node> write_node(const GraphNode& node) {
@@ -281,6 +289,7 @@ size_t file_bound(const Graph& graph) {
   for (const ImageInput& image : graph.images) bytes += kTensorBytes + image.table.size;
   for (const GraphNormStatistics& entry : graph.norm_statistics)
     bytes += kTensorBytes + 4 * (entry.mean.size + entry.deviation.size);
+  for (const GraphKeptChannels& entry : graph.kept_channels) bytes += 32 + entry.kept.bits.size;
   for (const GraphPack& pack : graph.packs) bytes += kTensorBytes + strlen(pack.kernel) + pack.data.size;
   if (!graph.streamed.offsets.empty()) bytes += kTensorBytes + 4 * graph.tensors.size();
   for (const GraphSegment& segment : graph.streamed.segments) bytes += kTensorBytes + 12 * segment.rows.size;

@@ -9,8 +9,10 @@ using importers::fail;
 using importers::quoted;
 
 [[noreturn]] void does_not_fit(const OnnxNode& node) {
-  fail("node ", quoted(node.name), " (", node.op_type,
-       "): its weights have another size than the model's; was the model made from another network?");
+  fail(
+      "node ", quoted(node.name), " (", node.op_type,
+      "): its weights have another size than the model's; was the model made from another network, or imported "
+      "without --keep-dead?");
 }
 
 const OnnxTensor* weights_of(const OnnxGraph& graph, const OnnxNode& node) {

@@ -94,6 +94,8 @@ class Model {
   int32_t node_count() const;
   // Tensor `index`, in [0, tensor_count()).
   TensorInfo tensor(int32_t index) const;
+  // The channels of the network's tensor that are left in tensor `index`, where import has taken out some that hold one code.
+  KeptChannels kept_channels(int32_t index) const;
   // Node `index`, in [0, node_count()).
   NodeInfo node(int32_t index) const;
   // The tensors of node `index` alone: its options, which take longest, are not read.

@@ -91,6 +91,18 @@ struct TensorInfo {
   constexpr size_t bytes() const { return static_cast<size_t>(shape.elements()) * element_bytes(dtype); }
 };
 
+// Which channels of an imported network's tensor a model's tensor has: its last axis has those alone, in their order. A hint for
+// those who compare both: a file may say anything here.
+struct KeptChannels {
+  int32_t channels = 0;      // of the network's tensor; 0: it has lost none
+  Span<const uint8_t> bits;  // [(channels + 7) / 8]
+
+  // Whether channel `c`, in [0, channels), is left.
+  constexpr bool has(int32_t c) const {
+    return ((bits[static_cast<size_t>(c) / 8] >> (static_cast<uint32_t>(c) % 8)) & 1) != 0;
+  }
+};
+
 // A tensor of a session, with its memory. The elements stand without gaps, and the innermost dimension varies fastest.
 // An activation starts at a multiple of kTensorAlignment. The elements of a constant must not be written.
 struct TensorView {
