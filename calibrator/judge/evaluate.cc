@@ -294,8 +294,7 @@ Result<Span<LayerReport>> report_layers(FloatModel& fp32, Int8Model& int8, Repla
     for (size_t lane = 0; lane < here; ++lane) batch[lane] = first + static_cast<int32_t>(lane);
     for (LayerReport& layer : of_lanes) layer = LayerReport();
     for (const bool alone : {false, true}) {
-      if (progress.step != nullptr && !progress.step(progress.context, "report", first, count))
-        return Error{Status::kCancelled};
+      ITG_TRY(tell(progress, "report", first, count));
       Error error;
       fp32.threads.hold([&] {
         error = compare_batch(fp32, int8, pairs, {batch, here}, samples, alone, of_lanes);

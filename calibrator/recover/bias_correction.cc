@@ -30,12 +30,13 @@ double bias_step(const Graph& graph, int32_t n, const QuantRule& rule, size_t ch
 
 void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<double> means) {
   const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const uint32_t* const samples = context.seen.observers[0].samples;
-  const int64_t* const sums[] = {context.seen.mean_sums.data + context.observing.first_sum(source, 0),
-                                 context.seen.mean_sums.data + context.observing.first_sum(source, 1)};
+  const uint32_t* const samples = context.network->seen.observers[0].samples;
+  const int64_t* const sums[] = {
+      context.network->seen.mean_sums.data + context.observing.first_sum(source, 0),
+      context.network->seen.mean_sums.data + context.observing.first_sum(source, 1)};
   for (size_t i = 0; i < means.size; ++i)
     means[i] = half == kBothHalves
-                   ? mean_of(order_free_sum(sums[0][i], sums[1][i]), context.seen.sample_count)
+                   ? mean_of(order_free_sum(sums[0][i], sums[1][i]), context.network->seen.sample_count)
                    : mean_of(sums[half][i], samples[half]);
 }
 
@@ -302,36 +303,34 @@ Error correct_all(RecoveryContext& context, Means means, int32_t& reached) {
 
 // The same, and the error that is left.
 Error correct_and_measure(RecoveryContext& context, Means means, NetworkError& after) {
+  Question question{"after bias correction"};
   int32_t reached = 0;
   ITG_TRY(correct_all(context, means, reached));
-  if (means == Means::kAlone) return context.measure("after bias correction", after);
-  const Part part = means == Means::kOfAll ? Part::kAll : Part::kJudges;
-  return context.measure_from(reached, "after bias correction", after, part);
+  if (means != Means::kAlone) question.node = reached;
+  if (means == Means::kOfAll) question.part = Part::kAll;
+  return context.judge.ask(question, after);
 }
 
 // Undone where the network's error grows. By samples the judges' layers come first, where not all judge: what
 // does not even help those is not tried with all.
-Error attempt(RecoveryContext& context, bool by_samples, bool& kept) {
+Error attempt(RecoveryContext& context, bool by_samples, Candidate& best) {
   Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
   const Arena before_copy = arena;
   const Span<int32_t> copy = copy_biases(graph, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
-  const NetworkError before = context.error;
   const int64_t revision = context.int8.revision();
   NetworkError after;
-  kept = true;
+  bool helps = true;
   if (by_samples && !context.samples.all_judge()) {
     ITG_TRY(correct_and_measure(context, Means::kOfJudges, after));
-    kept = !after.worse_than(before);
+    helps = !after.worse_than(best.error);
   }
-  if (kept) ITG_TRY(correct_and_measure(context, by_samples ? Means::kOfAll : Means::kAlone, after));
-  kept = !after.worse_than(before);
-  context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
-                  kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
-  if (kept) {
-    context.error = after;
-    if (by_samples) context.tell_measured();
+  if (helps) ITG_TRY(correct_and_measure(context, by_samples ? Means::kOfAll : Means::kAlone, after));
+  if (context.guard.keeps(recovery::kBiasCorrection, best.error, after)) {
+    best.error = after;
+    (by_samples ? best.biases.by_samples : best.biases.alone) = true;
+    if (by_samples) context.judge.tell_results();
   } else {
     put_biases_back(graph, copy);
     Error error;
@@ -345,20 +344,25 @@ Error attempt(RecoveryContext& context, bool by_samples, bool& kept) {
 
 }  // namespace
 
-Error correct_biases(RecoveryContext& context) {
-  const bool has_source = context.samples.has_source();
-  if (const KeptBiases* const before = context.corrected_before) {
-    int32_t reached = 0;
-    if (before->alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
-    const bool by_samples = before->by_samples && has_source, in_two = !context.samples.all_judge();
-    if (by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
-    if (by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
-    // What follows is kept or undone by the error of the model as it is now.
-    const bool is_judged = (context.options.recover & recovery::kLayers) != 0;
-    return is_judged ? context.measure("after bias correction", context.error) : kNoError;
-  }
-  ITG_TRY(attempt(context, false, context.kept_biases.alone));
-  return has_source && context.by_samples ? attempt(context, true, context.kept_biases.by_samples) : kNoError;
+Result<Candidate> correct_biases(RecoveryContext& context, const Candidate& now) {
+  Candidate best = now;
+  ITG_TRY(attempt(context, false, best));
+  if (context.samples.has_source() && now.by_samples) ITG_TRY(attempt(context, true, best));
+  return best;
+}
+
+Result<Candidate> correct_biases_as(RecoveryContext& context, const KeptBiases& before,
+                                    const Candidate& now) {
+  Candidate made = now;
+  made.biases = {before.alone, before.by_samples && context.samples.has_source()};
+  int32_t reached = 0;
+  if (made.biases.alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
+  const bool in_two = !context.samples.all_judge();
+  if (made.biases.by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
+  if (made.biases.by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
+  // What follows is kept or undone by the error of the model as it is now.
+  const bool is_judged = (context.options.recover & recovery::kLayers) != 0;
+  return is_judged ? context.judged("after bias correction", made) : made;
 }
 
 }  // namespace intaglio

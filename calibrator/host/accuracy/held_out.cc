@@ -64,70 +64,6 @@ void put_state(CalibrationState& state, const CalibrationState& from) {
   add_state(state, from);
 }
 
-// While this lives, the calibrator can finish once more, from another state and with other options, in memory of its own. Its
-// sessions and what it keeps of the samples serve again. Then all is as finish() left it.
-class FinishAside {
- public:
-  FinishAside(Calibration& calibration, const Model& model, const CalibratorOptions& options)
-      : calibration_(calibration),
-        options_(calibration.options),
-        seen_(calibration.seen),
-        slots_(calibration.slots),
-        records_(calibration.records),
-        output_(calibration.output),
-        report_(calibration.report),
-        reported_(calibration.reported),
-        kept_biases_(calibration.kept_biases),
-        steps_done_(calibration.steps_done),
-        by_samples_(calibration.by_samples),
-        slot_memory_(slot_bytes(model)),
-        output_memory_(calibration.output.size),
-        own_records_(calibration.records.size) {
-    calibration.options = options;
-    calibration.slots.memory = Arena({slot_memory_.data(), slot_memory_.size()});
-    calibration.slots.map = {};
-    calibration.records = span_of(own_records_);
-    calibration.output = {output_memory_.data(), output_memory_.size()};
-  }
-  FinishAside(const FinishAside&) = delete;
-  FinishAside& operator=(const FinishAside&) = delete;
-  ~FinishAside() {
-    calibration_.options = options_;
-    calibration_.seen = seen_;
-    calibration_.slots = slots_;
-    calibration_.records = records_;
-    calibration_.output = output_;
-    calibration_.report = report_;
-    calibration_.reported = reported_;
-    calibration_.kept_biases = kept_biases_;
-    calibration_.steps_done = steps_done_;
-    calibration_.by_samples = by_samples_;
-  }
-
-  // The bytes of the model.
-  Result<Span<const uint8_t>> finish(const CalibrationState& seen, const SampleSource* source) {
-    calibration_.seen = seen;
-    const FinishAs dry_run{report_.method, by_samples_, &kept_biases_, true};
-    ITG_TRY(finish_calibration(calibration_, dry_run, {}, source));
-    return calibration_.report.bytes;
-  }
-
- private:
-  Calibration& calibration_;
-  const CalibratorOptions options_;
-  const CalibrationState seen_;
-  const Slots slots_;
-  const Span<RecoveryRecord> records_;
-  const Span<uint8_t> output_;
-  const CalibrationReport report_;
-  const Span<TensorObserver> reported_;
-  const KeptBiases kept_biases_;
-  const int32_t steps_done_;
-  const bool by_samples_;
-  FileBytes slot_memory_, output_memory_;
-  std::vector<RecoveryRecord> own_records_;
-};
-
 }  // namespace
 
 HeldOut::Seen::Seen(const CalibrationState& from)
@@ -223,8 +159,13 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
                                now.outer.step(now.outer.context, "held out", now.part, now.parts);
                       },
                       &stage};
-  FinishAside aside(calibration, model_, options);
+  FileBytes slots(slot_bytes(model_)), output(calibration.memory.output.size);
+  std::vector<RecoveryRecord> records(calibration.memory.records.size);
+  FinishMemory memory{{Arena({slots.data(), slots.size()}), {}, calibration.memory.slots.behind},
+                      span_of(records),
+                      {output.data(), output.size()}};
   Seen learned(calibration.seen);
+  const FinishJob job{options, learned.state, memory, &calibration.finished.made, true};
   for (; stage.part < stage.parts; ++stage.part) {
     if (parts_ > 0) reset_state(learned.state);
     for (size_t i = 0; i < seen_.size(); ++i)
@@ -232,11 +173,11 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
     Subset others{source, members(stage.part, true)};
     others.all.ran = nullptr;
     const SampleSource learners = parts_ == 0 ? source : others.source();
-    const auto bytes = aside.finish(learned.state, repeats ? &learners : nullptr);
-    if (!bytes) return bytes.error();
+    Finished finished;
+    ITG_TRY(finish_calibration(calibration, job, {}, repeats ? &learners : nullptr, finished));
     std::vector<int32_t> judges = members(stage.part, false);
     for (int32_t i = 0; parts_ == 0 && i < source.count; ++i) judges.push_back(i);
-    ITG_TRY(judge_model(*bytes, source, judges, ran, errors));
+    ITG_TRY(judge_model(finished.report.bytes, source, judges, ran, errors));
   }
   return kNoError;
 }

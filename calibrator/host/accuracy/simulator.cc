@@ -46,8 +46,8 @@ Outcome<std::unique_ptr<Simulator>> Simulator::create(Calibrator& calibrator, bo
 Error Simulator::prepare(bool exact) {
   if (calibration_.seen.sample_count == 0) return {Status::kNoSamples};
   const RangeMethod method = calibration_.options.method;
-  ITG_TRY(choose_params(calibration_.param_source(), method, kBothHalves, calibration_.slots));
-  ITG_TRY(check_finished(fp32_, calibration_.slots.map, false));
+  ITG_TRY(choose_params(calibration_.param_source(), method, kBothHalves, calibration_.memory.slots));
+  ITG_TRY(check_finished(fp32_, calibration_.memory.slots.map, false));
   ITG_TRY(find_simulated(exact));
   ITG_TRY(bake_rest());
   make_layers();
@@ -63,7 +63,7 @@ Error Simulator::find_simulated(bool exact) {
       float_nodes_.push_back(n);
       continue;
     }
-    const Error error = check_node_deployable(fp32_, calibration_.slots.map, n);
+    const Error error = check_node_deployable(fp32_, calibration_.memory.slots.map, n);
     if (error.status == Status::kChannelsNotDeployable) return error;  // seen by tensor, not by channel
     const bool has_weights = rule_of(fp32_, n).weight_input >= 0;
     if (error.ok() && !(exact && has_weights)) continue;
@@ -82,7 +82,7 @@ Error Simulator::bake_rest() {
   for (int32_t slot = 0; slot < map->slots.count(); ++slot) {
     const QuantConfig& own = map->slots.own(slot);
     if (own.state != QuantState::kInitial || own.parameter) continue;
-    const QuantConfig& holds = calibration_.slots.map.slots.config(slot);
+    const QuantConfig& holds = calibration_.memory.slots.map.slots.config(slot);
     ITG_TRY(map->slots.configure(slot, holds));
     ITG_TRY(map->slots.set_params(slot, params_of(holds)));
   }
@@ -136,7 +136,7 @@ void Simulator::start(const Session& fp32) {
 
 // The codes that the node reads: those that were written, or these quantized once more.
 std::vector<int64_t> Simulator::read(int32_t n, int32_t source, size_t input) const {
-  const SlotMap& map = calibration_.slots.map;
+  const SlotMap& map = calibration_.memory.slots.map;
   const int32_t tensor = fp32_.node(source).inputs[input], slot = map.input_slot(source, input);
   const QuantConfig& config = map.slots.config(slot);
   const QuantConfig& written = map.slots.config(tensor);
@@ -214,7 +214,7 @@ void Simulator::run_node(int32_t n) {
     if (is_operand(rule, node, i)) inputs[i] = read(n, source, i);
   const std::vector<double> reals = compute(n, source, inputs);
   const auto output = static_cast<size_t>(node.outputs[0]);
-  const QuantConfig& config = calibration_.slots.map.slots.config(node.outputs[0]);
+  const QuantConfig& config = calibration_.memory.slots.map.slots.config(node.outputs[0]);
   const Span<float> values = session_.tensor(model_.node_outputs(n)[0]).as<float>();
   if (config.state == QuantState::kFp32) {  // an answer
     for (size_t i = 0; i < reals.size(); ++i) values[i] = static_cast<float>(reals[i]);

@@ -46,7 +46,7 @@ class Simulator {
   bool is_simulated(int32_t n) const { return simulated_[static_cast<size_t>(n)] >= 0; }
   // The codes of a tensor of the FP32 model that a simulated node has written.
   const std::vector<int64_t>& codes(int32_t tensor) const { return codes_[static_cast<size_t>(tensor)]; }
-  const SlotMap& slots() const { return calibration_.slots.map; }
+  const SlotMap& slots() const { return calibration_.memory.slots.map; }
   // Node of the FP32 model that node `n` of model() computes; -1 for a border.
   int32_t source(int32_t n) const { return sources_[static_cast<size_t>(n)]; }
 
@@ -64,7 +64,8 @@ class Simulator {
   std::vector<double> compute(int32_t n, int32_t source, const std::vector<std::vector<int64_t>>& inputs);
   std::vector<double> run_float(int32_t n, int32_t source, const std::vector<std::vector<int64_t>>& inputs);
   const QuantConfig& input_config(int32_t source, size_t input) const {
-    return calibration_.slots.map.slots.config(calibration_.slots.map.input_slot(source, input));
+    return calibration_.memory.slots.map.slots.config(
+        calibration_.memory.slots.map.input_slot(source, input));
   }
 
   Calibration& calibration_;
