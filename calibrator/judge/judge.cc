@@ -13,11 +13,13 @@ Judge::Judge(FloatModel& fp32, Span<const OutputTensor> outputs, Span<float> exa
       int8_(int8),
       samples_(samples),
       walk_(walk),
-      outputs_(arena.make<Output>(outputs.size)),
-      figures_(arena.make<Figures>(static_cast<size_t>(fp32.lane_count) * outputs_.size)) {}
+      outputs_(arena.make<OutputPair>(outputs.size)),
+      sums_(arena.make<Sums>(outputs_.size)),
+      figures_(arena.make<NetworkError>(static_cast<size_t>(fp32.lane_count) * outputs_.size)) {}
 
 Error Judge::ask(const Question& question, NetworkError& answer) {
-  start();
+  pair_outputs(fp32_.model, int8_.session().model(), exact_outputs_, outputs_);
+  for (Sums& sums : sums_) sums = {};
   Question asked = question;
   if (asked.part == Part::kJudges && samples_.all_judge()) asked.part = Part::kAll;
   const bool is_told = asked.part == Part::kAll || asked.part == Part::kJudges || asked.part == Part::kOthers;
@@ -59,51 +61,27 @@ Error Judge::complete(const NetworkError& judged, NetworkError& whole) {
   return kNoError;
 }
 
-void Judge::start() {
-  const Model& model = int8_.session().model();
-  for (size_t i = 0; i < outputs_.size; ++i) {
-    Output made;
-    made.exact = exact_outputs_[i];
-    made.tensor = int8_.tensor_like(made.exact.tensor);
-    for (int32_t n = 0; n < model.node_count(); ++n)
-      for (const int32_t output : model.node_outputs(n))
-        if (output == made.tensor) made.node = n;
-    size_t at = i;
-    for (; at > 0 && outputs_[at - 1].node > made.node; --at) outputs_[at] = outputs_[at - 1];
-    outputs_[at] = made;
-  }
-}
-
 // Whether nothing that is compared is written before this node.
 bool Judge::can_start_at(int32_t node) const {
-  for (const Output& output : outputs_)
+  for (const OutputPair& output : outputs_)
     if (output.tensor >= 0 && output.node < node) return false;
   return true;
 }
 
-// As many samples at once as there are lanes.
 Error Judge::run(const Question& question, bool tells) {
   const bool may_end = question.most < kNoLimit && outputs_.size == 1;
-  int32_t batch[kMaxLanes];
-  bool judges[kMaxLanes];
-  size_t waiting = 0;
-  for (int32_t i = 0; i < samples_.count(); ++i) {
-    bool is_one = false;
-    ITG_TRY(samples_.belongs(i, question.part, &is_one));
-    if (is_one) {
-      ITG_TRY(tell(progress_, question.stage, i, samples_.count()));
-      ITG_TRY(samples_.belongs(i, Part::kJudges, &judges[waiting]));
-      batch[waiting++] = i;
-    }
-    const bool is_full = waiting == static_cast<size_t>(fp32_.lane_count) || i + 1 == samples_.count();
-    if (!is_full || waiting == 0) continue;
-    ITG_TRY(add({batch, waiting}, judges, tells || is_walked_, question.node));
-    for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane)
-      samples_.tell(batch[lane], int8_.lanes().of(int8_.session(), lane));
-    waiting = 0;
+  return samples_.for_each_batch(question.part, [&](Span<const int32_t> batch) -> Error {
     if (may_end && total().noise > question.most) return kNoError;
-  }
-  return kNoError;
+    bool judges[kMaxLanes];
+    for (size_t lane = 0; lane < batch.size; ++lane) {
+      ITG_TRY(tell(progress_, question.stage, batch[lane], samples_.count()));
+      ITG_TRY(samples_.belongs(batch[lane], Part::kJudges, &judges[lane]));
+    }
+    ITG_TRY(add(batch, judges, tells || is_walked_, question.node));
+    for (int32_t lane = 0; lane < static_cast<int32_t>(batch.size) && tells; ++lane)
+      samples_.tell(batch[static_cast<size_t>(lane)], int8_.lanes().of(int8_.session(), lane));
+    return kNoError;
+  });
 }
 
 // Runs these samples side by side; the FP32 model only where its outputs are not known. With `to_the_end` also what stands
@@ -123,11 +101,11 @@ Error Judge::add(Span<const int32_t> which, const bool* judges, bool to_the_end,
   parallel_for(fp32_.executor, static_cast<int32_t>(which.size), [&](int32_t lane) {
     run_lane(which[static_cast<size_t>(lane)], lane, inner, to_the_end, from);
   });
-  for (size_t at = 0; at < which.size * outputs_.size; ++at) {
-    Output& output = outputs_[at % outputs_.size];
-    const bool judges_it = judges[at / outputs_.size];
-    (judges_it ? output.signal : output.other_signal).add(figures_[at].signal);
-    (judges_it ? output.noise : output.other_noise).add(figures_[at].noise);
+  for (size_t at = 0; at < which.size * sums_.size; ++at) {
+    Sums& sums = sums_[at % sums_.size];
+    const bool judges_it = judges[at / sums_.size];
+    (judges_it ? sums.signal : sums.other_signal).add(figures_[at].signal);
+    (judges_it ? sums.noise : sums.other_noise).add(figures_[at].noise);
   }
   return kNoError;
 }
@@ -139,49 +117,29 @@ void Judge::run_lane(int32_t i, int32_t lane, const Executor& executor, bool to_
     int8 = walk_.bring(i, {from, from}, lane, executor);
   else
     copy_inputs(fp32, int8);
-  const float* const exact = exact_values(i, fp32, lane);
-  int32_t done = from >= 0 ? from : 0;
-  for (size_t o = 0; o < outputs_.size; ++o) {
-    const Output& output = outputs_[o];
-    Figures& figures = figures_[static_cast<size_t>(lane) * outputs_.size + o];
-    figures = {};
-    if (output.tensor < 0) continue;
-    int8.run_nodes(done, output.node + 1);
-    done = output.node + 1;
-    const TensorView view = int8.tensor(output.tensor);
-    if (view.info.shape.elements() != static_cast<int64_t>(output.exact.elements)) continue;
-    LayerReport sums;
-    compare_values(exact + output.exact.first, view, sums);
-    figures = {sums.signal, sums.noise};
+  const float* exact = samples_.reference(i);
+  if (exact == nullptr) {
+    float* const values = exact_values_.data + static_cast<size_t>(lane) * output_elements(exact_outputs_);
+    run_outputs(fp32, exact_outputs_, values);
+    exact = values;
   }
+  NetworkError* const figures = figures_.data + static_cast<size_t>(lane) * sums_.size;
+  const int32_t done = compare_outputs(int8, from >= 0 ? from : 0, outputs_, exact, figures);
   if (to_the_end) int8.run_nodes(done, int8.model().node_count());
-}
-
-const float* Judge::exact_values(int32_t i, Session& fp32, int32_t lane) {
-  if (const float* const known = samples_.reference(i)) return known;
-  float* const values = exact_values_.data + static_cast<size_t>(lane) * output_elements(exact_outputs_);
-  int32_t done = 0;
-  for (const OutputTensor& output : exact_outputs_) {
-    fp32.run_nodes(done, output.node + 1);
-    done = output.node + 1;
-    memcpy(values + output.first, fp32.tensor(output.tensor).data, output.elements * sizeof(float));
-  }
-  return values;
 }
 
 NetworkError Judge::total() const {
   NetworkError total;
-  for (const Output& output : outputs_)
-    total.add({output.signal.value() + output.other_signal.value(),
-               output.noise.value() + output.other_noise.value()},
-              outputs_.size);
+  for (const Sums& sums : sums_)
+    total.add(
+        {sums.signal.value() + sums.other_signal.value(), sums.noise.value() + sums.other_noise.value()},
+        sums_.size);
   return total;
 }
 
 NetworkError Judge::judged() const {
   NetworkError judged;
-  for (const Output& output : outputs_)
-    judged.add({output.signal.value(), output.noise.value()}, outputs_.size);
+  for (const Sums& sums : sums_) judged.add({sums.signal.value(), sums.noise.value()}, sums_.size);
   return judged;
 }
 

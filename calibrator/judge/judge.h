@@ -40,23 +40,15 @@ class Judge {
   Error complete(const NetworkError& judged, NetworkError& whole);
 
  private:
-  struct Output {
-    OutputTensor exact;
-    int32_t tensor = -1, node = -1;  // of the int8 model
-    OrderFreeSum signal, noise;      // of samples that judge
+  struct Sums {                  // of one output
+    OrderFreeSum signal, noise;  // of samples that judge
     OrderFreeSum other_signal, other_noise;
   };
-  // Of one sample at one output.
-  struct Figures {
-    double signal = 0.0, noise = 0.0;
-  };
 
-  void start();
   bool can_start_at(int32_t node) const;
   Error run(const Question& question, bool tells);
   Error add(Span<const int32_t> which, const bool* judges, bool to_the_end, int32_t from);
   void run_lane(int32_t i, int32_t lane, const Executor& executor, bool to_the_end, int32_t from);
-  const float* exact_values(int32_t i, Session& fp32, int32_t lane);
   NetworkError total() const;
   NetworkError judged() const;
 
@@ -67,10 +59,11 @@ class Judge {
   Int8Model& int8_;
   Replay& samples_;
   SampleWalk& walk_;
-  Span<Output> outputs_;    // by ascending node of the int8 model
-  Span<Figures> figures_;   // of each lane, one an output
-  bool is_walked_ = false;  // the last question's answer, the samples' outputs standing in the walk
-  NetworkError whole_;      // over all samples, of the int8 model at `whole_revision_`
+  Span<OutputPair> outputs_;
+  Span<Sums> sums_;             // of each
+  Span<NetworkError> figures_;  // of the sample on each lane, of each output
+  bool is_walked_ = false;      // the last question's answer, the samples' outputs standing in the walk
+  NetworkError whole_;          // over all samples, of the int8 model at `whole_revision_`
   int64_t whole_revision_ = -1;
   // Of the int8 model whose results the source has been told last: of all samples, of those that judge.
   int64_t told_revision_ = -1, judges_told_revision_ = -1;

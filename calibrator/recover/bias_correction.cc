@@ -118,16 +118,6 @@ template <typename Add>
 Error for_each_member(RecoveryContext& context, Part part, int32_t* members, Add&& add) {
   Replay& samples = context.samples;
   const int32_t count = samples.count(), width = context.fp32.lane_count;
-  int32_t batch[kMaxLanes], halves[kMaxLanes];
-  size_t waiting = 0;
-  const auto add_batch = [&]() -> Error {
-    ITG_TRY(context.walk.fetch({batch, waiting}));
-    const Executor inner = waiting == 1 ? context.fp32.executor : Executor();
-    parallel_for(context.fp32.executor, static_cast<int32_t>(waiting),
-                 [&](int32_t lane) { add(batch[lane], halves[lane], lane, inner); });
-    waiting = 0;
-    return kNoError;
-  };
   const auto half_if_one = [&](int32_t i, int32_t* half) -> Error {
     bool is_one = false, is_odd = false;
     ITG_TRY(samples.belongs(i, part, &is_one));
@@ -135,33 +125,33 @@ Error for_each_member(RecoveryContext& context, Part part, int32_t* members, Add
     *half = is_one ? (is_odd ? 1 : 0) : -1;
     return kNoError;
   };
-  if (samples.knows_digests()) {
-    for (int32_t i = 0; i < count; ++i) {
-      int32_t half = -1;
-      ITG_TRY(half_if_one(i, &half));
-      if (half >= 0) ++members[half];
-    }
-    const int32_t all = members[0] + members[1];
-    if (context.walk.keeps(all) && all >= width) {  // none waits for another
-      parallel_for(context.fp32.executor, width, [&](int32_t lane) {
-        for (int32_t i = 0, at = 0; i < count; ++i) {
-          int32_t half = -1;
-          if (half_if_one(i, &half).ok() && half >= 0 && at++ % width == lane) add(i, half, lane, Executor());
-        }
-      });
-      return kNoError;
-    }
-    members[0] = members[1] = 0;
+  int32_t half = -1;
+  for (int32_t i = 0; i < count && samples.knows_digests(); ++i) {
+    ITG_TRY(half_if_one(i, &half));
+    if (half >= 0) ++members[half];
   }
-  for (int32_t i = 0; i < count; ++i) {
-    ITG_TRY(half_if_one(i, &halves[waiting]));
-    if (halves[waiting] >= 0) {
-      ++members[halves[waiting]];
-      batch[waiting++] = i;
-    }
-    if (waiting == static_cast<size_t>(width)) ITG_TRY(add_batch());
+  const int32_t all = members[0] + members[1];
+  if (all >= width && context.walk.keeps(all)) {  // none waits for another
+    parallel_for(context.fp32.executor, width, [&](int32_t lane) {
+      int32_t own = -1;
+      for (int32_t i = 0, at = 0; i < count; ++i)
+        if (half_if_one(i, &own).ok() && own >= 0 && at++ % width == lane) add(i, own, lane, Executor());
+    });
+    return kNoError;
   }
-  return waiting > 0 ? add_batch() : kNoError;
+  members[0] = members[1] = 0;
+  return samples.for_each_batch(part, [&](Span<const int32_t> batch) -> Error {
+    int32_t halves[kMaxLanes];
+    for (size_t lane = 0; lane < batch.size; ++lane) {
+      ITG_TRY(half_if_one(batch[lane], &halves[lane]));
+      ++members[halves[lane]];
+    }
+    ITG_TRY(context.walk.fetch(batch));
+    const Executor inner = batch.size == 1 ? context.fp32.executor : Executor();
+    parallel_for(context.fp32.executor, static_cast<int32_t>(batch.size),
+                 [&](int32_t lane) { add(batch[static_cast<size_t>(lane)], halves[lane], lane, inner); });
+    return kNoError;
+  });
 }
 
 // Mean errors of a layer's output channels, as the samples of each half show them.

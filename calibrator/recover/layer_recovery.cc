@@ -26,10 +26,6 @@ struct Block {
   int32_t first = 0, end = 0, output = -1;
 };
 
-struct BlockError {
-  OrderFreeSum signal, noise;
-};
-
 template <typename T>
 Span<T> writable(Span<const T> values) {
   return {const_cast<T*>(values.data), values.size};
@@ -140,9 +136,9 @@ class BlockRecovery {
   Error measure_cuts(Span<double> noises) {
     restart_walks();
     for (Block block = next_block(0); block.first < model().node_count(); block = next_block(block.end)) {
-      BlockError error;
-      ITG_TRY(add_block_error(block, error));
-      noises[static_cast<size_t>(block.first)] = error.noise.value();
+      OrderFreeSum noise;
+      ITG_TRY(add_noise(block, noise));
+      noises[static_cast<size_t>(block.first)] = noise.value();
     }
     restart_walks();
     return kNoError;
@@ -153,27 +149,21 @@ class BlockRecovery {
     exact_walk_.start((context_.samples.count() + 3) / 4);
   }
 
-  // ---- one attempt
+  // ---- one block
 
   Error attempt(const Block& block, bool* changed) {
     Arena& arena = int8_.arena();
     const Arena before_copies = arena;
-    const Error error = attempt_with(block, changed);
-    arena = before_copies;
-    return error;
-  }
-
-  Error attempt_with(const Block& block, bool* changed) {
-    BlockError before, after;
-    ITG_TRY(add_block_error(block, before));
+    OrderFreeSum before, after;
+    ITG_TRY(add_noise(block, before));
     const Span<LayerWeights> copies = copy_weights(block);
-    if (int8_.arena().exhausted()) return {Status::kOutOfMemory, block.first};
+    if (arena.exhausted()) return {Status::kOutOfMemory, block.first};
     for (int32_t n = block.first; n < block.end; ++n)
       if (is_layer(n)) ITG_TRY(change_layer(block, n));
-    ITG_TRY(add_block_error(block, after));
+    ITG_TRY(add_noise(block, after));
     RecoveryRecord record{what_.recovery,    block.first,       block.end - 1,
                           held_out_.ratio(), held_out_.ratio(), RecoveryVerdict::kBlockWorse};
-    if (after.noise < before.noise) {
+    if (after < before) {
       NetworkError now;
       ITG_TRY(context_.judge.ask({what_.stage, Part::kHeldOut}, now));
       record.after = now.ratio();
@@ -181,15 +171,19 @@ class BlockRecovery {
       if (record.verdict == RecoveryVerdict::kKept) held_out_ = now;
     }
     context_.guard.record(record);
-    *changed = *changed || record.verdict == RecoveryVerdict::kKept;
-    return record.verdict == RecoveryVerdict::kKept ? kNoError : put_back(block, copies);
+    const bool kept = record.verdict == RecoveryVerdict::kKept;
+    *changed = *changed || kept;
+    if (!kept) ITG_TRY(put_back(block, copies));
+    arena = before_copies;
+    return kNoError;
   }
 
   // Every sample stands before the block, and runs what it needs of it each time. Through all of the model
   // each goes once.
   int32_t stand_of(const Block& block, int32_t node) const { return is_whole(block) ? node : block.first; }
 
-  Error add_block_error(const Block& block, BlockError& error) {
+  // Of the block's output, over the samples held out.
+  Error add_noise(const Block& block, OrderFreeSum& noise) {
     if (block.output < 0) return kNoError;
     const int32_t writer = exact_writer(block.output);
     const int32_t exact = context_.fp32.model.node_outputs(writer)[0];
@@ -201,8 +195,7 @@ class BlockRecovery {
       if (!fp32) return fp32.error();
       LayerReport sums;
       compare_values(fp32->tensor(exact).as<float>().data, int8->tensor(block.output), sums);
-      error.signal.add(sums.signal);
-      error.noise.add(sums.noise);
+      noise.add(sums.noise);
     }
     return kNoError;
   }

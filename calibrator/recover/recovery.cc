@@ -121,6 +121,7 @@ Error RecoveryContext::use(const Network& wanted) {
   SessionOptions session_options;
   session_options.isa = fp32.isa;
   session_options.executor = fp32.executor;
+  network = &wanted;  // also where it fails: what ran before is gone
   SessionMemory memory = fp32.lanes.own();
   if (!wanted.persistent.empty()) memory.persistent = wanted.persistent;
   const Result<Session> session = Session::create(wanted.model, float_ops(), memory, session_options);
@@ -128,7 +129,6 @@ Error RecoveryContext::use(const Network& wanted) {
   fp32.model = wanted.model;
   fp32.session = *session;
   if (wanted.persistent.empty()) fp32.reference = *session;
-  network = &wanted;
   return kNoError;
 }
 

@@ -13,12 +13,13 @@
 
 #include "calibrator/bake/graph.h"
 #include "calibrator/calibration.h"
-#include "calibrator/host/accuracy/exact_layer.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
 
 namespace intaglio {
+
+class ExactLayer;
 
 class Simulator {
  public:
@@ -27,6 +28,7 @@ class Simulator {
   static Outcome<std::unique_ptr<Simulator>> create(Calibrator& calibrator, bool exact = false);
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
+  ~Simulator();
 
   // Runs the sample that stands in `fp32`, a session of the FP32 model; its inputs are left as they were.
   // `on_node(node, tensor)` is called behind each node of model() while its outputs stand in session().
@@ -51,7 +53,7 @@ class Simulator {
   int32_t source(int32_t n) const { return sources_[static_cast<size_t>(n)]; }
 
  private:
-  explicit Simulator(Calibration& calibration) : calibration_(calibration), fp32_(calibration.fp32.model) {}
+  explicit Simulator(Calibration& calibration);
   Error prepare(bool exact);
   Error find_simulated(bool exact);
   Error bake_rest();
