@@ -14,6 +14,21 @@ namespace intaglio {
 // So many samples have their digests at hand whatever memory there is.
 inline constexpr size_t kFewSamples = 64;
 
+// Memory that finish() works in.
+struct FinishMemory {
+  Slots slots;
+  Span<RecoveryRecord> records;  // room for them
+  Span<uint8_t> output;
+};
+
+// What finish() has made.
+struct Finished {
+  CalibrationReport report;
+  Candidate made;                 // without its network, which is gone
+  Span<TensorObserver> reported;  // of the network that the model was made from
+  int32_t steps_done = 0;         // of steps_of(), while it works
+};
+
 struct Calibrator::Parts {
   // It lives as long as the calibrator's memory.
   static Parts& of(Calibrator& calibrator) { return *calibrator.parts_; }
@@ -23,20 +38,14 @@ struct Calibrator::Parts {
   FloatModel fp32;
   Observing observing;
   CalibrationState seen;
-  Slots slots;                  // of the last choose_params()
   ReferenceOutputs references;  // FP32 outputs that are kept
   Span<float> exact_outputs;    // of one sample a lane
   Span<uint8_t>
       few_samples;  // Replay's list of kFewSamples: without it each look at a sample's half loads it
-  Span<RecoveryRecord> records;  // room for them
-  Span<uint8_t> output;          // memory of finish()
-  CalibrationReport report;
-  Span<TensorObserver> reported;  // seen's, or those of the rewritten model that finish() handed over
-  Error fault;                    // of a sample that cannot be taken back
-  bool by_samples = true;         // of the last finish(): RecoveryContext::by_samples
-  KeptBiases kept_biases;         // likewise
-  int32_t steps_done = 0;         // of steps_of()
-  bool graph_is_named = false;    // whether seen.graph is known yet
+  FinishMemory memory;
+  Finished finished;
+  Error fault;                  // of a sample that cannot be taken back
+  bool graph_is_named = false;  // whether seen.graph is known yet
 
   ParamSource param_source() const { return {fp32, options, observing, seen}; }
   // Only states that are kept or merged name their graph.
@@ -58,19 +67,20 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
 Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t elsewhere,
                   const Progress& progress, int32_t* bad);
 
-// How finish_calibration() differs from Calibrator::finish().
-struct FinishAs {
-  RangeMethod method;      // that chooses the ranges; options.method is the one that was asked for
-  bool by_samples = true;  // RecoveryContext::by_samples, where no search decides it
-  // Biases are corrected as in an earlier calibration, whose verdicts these are: samples that made a correction
-  // need not judge it once more.
-  const KeptBiases* biases = nullptr;
+// One call of finish(): from what, with which options, in which memory.
+struct FinishJob {
+  const CalibratorOptions& options;
+  const CalibrationState& seen;
+  FinishMemory& memory;
+  // An earlier calibration, with more samples. Its method and its corrections of biases hold: samples that made them need not
+  // judge them once more. nullptr: none.
+  const Candidate* earlier = nullptr;
   // The model is judged by others, and never handed over: its bytes are not written anew, reopened and replayed, and
   // their checksum is that of the model as it was baked.
   bool dry_run = false;
 };
-// What the sink gets; see finish.cc.
-Error finish_calibration(Calibration& calibration, const FinishAs& as, const ModelSink& sink,
-                         const SampleSource* source);
+// The chain of a calibration; see finish.cc. The calibration's sessions, and what it keeps of the samples, serve each call.
+Error finish_calibration(Calibration& calibration, const FinishJob& job, const ModelSink& sink,
+                         const SampleSource* source, Finished& finished);
 
 }  // namespace intaglio

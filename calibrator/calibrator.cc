@@ -101,8 +101,8 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   const CalibratorOptions& options = calibration.options;
   Observing& observing = calibration.observing;
   observing.observer_of = arena.make<int32_t>(static_cast<size_t>(model.tensor_count()));
-  calibration.slots.memory = Arena(arena.make<uint8_t>(slot_bytes(model)));
-  Arena spare = calibration.slots.memory;
+  calibration.memory.slots.memory = Arena(arena.make<uint8_t>(slot_bytes(model)));
+  Arena spare = calibration.memory.slots.memory;
   const Result<SlotMap> slots = make_slots(model, options, options.method, spare);
   if (!slots) return slots.error();
   observing.first_mean = arena.make<size_t>(static_cast<size_t>(model.node_count()));
@@ -130,11 +130,11 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   }
   if (!observing.lanes.empty()) observing.look_into(seen.observers, seen.mean_sums, seen.inputs);
   observing.spare = arena.make<TensorObserver>(lanes);
-  calibration.slots.behind = arena.make<FunctionBehind>(has_functions(model) ? lanes : 0);
+  calibration.memory.slots.behind = arena.make<FunctionBehind>(has_functions(model) ? lanes : 0);
   observing.outputs = output_tensors(model, arena);
   calibration.exact_outputs = arena.make<float>(lanes * output_elements(observing.outputs));
   calibration.few_samples = arena.make<uint8_t>(Replay::list_bytes(kFewSamples));
-  calibration.records = arena.make<RecoveryRecord>(record_count(model));
+  calibration.memory.records = arena.make<RecoveryRecord>(record_count(model));
   return kNoError;
 }
 
@@ -190,7 +190,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   const size_t replay_size = needs.replay_bytes + spare;
   calibration.options.replay_bytes = replay_size;
   calibration.references = ReferenceOutputs(calibration.observing.outputs, {replay, replay_size});
-  calibration.output = {replay + replay_size, needs.output_bytes};
+  calibration.memory.output = {replay + replay_size, needs.output_bytes};
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
                  static_cast<int64_t>(memory.size) + 1};
@@ -263,17 +263,18 @@ Error Calibrator::merge(Span<const uint8_t> bytes) {
 
 Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
   if (!parts_->fault.ok()) return parts_->fault;
-  return finish_calibration(*parts_, {parts_->options.method}, sink, source);
+  return finish_calibration(*parts_, {parts_->options, parts_->seen, parts_->memory}, sink, source,
+                            parts_->finished);
 }
 
 TensorStatistics Calibrator::statistics(int32_t tensor) const {
   const Calibration& calibration = *parts_;
-  const SlotMap& map = calibration.slots.map;
+  const SlotMap& map = calibration.memory.slots.map;
   if (map.tensor_of.empty() || tensor < 0 || tensor >= calibration.fp32.model.tensor_count()) return {};
   const int32_t root = map.tensor_of[static_cast<size_t>(map.slots.root(tensor))];
   const int32_t index = root < 0 ? -1 : calibration.observing.observer_of[static_cast<size_t>(root)];
   if (index < 0) return {};
-  const TensorObserver& observer = calibration.reported[static_cast<size_t>(index)];
+  const TensorObserver& observer = calibration.finished.reported[static_cast<size_t>(index)];
   TensorStatistics seen;
   for (size_t half = 0; half < 2; ++half) {
     seen.min = observer.min[half] < seen.min ? observer.min[half] : seen.min;
@@ -285,6 +286,6 @@ TensorStatistics Calibrator::statistics(int32_t tensor) const {
   return seen;
 }
 
-const CalibrationReport& Calibrator::report() const { return parts_->report; }
+const CalibrationReport& Calibrator::report() const { return parts_->finished.report; }
 
 }  // namespace intaglio

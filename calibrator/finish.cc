@@ -1,8 +1,11 @@
-// Calibrator::finish, top to bottom: parameters, bake, recoveries under guard, replay, hand over.
+// Calibrator::finish: the chain of a calibration, from what has been seen to the file.
 #include "calibrator/calibration.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/bias_absorption.h"
+#include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/equalization.h"
+#include "calibrator/recover/layer_recovery.h"
+#include "calibrator/recover/range_method.h"
 #include "runtime/crc32.h"
 
 namespace intaglio {
@@ -10,62 +13,63 @@ namespace {
 
 class Finish {
  public:
-  Finish(Calibration& calibration, const FinishAs& as, const SampleSource* source)
+  Finish(Calibration& calibration, const FinishJob& job, const SampleSource* source, Finished& finished)
       : calibration_(calibration),
-        options_(calibration.options),
-        dry_run_(as.dry_run),
-        samples_({calibration.fp32, calibration.seen, calibration.references, *calibration.observing.sha256},
-                 source),
-        arena_(calibration.output),
-        meter_(calibration.fp32, calibration.observing.outputs, calibration.exact_outputs, arena_),
-        equalizer_(calibration.fp32.model, calibration.seen, options_, arena_),
-        absorber_(calibration.fp32, calibration.seen, options_, arena_),
-        int8_({calibration.fp32, options_, calibration.slots.map, calibration.output.size}, arena_),
+        job_(job),
+        options_(job.options),
+        finished_(finished),
+        samples_({calibration.fp32, job.seen, calibration.references, *calibration.observing.sha256}, source),
+        arena_(job.memory.output),
+        judge_(calibration.fp32, calibration.observing.outputs, calibration.exact_outputs, options_.progress,
+               int8_, samples_, walk_, arena_),
+        equalizer_(calibration.fp32.model, job.seen, options_, arena_),
+        absorber_(calibration.fp32, job.seen, options_, arena_),
+        int8_({calibration.fp32, options_, job.memory.slots.map, job.memory.output.size}, arena_),
         kept_(calibration.references.rest()),
+        given_{calibration.fp32.model, job.seen, {}},
+        guard_(job.memory.records),
         context_{options_,
                  calibration.fp32,
                  calibration.observing,
-                 calibration.seen,
-                 calibration.slots,
+                 job.memory.slots,
                  int8_,
                  samples_,
                  walk_,
-                 meter_,
-                 equalizer_,
-                 absorber_,
-                 calibration.records,
-                 calibration.report,
-                 as.method,
-                 as.by_samples,
-                 calibration.steps_done,
-                 calibration.kept_biases,
-                 as.biases} {}
+                 judge_,
+                 guard_,
+                 &given_} {
+    finished_ = {};
+    finished_.reported = job.seen.observers;
+    best_.network = &given_;
+    best_.method = job.earlier != nullptr ? job.earlier->method : options_.method;
+    best_.by_samples = job.earlier == nullptr || job.earlier->by_samples;
+  }
 
+  // The order of a calibration.
   Error run(const ModelSink& sink) {
-    calibration_.steps_done = 0;
-    calibration_.report = CalibrationReport();
-    calibration_.kept_biases = {};
-    calibration_.reported = calibration_.seen.observers;
-    if (calibration_.seen.sample_count == 0) return bake_known(sink);
+    if (job_.seen.sample_count == 0) return bake_known(sink);
     ITG_TRY(find_samples());
     ITG_TRY(bake());
-    ITG_TRY(recover(context_));
-    calibration_.steps_done = steps_of(options_) - 1;
-    if (!dry_run_) ITG_TRY(context_.complete());
+    ITG_TRY(then(recovery::kRangeMethod, [](Finish& f) { return choose_method(f.context_, f.best_); }));
+    ITG_TRY(then(recovery::kEqualization, [](Finish& f) { return f.equalizer_.run(f.context_, f.best_); }));
+    ITG_TRY(then(recovery::kBiasAbsorption, [](Finish& f) { return f.absorber_.run(f.context_, f.best_); }));
+    ITG_TRY(then(recovery::kBiasCorrection, [](Finish& f) { return f.correct_biases(); }));
+    ITG_TRY(then(recovery::kLearnedScales, [](Finish& f) { return learn_scales(f.context_, f.best_); }));
+    ITG_TRY(then(recovery::kWeightScales, [](Finish& f) { return search_scales(f.context_, f.best_); }));
+    ITG_TRY(then(recovery::kAdaptiveRounding, [](Finish& f) { return round_weights(f.context_, f.best_); }));
+    finished_.steps_done = steps_of(options_) - 1;
+    NetworkError whole;
+    if (!job_.dry_run) ITG_TRY(judge_.complete(best_.error, whole));
     const bool has_states = options_.states_of != nullptr;  // its layers are compared step by step
-    if (!dry_run_ && !has_states) ITG_TRY(reopen());
-    ITG_TRY(report());
-    if (!dry_run_ && has_states) ITG_TRY(reopen());
+    if (!job_.dry_run && !has_states) ITG_TRY(reopen());
+    ITG_TRY(report(whole));
+    if (!job_.dry_run && has_states) ITG_TRY(reopen());
     ITG_TRY(context_.step("store", 0, 1));
     return store(sink);
   }
 
-  // What recoveries have put in place of the model, and of what has been seen of it, is taken out again.
-  Error restore() {
-    const Error error = absorber_.restore(context_);
-    const Error scaled = equalizer_.restore(context_);
-    return error.ok() ? scaled : error;
-  }
+  // The caller's model runs again.
+  Error restore() { return context_.network == &given_ ? kNoError : context_.use(given_); }
 
  private:
   // The samples that were added, in the source.
@@ -82,26 +86,48 @@ class Finish {
   // Ranges, scales, the int8 model, and its error before anything lessens it.
   Error bake() {
     ITG_TRY(context_.step("bake", 0, 1));
-    ITG_TRY(context_.build());
-    if (dry_run_ && (options_.recover & ~recovery::kBiasCorrection) == 0)
+    ITG_TRY(context_.build(best_));
+    if (job_.dry_run && (options_.recover & ~recovery::kBiasCorrection) == 0)
       return kNoError;  // nothing asks for it
     const bool decides = options_.recover != recovery::kNone;
-    ITG_TRY(context_.measure("first replay", context_.error, decides ? Part::kJudges : Part::kAll));
-    baked_ = context_.error;
+    ITG_TRY(judge_.ask({"first replay", decides ? Part::kJudges : Part::kAll}, best_.error));
+    baked_ = best_.error;
     return kNoError;
+  }
+
+  // One recovery, where the options ask for it.
+  Error then(RecoveryMask bit, Result<Candidate> (*recover)(Finish& finish)) {
+    if ((options_.recover & bit) == 0) return kNoError;
+    ++finished_.steps_done;
+    // A recovery that needs several samples needs them again.
+    const uint32_t least = rule_of(bit).least_samples;
+    if (least > 1 && static_cast<uint32_t>(samples_.count()) < least) {
+      guard_.not_tried(bit, best_,
+                       samples_.has_source() ? RecoveryVerdict::kTooFewSamples : RecoveryVerdict::kNoSource);
+      return kNoError;
+    }
+    const Result<Candidate> made = recover(*this);
+    if (!made) return made.error();
+    best_ = *made;
+    return kNoError;
+  }
+
+  Result<Candidate> correct_biases() {
+    return job_.earlier != nullptr ? correct_biases_as(context_, job_.earlier->biases, best_)
+                                   : intaglio::correct_biases(context_, best_);
   }
 
   // Without samples: what is known beforehand has to do. The model runs on zeros.
   Error bake_known(const ModelSink& sink) {
     if (options_.known.empty()) return {Status::kNoSamples};
-    ITG_TRY(context_.build());
+    ITG_TRY(context_.build(best_));
     ITG_TRY(int8_.finish());
     for (size_t i = 0; i < calibration_.fp32.model.inputs().size; ++i) {
       const TensorView input = calibration_.fp32.session.input(static_cast<int32_t>(i));
       memset(input.data, 0, input.info.bytes());
     }
     ITG_TRY(replay_twice(false));
-    calibration_.report.bytes = int8_.bytes();
+    finished_.report.bytes = int8_.bytes();
     return store(sink);
   }
 
@@ -110,7 +136,7 @@ class Finish {
     Error error;
     calibration_.fp32.threads.hold([&] { error = int8_.finish(); });
     ITG_TRY(error);
-    calibration_.report.bytes = int8_.bytes();
+    finished_.report.bytes = int8_.bytes();
     return replay_twice(true);
   }
 
@@ -134,23 +160,24 @@ class Finish {
     return kNoError;
   }
 
-  Error report() {
-    CalibrationReport& report = calibration_.report;
+  Error report(const NetworkError& whole) {
+    CalibrationReport& report = finished_.report;
     if (options_.layer_report) {
       const auto layers = report_layers(calibration_.fp32, int8_, samples_, options_.progress);
       if (!layers) return layers.error();
       report.layers = *layers;
     }
-    const NetworkError& whole = context_.whole;
+    report.recoveries = guard_.records();
     report.signal = whole.signal;
     report.noise = whole.noise;
     report.noise_without_recovery =
         baked_.signal == whole.signal ? baked_.noise : baked_.ratio() * whole.signal;
-    report.samples = static_cast<int32_t>(calibration_.seen.sample_count);
-    report.method = context_.method;
-    calibration_.by_samples = context_.by_samples;
+    report.samples = static_cast<int32_t>(job_.seen.sample_count);
+    report.method = best_.method;
     report.bytes = int8_.bytes();
-    calibration_.reported = calibration_.seen.observers;
+    finished_.reported = best_.network->seen.observers;
+    finished_.made = best_;
+    finished_.made.network = nullptr;
     return kNoError;
   }
 
@@ -160,25 +187,29 @@ class Finish {
   }
 
   Calibration& calibration_;
+  const FinishJob& job_;
   const CalibratorOptions& options_;
-  bool dry_run_;
+  Finished& finished_;
   Replay samples_;
   Arena arena_;
-  NetworkErrorMeter meter_;
+  Judge judge_;
   Equalizer equalizer_;
   BiasAbsorber absorber_;
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{samples_, calibration_.fp32, int8_.session(), int8_.lanes(), kept_};
+  const Network given_;
+  Guard guard_;
   RecoveryContext context_;
+  Candidate best_;
   NetworkError baked_;  // of the model without recoveries
 };
 
 }  // namespace
 
-Error finish_calibration(Calibration& calibration, const FinishAs& as, const ModelSink& sink,
-                         const SampleSource* source) {
-  Finish finish(calibration, as, source);
+Error finish_calibration(Calibration& calibration, const FinishJob& job, const ModelSink& sink,
+                         const SampleSource* source, Finished& finished) {
+  Finish finish(calibration, job, source, finished);
   const Error error = finish.run(sink);
   const Error restored = finish.restore();
   return error.ok() ? restored : error;

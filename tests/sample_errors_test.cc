@@ -1,5 +1,5 @@
 // What is to be expected of other samples, from the errors of some.
-#include "calibrator/host/accuracy/judged_model.h"
+#include "calibrator/host/accuracy/held_out.h"
 
 #include <doctest/doctest.h>
 

@@ -202,14 +202,6 @@ Error Int8Model::open(bool checks_sum) {
   return kNoError;
 }
 
-int32_t Int8Model::tensor_like(int32_t fp32_tensor) const {
-  const char* const name = source_.fp32.model.tensor(fp32_tensor).name;
-  const Model& model = session_.model();
-  for (int32_t t = 0; t < model.tensor_count(); ++t)
-    if (strcmp(model.tensor(t).name, name) == 0) return t;
-  return -1;
-}
-
 const QuantRule* weight_rule(const Graph& graph, int32_t node) {
   const GraphNode& n = graph.nodes[static_cast<size_t>(node)];
   const int32_t index = find_op_index(int8_ops(), signature_of(graph, n));

@@ -56,8 +56,6 @@ class Int8Model {
   Span<const uint8_t> bytes() const { return bytes_; }
   // Behind all of the above; copies of it are scratch.
   Arena& arena() { return arena_; }
-  // Tensor of the int8 model with the name of the FP32 model's; -1: none.
-  int32_t tensor_like(int32_t fp32_tensor) const;
 
  private:
   Error write(FileUse use, Arena& arena, Span<const uint8_t>* bytes);

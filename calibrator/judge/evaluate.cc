@@ -259,24 +259,43 @@ Span<const int32_t> output_layers(const Model& reference, const Model& test, Spa
   return layers.span();
 }
 
-namespace {
-
-// Samples [first, first + count), each on a lane. of_lanes[lane * pairs.size + i] gets what differs at pairs[i].
-Error compare_batch(const FloatModel& fp32, Int8Model& int8, Span<const LayerPair> pairs,
-                    Span<const int32_t> batch, Replay& samples, bool alone, Span<LayerReport> of_lanes) {
-  ITG_TRY(samples.load_each(batch));
-  const Executor inner = batch.size == 1 ? fp32.executor : Executor();
-  parallel_for(fp32.executor, static_cast<int32_t>(batch.size), [&](int32_t lane) {
-    Session exact = fp32.on_lane(lane, inner);
-    Session test = int8.lanes().of(int8.session(), lane, inner);
-    copy_inputs(exact, test);
-    LayerReport* const own = of_lanes.data + static_cast<size_t>(lane) * pairs.size;
-    compare_layers(exact, test, pairs, {own, pairs.size}, alone);
-  });
-  return kNoError;
+void pair_outputs(const Model& fp32, const Model& int8, Span<const OutputTensor> outputs,
+                  Span<OutputPair> pairs) {
+  for (size_t i = 0; i < pairs.size; ++i) {
+    OutputPair pair{outputs[i]};
+    pair.tensor = find_tensor(int8, fp32.tensor(pair.exact.tensor).name);
+    if (pair.tensor >= 0) pair.node = writer_of(int8, pair.tensor);
+    size_t at = i;
+    for (; at > 0 && pairs[at - 1].node > pair.node; --at) pairs[at] = pairs[at - 1];
+    pairs[at] = pair;
+  }
 }
 
-}  // namespace
+int32_t run_outputs(Session& fp32, Span<const OutputTensor> outputs, float* values) {
+  int32_t done = 0;
+  for (const OutputTensor& output : outputs) {
+    fp32.run_nodes(done, output.node + 1);
+    done = output.node + 1;
+    memcpy(values + output.first, fp32.tensor(output.tensor).data, output.elements * sizeof(float));
+  }
+  return done;
+}
+
+int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pairs, const float* exact,
+                        NetworkError* errors) {
+  for (const OutputPair& pair : pairs) {
+    NetworkError& error = *errors++ = {};
+    if (pair.tensor < 0) continue;
+    int8.run_nodes(node, pair.node + 1);
+    node = pair.node + 1;
+    const TensorView view = int8.tensor(pair.tensor);
+    if (view.info.shape.elements() != static_cast<int64_t>(pair.exact.elements)) continue;
+    LayerReport sums;
+    compare_values(exact + pair.exact.first, view, sums);
+    error = {sums.signal, sums.noise};
+  }
+  return node;
+}
 
 Result<Span<LayerReport>> report_layers(FloatModel& fp32, Int8Model& int8, Replay& samples,
                                         const Progress& progress) {
@@ -285,26 +304,35 @@ Result<Span<LayerReport>> report_layers(FloatModel& fp32, Int8Model& int8, Repla
   const Span<LayerReport> layers = arena.make<LayerReport>(pairs.size);
   if (layers.size != pairs.size) return Error{Status::kOutOfMemory};
   Arena scratch = arena;
-  const int32_t lanes = fp32.lane_count, count = samples.count();
-  const Span<LayerReport> of_lanes = scratch.make<LayerReport>(static_cast<size_t>(lanes) * pairs.size);
+  const Span<LayerReport> of_lanes =
+      scratch.make<LayerReport>(static_cast<size_t>(fp32.lane_count) * pairs.size);
   if (scratch.exhausted()) return Error{Status::kOutOfMemory};
-  for (int32_t first = 0; first < count; first += lanes) {
-    const auto here = static_cast<size_t>(count - first < lanes ? count - first : lanes);
-    int32_t batch[kMaxLanes];
-    for (size_t lane = 0; lane < here; ++lane) batch[lane] = first + static_cast<int32_t>(lane);
+  // of_lanes[lane * pairs.size + i] gets what differs at pairs[i].
+  const auto compare = [&](Span<const int32_t> batch, bool alone) -> Error {
+    ITG_TRY(samples.load_each(batch));
+    const Executor inner = batch.size == 1 ? fp32.executor : Executor();
+    parallel_for(fp32.executor, static_cast<int32_t>(batch.size), [&](int32_t lane) {
+      Session exact = fp32.on_lane(lane, inner);
+      Session test = int8.lanes().of(int8.session(), lane, inner);
+      copy_inputs(exact, test);
+      LayerReport* const own = of_lanes.data + static_cast<size_t>(lane) * pairs.size;
+      compare_layers(exact, test, pairs, {own, pairs.size}, alone);
+    });
+    return kNoError;
+  };
+  const Error failed = samples.for_each_batch(Part::kAll, [&](Span<const int32_t> batch) -> Error {
     for (LayerReport& layer : of_lanes) layer = LayerReport();
     for (const bool alone : {false, true}) {
-      if (progress.step != nullptr && !progress.step(progress.context, "report", first, count))
-        return Error{Status::kCancelled};
+      ITG_TRY(tell(progress, "report", batch[0], samples.count()));
       Error error;
-      fp32.threads.hold([&] {
-        error = compare_batch(fp32, int8, pairs, {batch, here}, samples, alone, of_lanes);
-      });
+      fp32.threads.hold([&] { error = compare(batch, alone); });
       ITG_TRY(error);
     }
-    for (size_t i = 0; i < here * pairs.size; ++i) layers[i % pairs.size].add(of_lanes[i]);
-  }
-  for (LayerReport& layer : layers) layer.clipped /= count;
+    for (size_t i = 0; i < batch.size * pairs.size; ++i) layers[i % pairs.size].add(of_lanes[i]);
+    return kNoError;
+  });
+  ITG_TRY(failed);
+  for (LayerReport& layer : layers) layer.clipped /= samples.count();
   return layers;
 }
 

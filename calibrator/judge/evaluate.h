@@ -3,6 +3,7 @@
 
 #include "calibrator/bake/int8_model.h"
 #include "calibrator/judge/replay.h"
+#include "calibrator/observe/output_tensors.h"
 #include "calibrator/workspace/arena.h"
 #include "intaglio/calibrator.h"
 
@@ -52,6 +53,22 @@ struct NetworkError {
     noise += outputs == 1 ? output.noise : output.ratio();
   }
 };
+
+// An output of the FP32 model, and what stands for it in the int8 model.
+struct OutputPair {
+  OutputTensor exact;
+  int32_t tensor = -1, node = -1;  // that writes it; -1: none
+};
+// One for each output of the FP32 model, by ascending node of the int8 model.
+void pair_outputs(const Model& fp32, const Model& int8, Span<const OutputTensor> outputs,
+                  Span<OutputPair> pairs);
+// Runs the sample that stands in a session of the FP32 model as far as these outputs, and writes their values. Returns the node
+// before which it stands then.
+int32_t run_outputs(Session& fp32, Span<const OutputTensor> outputs, float* values);
+// Runs a session of the int8 model from the node before which it stands, as far as its outputs, and compares them with these
+// values. Returns as above.
+int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pairs, const float* exact,
+                        NetworkError* errors);
 
 // Every layer of the int8 model against the same layer in FP32, over all samples.
 

@@ -78,16 +78,12 @@ Error Replay::check(Arena& arena, Arena least, bool all_judge) {
   if (!make_list(arena)) make_list(least);
   Digest set;
   int32_t halves[2] = {};
-  const int32_t lanes = known_.fp32.lane_count;
-  for (int32_t first = 0; first < count(); first += lanes) {
-    int32_t batch[kMaxLanes];
-    const auto size = static_cast<size_t>(count() - first < lanes ? count() - first : lanes);
-    for (size_t lane = 0; lane < size; ++lane) batch[lane] = first + static_cast<int32_t>(lane);
-    ITG_TRY(load_each({batch, size}));
+  const Error failed = for_each_batch(Part::kAll, [&](Span<const int32_t> batch) -> Error {
+    ITG_TRY(load_each(batch));
     Digest found[kMaxLanes];
-    parallel_for(known_.fp32.executor, static_cast<int32_t>(size),
+    parallel_for(known_.fp32.executor, static_cast<int32_t>(batch.size),
                  [&](int32_t lane) { found[lane] = digest_of_inputs(lane); });
-    for (size_t lane = 0; lane < size; ++lane) {
+    for (size_t lane = 0; lane < batch.size; ++lane) {
       const auto i = static_cast<size_t>(batch[lane]);
       add_to_set(set, found[lane]);
       ++halves[half_of(found[lane])];
@@ -95,7 +91,9 @@ Error Replay::check(Arena& arena, Arena least, bool all_judge) {
       digests_[i] = found[lane];
       references_[i] = known_.references.find(found[lane]);
     }
-  }
+    return kNoError;
+  });
+  ITG_TRY(failed);
   const bool all = all_judge || count() <= 2 * kFewestJudges;
   const int32_t smaller = halves[1] < halves[0] ? 1 : 0;
   judging_half_ = all ? -1 : (halves[smaller] >= kFewestJudges ? smaller : 1 - smaller);

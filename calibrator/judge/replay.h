@@ -46,6 +46,22 @@ class Replay {
   Error load(int32_t i, int32_t lane = 0);
   // Sample which[lane] into each lane, none where that is -1; at once where the source can.
   Error load_each(Span<const int32_t> which);
+  // Calls visit(batch) for the samples of `part`, in their order, as many at once as there are lanes.
+  template <typename Visit>
+  Error for_each_batch(Part part, Visit&& visit) {
+    int32_t batch[kMaxLanes];
+    size_t waiting = 0;
+    for (int32_t i = 0; i < count(); ++i) {
+      bool is_one = false;
+      ITG_TRY(belongs(i, part, &is_one));
+      if (is_one) batch[waiting++] = i;
+      if (waiting == 0 || (waiting < static_cast<size_t>(known_.fp32.lane_count) && i + 1 < count()))
+        continue;
+      ITG_TRY(visit(Span<const int32_t>(batch, waiting)));
+      waiting = 0;
+    }
+    return kNoError;
+  }
   // Checks that the source's samples are those that were added, and makes the list that reference() and
   // digest() read from `arena`, or from `least` where that has no room; both know nothing where neither has. With
   // `all_judge` no half of them is set apart.

@@ -107,8 +107,8 @@ bool BiasAbsorber::choose_shifts(const Model& model, int32_t half) {
 }
 
 // Products of two floats are exact in double, so that no compiler's contraction changes a sum.
-void BiasAbsorber::move_biases() const {
-  const Model model = rewrite_.copy();
+void BiasAbsorber::move_biases(const Network& from) {
+  const Model model = rewrite_.copy(from);
   for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
     const int32_t input = node.inputs[0], output = node.outputs[0];
     const bool takes_in = tensors_.is_free(input),
@@ -133,52 +133,37 @@ void BiasAbsorber::move_biases() const {
   });
 }
 
-Error BiasAbsorber::shift_by(RecoveryContext& context, int32_t half) {
-  choose_shifts(context.fp32.model, half);
-  move_biases();
-  ITG_TRY(rewrite_.use(context));
-  context.channels_shifted = true;
-  return kNoError;
+Error BiasAbsorber::shift_by(RecoveryContext& context, const Network& from, int32_t half) {
+  choose_shifts(from.model, half);
+  move_biases(from);
+  rewrite_.network().channels_shifted = true;
+  return rewrite_.observe(context);
 }
 
-Error BiasAbsorber::restore(RecoveryContext& context) {
-  context.channels_shifted = false;
-  return rewrite_.restore(context);
-}
-
-Error BiasAbsorber::run(RecoveryContext& context) {
-  RecoveryRecord record{recovery::kBiasAbsorption,    -1, -1, context.error.ratio(), context.error.ratio(),
-                        RecoveryVerdict::kNothingToDo};
-  if (!can_judge(context.seen)) record.verdict = RecoveryVerdict::kTooFewSamples;
-  const bool tries = can_judge(context.seen) && tensors_.channels > 0;
+Result<Candidate> BiasAbsorber::run(RecoveryContext& context, const Candidate& now) {
+  const Network& from = *now.network;
+  const bool may_judge = can_judge(from.seen), tries = may_judge && tensors_.channels > 0;
   if (tries) ITG_TRY(find_extremes(context));
-  if (!tries || !choose_shifts(context.fp32.model, kBothHalves)) {
-    context.record(record);
-    return kNoError;
+  if (!tries || !choose_shifts(from.model, kBothHalves)) {
+    context.guard.not_tried(recovery::kBiasAbsorption, now,
+                            may_judge ? RecoveryVerdict::kNothingToDo : RecoveryVerdict::kTooFewSamples);
+    return now;
   }
   NetworkError before;
-  ITG_TRY(judge_ranges(context, false, before));
-  rewrite_.start(context);
+  ITG_TRY(judge_ranges(context, now, false, before));
+  Candidate tried = now;
+  tried.network = &rewrite_.network();
   MethodErrors errors;
   for (const int32_t half : {0, 1}) {
-    ITG_TRY(shift_by(context, half));
-    ITG_TRY(errors.add_half(context, half));
+    ITG_TRY(shift_by(context, from, half));
+    ITG_TRY(errors.add_half(context, tried, half));
   }
-  const RangeMethod best = errors.best();
-  const NetworkError& after = errors.of(best);
-  const bool kept = after.ratio() < kWorthwhile * before.ratio();
-  context.record({recovery::kBiasAbsorption, -1, -1, before.ratio(), after.ratio(),
-                  kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
-  if (kept) {
-    context.method = best;
-    ITG_TRY(shift_by(context, kBothHalves));
-  } else {
-    ITG_TRY(restore(context));
-  }
-  ITG_TRY(context.build());
-  return kept ? context.measure("after absorption", context.error) : kNoError;
+  tried.method = errors.best();
+  const bool kept =
+      context.guard.keeps(recovery::kBiasAbsorption, before, errors.of(tried.method), kWorthwhile);
+  if (kept) ITG_TRY(shift_by(context, from, kBothHalves));
+  ITG_TRY(context.build(kept ? tried : now));
+  return kept ? context.judged("after absorption", tried) : now;
 }
-
-Error absorb_biases(RecoveryContext& context) { return context.absorber.run(context); }
 
 }  // namespace intaglio

@@ -23,22 +23,18 @@ class BiasAbsorber {
   static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
 
   // Judged by each half of the samples with the shifts and ranges of the other half.
-  Error run(RecoveryContext& context);
-  // The model, and what has been seen, as they were.
-  Error restore(RecoveryContext& context);
+  Result<Candidate> run(RecoveryContext& context, const Candidate& now);
 
  private:
   Error find_extremes(RecoveryContext& context);
   bool choose_shifts(const Model& model, int32_t half);
-  void move_biases() const;
-  Error shift_by(RecoveryContext& context, int32_t half);
+  void move_biases(const Network& from);
+  Error shift_by(RecoveryContext& context, const Network& from, int32_t half);
 
   ModelRewrite rewrite_;
   ChannelShifts tensors_;
   Span<float> lowest_[2], highest_[2];  // of each channel of the sources, in each half of the samples
   Span<float> shifts_;                  // of each channel
 };
-
-Error absorb_biases(RecoveryContext& context);
 
 }  // namespace intaglio

@@ -30,12 +30,13 @@ double bias_step(const Graph& graph, int32_t n, const QuantRule& rule, size_t ch
 
 void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<double> means) {
   const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const uint32_t* const samples = context.seen.observers[0].samples;
-  const int64_t* const sums[] = {context.seen.mean_sums.data + context.observing.first_sum(source, 0),
-                                 context.seen.mean_sums.data + context.observing.first_sum(source, 1)};
+  const uint32_t* const samples = context.network->seen.observers[0].samples;
+  const int64_t* const sums[] = {
+      context.network->seen.mean_sums.data + context.observing.first_sum(source, 0),
+      context.network->seen.mean_sums.data + context.observing.first_sum(source, 1)};
   for (size_t i = 0; i < means.size; ++i)
     means[i] = half == kBothHalves
-                   ? mean_of(order_free_sum(sums[0][i], sums[1][i]), context.seen.sample_count)
+                   ? mean_of(order_free_sum(sums[0][i], sums[1][i]), context.network->seen.sample_count)
                    : mean_of(sums[half][i], samples[half]);
 }
 
@@ -117,16 +118,6 @@ template <typename Add>
 Error for_each_member(RecoveryContext& context, Part part, int32_t* members, Add&& add) {
   Replay& samples = context.samples;
   const int32_t count = samples.count(), width = context.fp32.lane_count;
-  int32_t batch[kMaxLanes], halves[kMaxLanes];
-  size_t waiting = 0;
-  const auto add_batch = [&]() -> Error {
-    ITG_TRY(context.walk.fetch({batch, waiting}));
-    const Executor inner = waiting == 1 ? context.fp32.executor : Executor();
-    parallel_for(context.fp32.executor, static_cast<int32_t>(waiting),
-                 [&](int32_t lane) { add(batch[lane], halves[lane], lane, inner); });
-    waiting = 0;
-    return kNoError;
-  };
   const auto half_if_one = [&](int32_t i, int32_t* half) -> Error {
     bool is_one = false, is_odd = false;
     ITG_TRY(samples.belongs(i, part, &is_one));
@@ -134,33 +125,33 @@ Error for_each_member(RecoveryContext& context, Part part, int32_t* members, Add
     *half = is_one ? (is_odd ? 1 : 0) : -1;
     return kNoError;
   };
-  if (samples.knows_digests()) {
-    for (int32_t i = 0; i < count; ++i) {
-      int32_t half = -1;
-      ITG_TRY(half_if_one(i, &half));
-      if (half >= 0) ++members[half];
-    }
-    const int32_t all = members[0] + members[1];
-    if (context.walk.keeps(all) && all >= width) {  // none waits for another
-      parallel_for(context.fp32.executor, width, [&](int32_t lane) {
-        for (int32_t i = 0, at = 0; i < count; ++i) {
-          int32_t half = -1;
-          if (half_if_one(i, &half).ok() && half >= 0 && at++ % width == lane) add(i, half, lane, Executor());
-        }
-      });
-      return kNoError;
-    }
-    members[0] = members[1] = 0;
+  int32_t half = -1;
+  for (int32_t i = 0; i < count && samples.knows_digests(); ++i) {
+    ITG_TRY(half_if_one(i, &half));
+    if (half >= 0) ++members[half];
   }
-  for (int32_t i = 0; i < count; ++i) {
-    ITG_TRY(half_if_one(i, &halves[waiting]));
-    if (halves[waiting] >= 0) {
-      ++members[halves[waiting]];
-      batch[waiting++] = i;
-    }
-    if (waiting == static_cast<size_t>(width)) ITG_TRY(add_batch());
+  const int32_t all = members[0] + members[1];
+  if (all >= width && context.walk.keeps(all)) {  // none waits for another
+    parallel_for(context.fp32.executor, width, [&](int32_t lane) {
+      int32_t own = -1;
+      for (int32_t i = 0, at = 0; i < count; ++i)
+        if (half_if_one(i, &own).ok() && own >= 0 && at++ % width == lane) add(i, own, lane, Executor());
+    });
+    return kNoError;
   }
-  return waiting > 0 ? add_batch() : kNoError;
+  members[0] = members[1] = 0;
+  return samples.for_each_batch(part, [&](Span<const int32_t> batch) -> Error {
+    int32_t halves[kMaxLanes];
+    for (size_t lane = 0; lane < batch.size; ++lane) {
+      ITG_TRY(half_if_one(batch[lane], &halves[lane]));
+      ++members[halves[lane]];
+    }
+    ITG_TRY(context.walk.fetch(batch));
+    const Executor inner = batch.size == 1 ? context.fp32.executor : Executor();
+    parallel_for(context.fp32.executor, static_cast<int32_t>(batch.size),
+                 [&](int32_t lane) { add(batch[static_cast<size_t>(lane)], halves[lane], lane, inner); });
+    return kNoError;
+  });
 }
 
 // Mean errors of a layer's output channels, as the samples of each half show them.
@@ -302,36 +293,34 @@ Error correct_all(RecoveryContext& context, Means means, int32_t& reached) {
 
 // The same, and the error that is left.
 Error correct_and_measure(RecoveryContext& context, Means means, NetworkError& after) {
+  Question question{"after bias correction"};
   int32_t reached = 0;
   ITG_TRY(correct_all(context, means, reached));
-  if (means == Means::kAlone) return context.measure("after bias correction", after);
-  const Part part = means == Means::kOfAll ? Part::kAll : Part::kJudges;
-  return context.measure_from(reached, "after bias correction", after, part);
+  if (means != Means::kAlone) question.node = reached;
+  if (means == Means::kOfAll) question.part = Part::kAll;
+  return context.judge.ask(question, after);
 }
 
 // Undone where the network's error grows. By samples the judges' layers come first, where not all judge: what
 // does not even help those is not tried with all.
-Error attempt(RecoveryContext& context, bool by_samples, bool& kept) {
+Error attempt(RecoveryContext& context, bool by_samples, Candidate& best) {
   Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
   const Arena before_copy = arena;
   const Span<int32_t> copy = copy_biases(graph, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
-  const NetworkError before = context.error;
   const int64_t revision = context.int8.revision();
   NetworkError after;
-  kept = true;
+  bool helps = true;
   if (by_samples && !context.samples.all_judge()) {
     ITG_TRY(correct_and_measure(context, Means::kOfJudges, after));
-    kept = !after.worse_than(before);
+    helps = !after.worse_than(best.error);
   }
-  if (kept) ITG_TRY(correct_and_measure(context, by_samples ? Means::kOfAll : Means::kAlone, after));
-  kept = !after.worse_than(before);
-  context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
-                  kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
-  if (kept) {
-    context.error = after;
-    if (by_samples) context.tell_measured();
+  if (helps) ITG_TRY(correct_and_measure(context, by_samples ? Means::kOfAll : Means::kAlone, after));
+  if (context.guard.keeps(recovery::kBiasCorrection, best.error, after)) {
+    best.error = after;
+    (by_samples ? best.biases.by_samples : best.biases.alone) = true;
+    if (by_samples) context.judge.tell_results();
   } else {
     put_biases_back(graph, copy);
     Error error;
@@ -345,20 +334,25 @@ Error attempt(RecoveryContext& context, bool by_samples, bool& kept) {
 
 }  // namespace
 
-Error correct_biases(RecoveryContext& context) {
-  const bool has_source = context.samples.has_source();
-  if (const KeptBiases* const before = context.corrected_before) {
-    int32_t reached = 0;
-    if (before->alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
-    const bool by_samples = before->by_samples && has_source, in_two = !context.samples.all_judge();
-    if (by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
-    if (by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
-    // What follows is kept or undone by the error of the model as it is now.
-    const bool is_judged = (context.options.recover & recovery::kLayers) != 0;
-    return is_judged ? context.measure("after bias correction", context.error) : kNoError;
-  }
-  ITG_TRY(attempt(context, false, context.kept_biases.alone));
-  return has_source && context.by_samples ? attempt(context, true, context.kept_biases.by_samples) : kNoError;
+Result<Candidate> correct_biases(RecoveryContext& context, const Candidate& now) {
+  Candidate best = now;
+  ITG_TRY(attempt(context, false, best));
+  if (context.samples.has_source() && now.by_samples) ITG_TRY(attempt(context, true, best));
+  return best;
+}
+
+Result<Candidate> correct_biases_as(RecoveryContext& context, const KeptBiases& before,
+                                    const Candidate& now) {
+  Candidate made = now;
+  made.biases = {before.alone, before.by_samples && context.samples.has_source()};
+  int32_t reached = 0;
+  if (made.biases.alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
+  const bool in_two = !context.samples.all_judge();
+  if (made.biases.by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
+  if (made.biases.by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
+  // What follows is kept or undone by the error of the model as it is now.
+  const bool is_judged = (context.options.recover & recovery::kLayers) != 0;
+  return is_judged ? context.judged("after bias correction", made) : made;
 }
 
 }  // namespace intaglio

@@ -103,10 +103,11 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
 Error correct_layers(RecoveryContext& context, int32_t half);
 
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
-// had again, and context.by_samples says so, then all layers in order, each with its predecessors quantized and corrected: that fits these
-// samples (inputs that are clipped in a few of them move means that no bias can mend), and stays where it is
-// better than the first attempt. Where not all samples judge those that do show first whether it is. With
-// context.corrected_before there is nothing to find out: what that names is done.
-Error correct_biases(RecoveryContext& context);
+// had again, and the candidate says so, then all layers in order, each with its predecessors quantized and corrected: that
+// fits these samples (inputs that are clipped in a few of them move means that no bias can mend), and stays where it is
+// better than the first attempt. Where not all samples judge those that do show first whether it is.
+Result<Candidate> correct_biases(RecoveryContext& context, const Candidate& now);
+// What an earlier calibration has kept is done, without judging it.
+Result<Candidate> correct_biases_as(RecoveryContext& context, const KeptBiases& before, const Candidate& now);
 
 }  // namespace intaglio

@@ -119,8 +119,8 @@ void Equalizer::choose_exponents(const Model& model, bool with_room) {
   }
 }
 
-void Equalizer::scale_weights() const {
-  const Model model = rewrite_.copy();
+void Equalizer::scale_weights(const Network& from) {
+  const Model model = rewrite_.copy(from);
   scale_factors(model);
   for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
     const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
@@ -156,55 +156,42 @@ void Equalizer::scale_factors(const Model& model) const {
   }
 }
 
-Error Equalizer::restore(RecoveryContext& context) {
-  context.channels_scaled = false;
-  return rewrite_.restore(context);
-}
-
-Error Equalizer::run(RecoveryContext& context) {
-  if (groups_.channels == 0) return kNoError;
-  rewrite_.start(context);
+Result<Candidate> Equalizer::run(RecoveryContext& context, const Candidate& now) {
+  if (groups_.channels == 0) return now;
   ITG_TRY(find_peaks(context));
-  find_readers(context.fp32.model);
-  const RangeMethod method = context.method;
-  const bool by_samples = context.by_samples;
-  const bool finds_method = context.options.method == RangeMethod::kAuto && can_judge(context.seen);
+  find_readers(now.network->model);
+  const bool finds_method = context.options.method == RangeMethod::kAuto && can_judge(now.network->seen);
   NetworkError before;  // biases corrected in the way that is found for the scaled model, too
-  ITG_TRY(judge(context, finds_method && by_samples, before));
-  bool kept = false;
+  ITG_TRY(judge(context, now, finds_method && now.by_samples, before));
   for (const bool with_room : {true, false}) {
-    NetworkError error;
-    choose_exponents(context.fp32.model, with_room);
-    scale_weights();
-    ITG_TRY(rewrite_.use(context));
-    context.channels_scaled = true;
+    choose_exponents(now.network->model, with_room);
+    scale_weights(*now.network);
+    rewrite_.network().channels_scaled = true;
+    ITG_TRY(rewrite_.observe(context));
+    Candidate tried = now;
+    tried.network = &rewrite_.network();
     if (finds_method) {
       FoundMethod found;
-      ITG_TRY(find_method(context, found));
-      error = found.of_best;
+      ITG_TRY(find_method(context, *tried.network, found));
+      tried = found.best;
     } else {
-      ITG_TRY(judge(context, false, error));
+      ITG_TRY(judge(context, tried, false, tried.error));
     }
-    kept = error.ratio() < kWorthwhile * before.ratio();
-    context.record({recovery::kEqualization, -1, -1, before.ratio(), error.ratio(),
-                    kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
-    if (kept) break;
-    context.method = method;
-    context.by_samples = by_samples;
-    ITG_TRY(restore(context));
+    if (!context.guard.keeps(recovery::kEqualization, before, tried.error, kWorthwhile)) continue;
+    ITG_TRY(context.build(tried));
+    return context.judged("after equalization", tried);
   }
-  ITG_TRY(context.build());
-  return kept ? context.measure("after equalization", context.error) : kNoError;
+  ITG_TRY(context.build(now));
+  return now;
 }
 
 // By samples that the ranges do not come from, if there are any.
-Error Equalizer::judge(RecoveryContext& context, bool by_samples, NetworkError& error) {
-  if (can_judge(context.seen)) return judge_ranges(context, by_samples, error);
-  ITG_TRY(context.build());
-  return context.measure("equalization", error);
+Error Equalizer::judge(RecoveryContext& context, const Candidate& candidate, bool by_samples,
+                       NetworkError& error) {
+  if (can_judge(candidate.network->seen)) return judge_ranges(context, candidate, by_samples, error);
+  ITG_TRY(context.build(candidate));
+  return context.judge.ask({"equalization"}, error);
 }
-
-Error equalize(RecoveryContext& context) { return context.equalizer.run(context); }
 
 bool has_factors(const Model& fp32) {
   for (int32_t n = 0; n < fp32.node_count(); ++n) {

@@ -25,16 +25,14 @@ class Equalizer {
 
   // Scales the model, observes the samples once more, chooses parameters anew. The network's error decides
   // whether that stays.
-  Error run(RecoveryContext& context);
-  // The model, and what has been seen, as they were.
-  Error restore(RecoveryContext& context);
+  Result<Candidate> run(RecoveryContext& context, const Candidate& now);
 
  private:
   Error find_peaks(RecoveryContext& context);
   void find_readers(const Model& model);
   void choose_exponents(const Model& model, bool with_room);
-  Error judge(RecoveryContext& context, bool by_samples, NetworkError& error);
-  void scale_weights() const;
+  Error judge(RecoveryContext& context, const Candidate& candidate, bool by_samples, NetworkError& error);
+  void scale_weights(const Network& from);
   void scale_factors(const Model& model) const;
 
   ModelRewrite rewrite_;
@@ -43,8 +41,6 @@ class Equalizer {
   Span<double> readers_;     // of each: w above; 0: nothing but depthwise layers reads it
   Span<int32_t> exponents_;  // of each: s = 2^exponent
 };
-
-Error equalize(RecoveryContext& context);
 
 // Whether a normalization of the network has factors: outliers among them cost 8 bits most, and scaling takes them away.
 bool has_factors(const Model& fp32);

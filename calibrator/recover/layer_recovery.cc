@@ -26,10 +26,6 @@ struct Block {
   int32_t first = 0, end = 0, output = -1;
 };
 
-struct BlockError {
-  OrderFreeSum signal, noise;
-};
-
 template <typename T>
 Span<T> writable(Span<const T> values) {
   return {const_cast<T*>(values.data), values.size};
@@ -37,29 +33,29 @@ Span<T> writable(Span<const T> values) {
 
 class BlockRecovery {
  public:
-  BlockRecovery(RecoveryContext& context, const LayerChange& what)
-      : context_(context), int8_(context.int8), what_(what) {}
+  BlockRecovery(RecoveryContext& context, const Candidate& now, const LayerChange& what)
+      : context_(context), int8_(context.int8), now_(now), what_(what) {}
 
-  Error run() {
+  Result<Candidate> run() {
     if (!context_.samples.knows_digests())
-      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.options.replay_bytes),
-              static_cast<int64_t>(context_.options.replay_bytes) + 1};
+      return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.options.replay_bytes),
+                   static_cast<int64_t>(context_.options.replay_bytes) + 1};
     Session& fp32 = context_.fp32.session;
     context_.walk.start();
     exact_walk_ =
         SampleWalk(context_.samples, context_.fp32, fp32, context_.fp32.lanes, context_.walk.rest());
     exact_walk_.start((context_.samples.count() + 3) / 4);
-    ITG_TRY(context_.measure(what_.stage, held_out_, Part::kHeldOut));
+    ITG_TRY(context_.judge.ask({what_.stage, Part::kHeldOut}, held_out_));
     const int32_t nodes = int8_.session().model().node_count();
     bool changed = false;
     ITG_TRY(attempt_whole({0, nodes, -1}, &changed));
-    if (changed) return kNoError;
+    if (changed) return now_;
     for (Block block = next_block(0); block.first < nodes; block = next_block(block.end)) {
       if (!has_weights(block)) continue;
       ITG_TRY(context_.step(what_.stage, block.first, nodes));
       ITG_TRY(attempt(block, &changed));
     }
-    return changed ? context_.measure(what_.stage, context_.error) : kNoError;
+    return changed ? context_.judged(what_.stage, now_) : now_;
   }
 
  private:
@@ -118,17 +114,17 @@ class BlockRecovery {
       if (is_layer(n)) ITG_TRY(change_layer(whole, n));
     ITG_TRY(measure_cuts(after));
     NetworkError now;
-    ITG_TRY(context_.measure(what_.stage, now));
+    ITG_TRY(context_.judge.ask({what_.stage}, now));
     double growth = 0.0;  // in octaves
     for (size_t i = 0; i < before.size; ++i)
       if (before[i] > 0.0 && after[i] > 0.0) growth += log2_real(after[i]) - log2_real(before[i]);
-    const RecoveryVerdict verdict = now.worse_than(context_.error) ? RecoveryVerdict::kNetworkWorse
-                                    : growth < 0.0                 ? RecoveryVerdict::kKept
-                                                                   : RecoveryVerdict::kBlockWorse;
-    context_.record({what_.recovery, -1, -1, context_.error.ratio(), now.ratio(), verdict});
+    const RecoveryVerdict verdict = now.worse_than(now_.error) ? RecoveryVerdict::kNetworkWorse
+                                    : growth < 0.0             ? RecoveryVerdict::kKept
+                                                               : RecoveryVerdict::kBlockWorse;
+    context_.guard.record({what_.recovery, -1, -1, now_.error.ratio(), now.ratio(), verdict});
     *changed = verdict == RecoveryVerdict::kKept;
     if (*changed)
-      context_.error = now;
+      now_.error = now;
     else
       ITG_TRY(put_back(whole, copies));
     restart_walks();
@@ -140,9 +136,9 @@ class BlockRecovery {
   Error measure_cuts(Span<double> noises) {
     restart_walks();
     for (Block block = next_block(0); block.first < model().node_count(); block = next_block(block.end)) {
-      BlockError error;
-      ITG_TRY(add_block_error(block, error));
-      noises[static_cast<size_t>(block.first)] = error.noise.value();
+      OrderFreeSum noise;
+      ITG_TRY(add_noise(block, noise));
+      noises[static_cast<size_t>(block.first)] = noise.value();
     }
     restart_walks();
     return kNoError;
@@ -153,43 +149,41 @@ class BlockRecovery {
     exact_walk_.start((context_.samples.count() + 3) / 4);
   }
 
-  // ---- one attempt
+  // ---- one block
 
   Error attempt(const Block& block, bool* changed) {
     Arena& arena = int8_.arena();
     const Arena before_copies = arena;
-    const Error error = attempt_with(block, changed);
-    arena = before_copies;
-    return error;
-  }
-
-  Error attempt_with(const Block& block, bool* changed) {
-    BlockError before, after;
-    ITG_TRY(add_block_error(block, before));
+    OrderFreeSum before, after;
+    ITG_TRY(add_noise(block, before));
     const Span<LayerWeights> copies = copy_weights(block);
-    if (int8_.arena().exhausted()) return {Status::kOutOfMemory, block.first};
+    if (arena.exhausted()) return {Status::kOutOfMemory, block.first};
     for (int32_t n = block.first; n < block.end; ++n)
       if (is_layer(n)) ITG_TRY(change_layer(block, n));
-    ITG_TRY(add_block_error(block, after));
+    ITG_TRY(add_noise(block, after));
     RecoveryRecord record{what_.recovery,    block.first,       block.end - 1,
                           held_out_.ratio(), held_out_.ratio(), RecoveryVerdict::kBlockWorse};
-    if (after.noise < before.noise) {
+    if (after < before) {
       NetworkError now;
-      ITG_TRY(context_.measure(what_.stage, now, Part::kHeldOut));
+      ITG_TRY(context_.judge.ask({what_.stage, Part::kHeldOut}, now));
       record.after = now.ratio();
       record.verdict = now.worse_than(held_out_) ? RecoveryVerdict::kNetworkWorse : RecoveryVerdict::kKept;
       if (record.verdict == RecoveryVerdict::kKept) held_out_ = now;
     }
-    context_.record(record);
-    *changed = *changed || record.verdict == RecoveryVerdict::kKept;
-    return record.verdict == RecoveryVerdict::kKept ? kNoError : put_back(block, copies);
+    context_.guard.record(record);
+    const bool kept = record.verdict == RecoveryVerdict::kKept;
+    *changed = *changed || kept;
+    if (!kept) ITG_TRY(put_back(block, copies));
+    arena = before_copies;
+    return kNoError;
   }
 
   // Every sample stands before the block, and runs what it needs of it each time. Through all of the model
   // each goes once.
   int32_t stand_of(const Block& block, int32_t node) const { return is_whole(block) ? node : block.first; }
 
-  Error add_block_error(const Block& block, BlockError& error) {
+  // Of the block's output, over the samples held out.
+  Error add_noise(const Block& block, OrderFreeSum& noise) {
     if (block.output < 0) return kNoError;
     const int32_t writer = exact_writer(block.output);
     const int32_t exact = context_.fp32.model.node_outputs(writer)[0];
@@ -201,8 +195,7 @@ class BlockRecovery {
       if (!fp32) return fp32.error();
       LayerReport sums;
       compare_values(fp32->tensor(exact).as<float>().data, int8->tensor(block.output), sums);
-      error.signal.add(sums.signal);
-      error.noise.add(sums.noise);
+      noise.add(sums.noise);
     }
     return kNoError;
   }
@@ -225,11 +218,10 @@ class BlockRecovery {
   bool may_change(int32_t n) const {
     const QuantConfig& config = config_of(n);
     return what_.recovery == recovery::kAdaptiveRounding ||
-           !(config.has(policy::kPowerOfTwo) || config.has(policy::kPerTensor));
+           (config.has(policy::kPerChannel) && !config.has(policy::kPowerOfTwo));
   }
 
   Error change_layer(const Block& block, int32_t n) {
-    if (what_.recovery != recovery::kAdaptiveRounding && !has_free_scales(n)) return kNoError;
     if (!may_change(n)) return kNoError;
     LayerWeights weights = weights_of(n);
     const Executor& executor = context_.fp32.executor;
@@ -253,19 +245,6 @@ class BlockRecovery {
   }
 
   // ---- weights
-
-  const QuantConfig& weight_config(int32_t n) const {
-    const Graph& graph = int8_.graph();
-    const SlotMap& map = context_.slots.map;
-    const int8_t input = weight_rule(graph, n)->weight_input;
-    return map.slots.config(
-        map.input_slot(graph.nodes[static_cast<size_t>(n)].source, static_cast<size_t>(input)));
-  }
-  // Whether each output channel may have a scale that is not a power of two.
-  bool has_free_scales(int32_t n) const {
-    const QuantConfig& config = weight_config(n);
-    return config.has(policy::kPerChannel) && !config.has(policy::kPowerOfTwo);
-  }
 
   LayerWeights weights_of(int32_t n) const {
     const Graph& graph = int8_.graph();
@@ -321,6 +300,7 @@ class BlockRecovery {
 
   RecoveryContext& context_;
   Int8Model& int8_;
+  Candidate now_;  // its error: of the model as it is now
   LayerChange what_;
   SampleWalk exact_walk_{context_.samples, context_.fp32, context_.fp32.session, context_.fp32.lanes,
                          Arena()};
@@ -329,25 +309,25 @@ class BlockRecovery {
 
 }  // namespace
 
-Error search_scales(RecoveryContext& context) {
-  const LayerChange what{
-      recovery::kWeightScales, "weight scale search",
-      [](LayerWeights& weights, const WeightWork& work) { search_weight_scales(weights, work); }};
-  return BlockRecovery(context, what).run();
-}
-
-Error learn_scales(RecoveryContext& context) {
+Result<Candidate> learn_scales(RecoveryContext& context, const Candidate& now) {
   const LayerChange what{
       recovery::kLearnedScales, "learned scales",
       [](LayerWeights& weights, const WeightWork& work) { learn_weight_scales(weights, work, kSteps); }};
-  return BlockRecovery(context, what).run();
+  return BlockRecovery(context, now, what).run();
 }
 
-Error round_weights(RecoveryContext& context) {
+Result<Candidate> search_scales(RecoveryContext& context, const Candidate& now) {
+  const LayerChange what{
+      recovery::kWeightScales, "weight scale search",
+      [](LayerWeights& weights, const WeightWork& work) { search_weight_scales(weights, work); }};
+  return BlockRecovery(context, now, what).run();
+}
+
+Result<Candidate> round_weights(RecoveryContext& context, const Candidate& now) {
   const LayerChange what{
       recovery::kAdaptiveRounding, "adaptive rounding",
       [](LayerWeights& weights, const WeightWork& work) { round_adaptively(weights, work, kSweeps); }};
-  return BlockRecovery(context, what).run();
+  return BlockRecovery(context, now, what).run();
 }
 
 uint64_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {

@@ -9,12 +9,9 @@
 
 namespace intaglio {
 
-// Fewer samples leave too little to judge with.
-inline constexpr uint32_t kGuardedSamples = 8;
-
-Error search_scales(RecoveryContext& context);
-Error learn_scales(RecoveryContext& context);
-Error round_weights(RecoveryContext& context);
+Result<Candidate> learn_scales(RecoveryContext& context, const Candidate& now);
+Result<Candidate> search_scales(RecoveryContext& context, const Candidate& now);
+Result<Candidate> round_weights(RecoveryContext& context, const Candidate& now);
 
 // Bytes that these take from the int8 model's arena.
 uint64_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options);

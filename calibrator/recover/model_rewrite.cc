@@ -4,16 +4,41 @@
 #include "calibrator/ranges/probes.h"
 
 namespace intaglio {
+namespace {
+
+// In the network in use.
+Error observe_all(RecoveryContext& context) {
+  const FloatModel& fp32 = context.fp32;
+  const int32_t count = context.samples.count();
+  const bool is_probed = has_probes(fp32.model, context.network->seen.sample_count);
+  for (int32_t i = 0; i < count; ++i) {
+    ITG_TRY(context.step("observing once more", i, count));
+    for (const Probe probe : kProbes) {
+      if (!is_probed) break;
+      ITG_TRY(context.samples.load(i));
+      observe_probe(fp32, context.observing, 0, fp32.executor, probe);
+    }
+    LaneSample sample;
+    sample.index = context.network->seen.sample_count;
+    ITG_TRY(context.samples.load(i));
+    sample.name.digest = context.samples.digest(i);
+    observe_sample(fp32, context.observing, 0, fp32.executor, sample);
+    ITG_TRY(sample.error);
+  }
+  return kNoError;
+}
+
+}  // namespace
 
 ModelRewrite::ModelRewrite(const Model& fp32, const CalibrationState& seen, size_t persistent_bytes,
                            Arena& arena) {
   const size_t file_bytes = fp32.bytes().size;
   file_ = {static_cast<uint8_t*>(arena.allocate(file_bytes, kModelAlignment)), file_bytes};
   if (persistent_bytes > 0)
-    persistent_ = {static_cast<uint8_t*>(arena.allocate(persistent_bytes, kMemoryAlignment)),
-                   persistent_bytes};
-  seen_since_.observers = arena.make<TensorObserver>(seen.observers.size);
-  seen_since_.mean_sums = arena.make<int64_t>(seen.mean_sums.size);
+    network_.persistent = {static_cast<uint8_t*>(arena.allocate(persistent_bytes, kMemoryAlignment)),
+                           persistent_bytes};
+  network_.seen.observers = arena.make<TensorObserver>(seen.observers.size);
+  network_.seen.mean_sums = arena.make<int64_t>(seen.mean_sums.size);
 }
 
 uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
@@ -25,71 +50,35 @@ uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const C
          2 * means * sizeof(int64_t) + kSlack;
 }
 
-void ModelRewrite::start(const RecoveryContext& context) {
-  original_ = context.fp32.model;
-  seen_ = context.seen;
-}
-
-Model ModelRewrite::copy() const {
-  memcpy(file_.data, original_.bytes().data, file_.size);
+Model ModelRewrite::copy(const Network& from) {
+  memcpy(file_.data, from.model.bytes().data, file_.size);
   OpenOptions open;
   open.skip_checksum = true;
-  return *Model::open(file_, open);
+  const CalibrationState own = network_.seen;
+  network_.seen = from.seen;
+  network_.seen.observers = own.observers;
+  network_.seen.mean_sums = own.mean_sums;
+  network_.channels_scaled = from.channels_scaled;
+  network_.channels_shifted = from.channels_shifted;
+  return network_.model = *Model::open(file_, open);
 }
 
-Error ModelRewrite::go_on_with(RecoveryContext& context, const Model& model, const CalibrationState& seen,
-                               const SessionMemory& session_memory) {
-  FloatModel& fp32 = context.fp32;
-  SessionOptions options;
-  options.isa = fp32.isa;
-  options.executor = fp32.executor;
-  const Result<Session> session = Session::create(model, float_ops(), session_memory, options);
-  if (!session) return session.error();
-  fp32.model = model;
-  fp32.session = *session;
-  if (session_memory.persistent.data == fp32.lanes.own().persistent.data) fp32.reference = *session;
-  context.seen = seen;
-  context.observing.look_into(seen.observers, seen.mean_sums, seen.inputs);
-  in_use_ = model.bytes().data != original_.bytes().data;
-  return kNoError;
-}
-
-Error ModelRewrite::use(RecoveryContext& context) {
+Error ModelRewrite::observe(RecoveryContext& context) {
   OpenOptions open;
   open.skip_checksum = true;
   const Result<Model> model = Model::open(file_, open);
   if (!model) return model.error();
-  CalibrationState seen = seen_;
-  seen.observers = seen_since_.observers;
-  seen.mean_sums = seen_since_.mean_sums;
+  network_.model = *model;
+  CalibrationState& seen = network_.seen;
   for (TensorObserver& observer : seen.observers) reset(observer);
   for (int64_t& sum : seen.mean_sums) sum = 0;
-  const FloatModel& fp32 = context.fp32;
-  SessionMemory session = fp32.lanes.own();
-  if (!persistent_.empty()) session.persistent = persistent_;
-  ITG_TRY(go_on_with(context, *model, seen, session));
-  const bool is_probed = has_probes(fp32.model, seen.sample_count);
-  for (int32_t i = 0; i < context.samples.count(); ++i) {
-    ITG_TRY(context.step("observing once more", i, context.samples.count()));
-    if (is_probed) {
-      for (const Probe probe : kProbes) {
-        ITG_TRY(context.samples.load(i));
-        observe_probe(fp32, context.observing, 0, fp32.executor, probe);
-      }
-    }
-    LaneSample sample;
-    sample.index = seen.sample_count;
-    ITG_TRY(context.samples.load(i));
-    sample.name.digest = context.samples.digest(i);
-    observe_sample(fp32, context.observing, 0, fp32.executor, sample);
-    ITG_TRY(sample.error);
-  }
-  return kNoError;
-}
-
-// The session of a model before this one's own memory was used still stands where it was.
-Error ModelRewrite::restore(RecoveryContext& context) {
-  return in_use_ ? go_on_with(context, original_, seen_, context.fp32.lanes.own()) : kNoError;
+  ITG_TRY(context.use(network_));
+  LaneObservers& first = context.observing.lanes[0];
+  const LaneObservers elsewhere = first;
+  first = {seen.observers, seen.mean_sums, seen.inputs, elsewhere.means};
+  const Error error = observe_all(context);
+  first = elsewhere;
+  return error;
 }
 
 Span<float> writable_floats(const TensorInfo& info) {

@@ -1,5 +1,5 @@
-// A calibration that goes on with another FP32 model in place of the caller's: one of the same nodes and
-// shapes that computes the same with other weights and biases, and loses less in int8.
+// A network made from another one: of the same nodes and shapes, it computes the same with other weights and biases, and loses
+// less in int8.
 #pragma once
 
 #include "calibrator/recover/recovery.h"
@@ -11,29 +11,20 @@ namespace intaglio {
 class ModelRewrite {
  public:
   ModelRewrite() = default;
-  // Takes bytes() from `arena`. `persistent_bytes`: of the FP32 session where the other model's outputs may
-  // differ in a bit; the session of the model before it then stays as the reference. 0: they do not, and its
-  // session takes the place of that one.
+  // Takes bytes() from `arena`. `persistent_bytes`: see Network::persistent.
   ModelRewrite(const Model& fp32, const CalibrationState& seen, size_t persistent_bytes, Arena& arena);
   static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
 
-  // From here on restore() goes back to the model and to what has been seen, as they are now.
-  void start(const RecoveryContext& context);
-  // A copy of that model as it was at start(), whose constants may be changed through writable_floats().
-  Model copy() const;
-  // Goes on with the copy as it is now: its session, and what its tensors hold for the samples.
-  Error use(RecoveryContext& context);
-  Error restore(RecoveryContext& context);
-  bool in_use() const { return in_use_; }
+  // A copy of the model, whose constants may be changed through writable_floats().
+  Model copy(const Network& from);
+  // The copy as it is now comes into use, and all samples are observed in it.
+  Error observe(RecoveryContext& context);
+  // Valid from then on, until the next copy().
+  Network& network() { return network_; }
 
  private:
-  Error go_on_with(RecoveryContext& context, const Model& model, const CalibrationState& seen,
-                   const SessionMemory& session);
-
-  Span<uint8_t> file_, persistent_;
-  Model original_;
-  CalibrationState seen_, seen_since_;
-  bool in_use_ = false;
+  Span<uint8_t> file_;
+  Network network_;
 };
 
 Span<float> writable_floats(const TensorInfo& info);

@@ -24,26 +24,17 @@ constexpr Search kSearch = [] {
   return search;
 }();
 
-// How ranges are chosen and biases are corrected.
-struct Way {
-  RangeMethod method;
-  bool by_samples;  // see RecoveryContext
-};
-
-// The int8 model with a method's ranges of one half, its biases corrected for the rounding of weights, where the options
-// ask for that. The context's own method stays as it is.
-Error build_half(RecoveryContext& context, RangeMethod method, int32_t half) {
-  const RangeMethod own = context.method;
-  context.method = method;
+// The int8 model with the candidate's ranges of one half, its biases corrected for the rounding of weights, where the options
+// ask for that.
+Error build_half(RecoveryContext& context, const Candidate& candidate, int32_t half) {
   Error built;
   context.fp32.threads.hold([&] {
-    built = context.bake(half);
+    built = context.bake(candidate, half);
     if (!built.ok()) return;
     // Before weights are packed, which takes as long as some runs.
     if ((context.options.recover & recovery::kBiasCorrection) != 0) correct_layers_alone(context, half);
     built = context.int8.write_and_open();
   });
-  context.method = own;
   return built;
 }
 
@@ -59,8 +50,8 @@ Error correct_half(RecoveryContext& context, int32_t half) {
 // the correction leaves of it.
 Error add_other_half(RecoveryContext& context, int32_t half, NetworkError& error, double most = kNoLimit) {
   NetworkError part;
-  ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf,
-                          most - error.noise));
+  const Part other = half == 0 ? Part::kOddHalf : Part::kEvenHalf;
+  ITG_TRY(context.judge.ask({"range method", other, most - error.noise}, part));
   error.signal += part.signal;
   error.noise += part.noise;
   return kNoError;
@@ -81,7 +72,7 @@ Result<bool> may_gain(RecoveryContext& context, RangeMethod method) {
   if (scratch.exhausted()) return Error{Status::kOutOfMemory};
   const auto scale_of = [&](int32_t tensor) { return context.slots.map.slots.params(tensor).scale; };
   const auto choose = [&](RangeMethod chosen) {
-    return choose_params({context.fp32, context.options, context.observing, context.seen}, chosen,
+    return choose_params({context.fp32, context.options, context.observing, context.network->seen}, chosen,
                          kBothHalves, context.slots);
   };
   ITG_TRY(choose(RangeMethod::kAuto));
@@ -109,8 +100,8 @@ struct Limits {
 
 // Both ways, the second where `by_samples` is given. One model a half serves both. Stops where the noise is past its
 // limit, and is then infinite or at least more.
-Error judge_method(RecoveryContext& context, RangeMethod method, const Limits& most, HalvesError* alone,
-                   HalvesError* by_samples) {
+Error judge_method(RecoveryContext& context, const Candidate& candidate, const Limits& most,
+                   HalvesError* alone, HalvesError* by_samples) {
   double most_by_samples = most.both;
   const auto goes_on = [](const HalvesError* error, double limit) {
     return error != nullptr && error->both.noise <= limit;
@@ -125,7 +116,7 @@ Error judge_method(RecoveryContext& context, RangeMethod method, const Limits& m
     if (error != nullptr) *error = {};
   for (const int32_t half : {most.first_half, 1 - most.first_half}) {
     if (!goes_on(alone, most.both) && !goes_on(by_samples, most_by_samples)) return kNoError;
-    ITG_TRY(build_half(context, method, half));
+    ITG_TRY(build_half(context, candidate, half));
     if (goes_on(alone, most.both)) ITG_TRY(add(half, *alone, most.both));
     const bool is_complete = alone != nullptr && half != most.first_half;
     if (is_complete && alone->both.noise < most_by_samples) most_by_samples = alone->both.noise;
@@ -144,36 +135,33 @@ bool can_judge(const CalibrationState& seen) {
   return samples[0] > 0 && samples[1] > 0;
 }
 
-Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& error) {
+Error judge_ranges(RecoveryContext& context, const Candidate& candidate, bool by_samples,
+                   NetworkError& error) {
   HalvesError found;
-  ITG_TRY(judge_method(context, context.method, {}, by_samples ? nullptr : &found,
-                       by_samples ? &found : nullptr));
+  ITG_TRY(judge_method(context, candidate, {}, by_samples ? nullptr : &found, by_samples ? &found : nullptr));
   error = found.both;
   return kNoError;
 }
 
-Error find_method(RecoveryContext& context, FoundMethod& found) {
-  found = {};
-  found.of_best.noise = kNoLimit;
+Error find_method(RecoveryContext& context, const Network& network, FoundMethod& found) {
   const bool corrects =
       (context.options.recover & recovery::kBiasCorrection) != 0 && context.samples.has_source();
-  Way best{RangeMethod::kAuto, false};
   Limits most;
-  const auto compare = [&](const Way& way, const HalvesError& halves) {
-    const NetworkError& error = halves.both;
-    const bool is_auto = way.method == RangeMethod::kAuto, is_first = is_auto && !way.by_samples;
-    if (!is_first && error.noise >= found.of_best.noise) return;
-    found.of_best = error;
-    most = Limits(halves);
-    if (is_auto) found.of_auto = error;
-    best = way;
-  };
   // What a correction by samples is worth hangs on what the ranges clip: each method is judged with both.
   const auto judge = [&](RangeMethod method) -> Error {
-    HalvesError alone, by_samples;
-    ITG_TRY(judge_method(context, method, most, &alone, corrects ? &by_samples : nullptr));
-    compare({method, false}, alone);
-    if (corrects) compare({method, true}, by_samples);
+    HalvesError errors[2];  // by samples: the second
+    Candidate candidate{method, false, {}, &network, {}};
+    ITG_TRY(judge_method(context, candidate, most, &errors[0], corrects ? &errors[1] : nullptr));
+    for (const bool by_samples : {false, true}) {
+      const HalvesError& halves = errors[by_samples ? 1 : 0];
+      const bool is_auto = method == RangeMethod::kAuto, is_first = is_auto && !by_samples;
+      if ((by_samples && !corrects) || (!is_first && halves.both.noise >= found.best.error.noise)) continue;
+      candidate.by_samples = by_samples;
+      candidate.error = halves.both;
+      found.best = candidate;
+      if (is_auto) found.of_auto = halves.both;
+      most = Limits(halves);
+    }
     return kNoError;
   };
   ITG_TRY(judge(RangeMethod::kAuto));
@@ -182,19 +170,19 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
     if (!may) return may.error();
     if (*may) ITG_TRY(judge(method));
   }
-  found.best = context.method = best.method;
-  context.by_samples = best.by_samples;
   return kNoError;
 }
 
-Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
+Error MethodErrors::add_half(RecoveryContext& context, const Candidate& candidate, int32_t half) {
   const bool every =
       context.options.method == RangeMethod::kAuto && (context.options.recover & recovery::kRangeMethod) != 0;
-  const auto add = [&](RangeMethod one) -> Error {
-    ITG_TRY(build_half(context, one, half));
-    return add_other_half(context, half, errors_[static_cast<size_t>(one)]);
+  const auto add = [&](RangeMethod method) -> Error {
+    Candidate tried = candidate;
+    tried.method = method;
+    ITG_TRY(build_half(context, tried, half));
+    return add_other_half(context, half, errors_[static_cast<size_t>(method)]);
   };
-  ITG_TRY(add(every ? RangeMethod::kAuto : context.method));
+  ITG_TRY(add(every ? RangeMethod::kAuto : candidate.method));
   if (every)
     for (const RangeMethod tried : kSearch.methods) ITG_TRY(add(tried));
   return kNoError;
@@ -210,26 +198,25 @@ RangeMethod MethodErrors::best() const {
   return best;
 }
 
-Error choose_method(RecoveryContext& context) {
-  if (context.options.method != RangeMethod::kAuto) return kNoError;
-  RecoveryRecord record{recovery::kRangeMethod,         -1, -1, context.error.ratio(), context.error.ratio(),
-                        RecoveryVerdict::kTooFewSamples};
-  if (!can_judge(context.seen)) {
-    context.record(record);
-    return kNoError;
+Result<Candidate> choose_method(RecoveryContext& context, const Candidate& now) {
+  if (context.options.method != RangeMethod::kAuto) return now;
+  if (!can_judge(context.network->seen)) {
+    context.guard.not_tried(recovery::kRangeMethod, now, RecoveryVerdict::kTooFewSamples);
+    return now;
   }
   FoundMethod found;
   // The methods differ in ranges and biases alone, and so does what stands here already.
   context.int8.keep_weights(true);
-  ITG_TRY(find_method(context, found));
-  const bool kept = found.best != RangeMethod::kAuto;
-  record.before = found.of_auto.ratio();
-  record.after = found.of_best.ratio();
-  record.verdict = kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse;
-  context.record(record);
-  ITG_TRY(context.build());
+  ITG_TRY(find_method(context, *now.network, found));
+  const bool kept = found.best.method != RangeMethod::kAuto;
+  context.guard.record({recovery::kRangeMethod, -1, -1, found.of_auto.ratio(), found.best.error.ratio(),
+                        kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
+  ITG_TRY(context.build(found.best));
   context.int8.keep_weights(false);
-  return kept ? context.measure("range method", context.error) : kNoError;
+  if (kept) return context.judged("range method", found.best);
+  Candidate same = found.best;  // biases may be corrected in another way
+  same.error = now.error;
+  return same;
 }
 
 }  // namespace intaglio

@@ -13,24 +13,25 @@ namespace intaglio {
 // loses up to 10 dB on others.
 bool can_judge(const CalibrationState& seen);  // both halves have samples
 
-// Of context.method. `by_samples` is as in RecoveryContext. What stands in context.int8 afterwards is of no use:
+// The error of a candidate's way. `by_samples`: of correcting biases. What stands in context.int8 afterwards is of no use:
 // context.build() mends it.
-Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& error);
+Error judge_ranges(RecoveryContext& context, const Candidate& candidate, bool by_samples,
+                   NetworkError& error);
 
 struct FoundMethod {
-  RangeMethod best = RangeMethod::kAuto;
-  NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
+  Candidate
+      best;  // of the network that was given; its error is the least of all, others are given up where they come to more
+  NetworkError of_auto;
 };
-// The best method of all with the better way to correct biases: each method is judged with both. They are context.method and
-// context.by_samples from then on. Nothing else here changes these two. context.int8 is as above.
-Error find_method(RecoveryContext& context, FoundMethod& found);
+// The best method of all with the better way to correct biases: each method is judged with both. context.int8 is as above.
+Error find_method(RecoveryContext& context, const Network& network, FoundMethod& found);
 
-// The same for a model that is another one for each half. Every method where the caller leaves it to the
-// calibration, else the one in use.
+// The same for a network that is another one for each half. Every method where the caller leaves it to the calibration, else
+// the candidate's.
 class MethodErrors {
  public:
   // Those of the half's ranges, for the samples of the other half.
-  Error add_half(RecoveryContext& context, int32_t half);
+  Error add_half(RecoveryContext& context, const Candidate& candidate, int32_t half);
   RangeMethod best() const;
   const NetworkError& of(RangeMethod method) const { return errors_[static_cast<size_t>(method)]; }
 
@@ -39,6 +40,6 @@ class MethodErrors {
 };
 
 // Where the caller asked for RangeMethod::kAuto: the best method takes its place.
-Error choose_method(RecoveryContext& context);
+Result<Candidate> choose_method(RecoveryContext& context, const Candidate& now);
 
 }  // namespace intaglio

@@ -1,11 +1,6 @@
 #include "calibrator/recover/recovery.h"
 
 #include "calibrator/ranges/auto_rules.h"
-#include "calibrator/recover/bias_absorption.h"
-#include "calibrator/recover/bias_correction.h"
-#include "calibrator/recover/equalization.h"
-#include "calibrator/recover/layer_recovery.h"
-#include "calibrator/recover/range_method.h"
 #include "intaglio/version.h"
 
 namespace intaglio {
@@ -20,26 +15,26 @@ constexpr const char* kMethodNames[] = {
 
 }  // namespace
 
-Provenance::Provenance(const RecoveryContext& context) {
-  if (context.options.provenance != nullptr) {
-    info_ = *context.options.provenance;
+Provenance::Provenance(const CalibratorOptions& options, const Candidate& candidate) {
+  if (options.provenance != nullptr) {
+    info_ = *options.provenance;
     return;
   }
-  describe_options(context);
+  describe(options, *candidate.network);
   text_[length_] = '\0';
   info_.library_version = ITG_VERSION;
-  info_.method = kMethodNames[static_cast<size_t>(context.method)];
+  info_.method = kMethodNames[static_cast<size_t>(candidate.method)];
   info_.options = text_;
-  info_.samples = context.seen.sample_count;
-  info_.samples_digest = {context.seen.samples.bytes, sizeof context.seen.samples.bytes};
+  info_.samples = candidate.network->seen.sample_count;
+  info_.samples_digest = {candidate.network->seen.samples.bytes,
+                          sizeof candidate.network->seen.samples.bytes};
 }
 
 void Provenance::add(const char* words) {
   while (*words != '\0' && length_ + 1 < sizeof text_) text_[length_++] = *words++;
 }
 
-void Provenance::describe_options(const RecoveryContext& context) {
-  const CalibratorOptions& options = context.options;
+void Provenance::describe(const CalibratorOptions& options, const Network& network) {
   add(options.symmetric ? "symmetric" : "asymmetric");
   if (options.power_of_two) add(", powers of two");
   if (options.compat != Compat::kNone) add(options.compat == Compat::kPpq ? ", as PPQ" : ", as Tengine");
@@ -59,11 +54,11 @@ void Provenance::describe_options(const RecoveryContext& context) {
     recovers = true;
   }
   if (!recovers) add(", no recovery");
-  if (context.channels_scaled) {
+  if (network.channels_scaled) {
     add(", ");
     add(kChannelsScaled);
   }
-  if (context.channels_shifted) {
+  if (network.channels_shifted) {
     add(", ");
     add(kChannelsShifted);
   }
@@ -73,120 +68,73 @@ void Provenance::describe_options(const RecoveryContext& context) {
 namespace {
 
 constexpr RecoveryRule kRules[] = {
-    {recovery::kRangeMethod, "method", "range method", kAutoRules.other_method.least_samples, choose_method},
-    {recovery::kEqualization, "cle", "equalization", 2, equalize},
-    {recovery::kBiasAbsorption, "absorb", "bias absorption", 2, absorb_biases},
-    {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
-    {recovery::kLearnedScales, "lsq", "learned scales", kGuardedSamples, learn_scales},
-    {recovery::kWeightScales, "eq", "weight scale search", kGuardedSamples, search_scales},
-    {recovery::kAdaptiveRounding, "adaround", "adaptive rounding", kGuardedSamples, round_weights},
+    {recovery::kRangeMethod, "method", "range method", kAutoRules.other_method.least_samples},
+    {recovery::kEqualization, "cle", "equalization", 2},
+    {recovery::kBiasAbsorption, "absorb", "bias absorption", 2},
+    {recovery::kBiasCorrection, "bias", "bias correction", 1},
+    {recovery::kLearnedScales, "lsq", "learned scales", kGuardedSamples},
+    {recovery::kWeightScales, "eq", "weight scale search", kGuardedSamples},
+    {recovery::kAdaptiveRounding, "adaround", "adaptive rounding", kGuardedSamples},
 };
 
 }  // namespace
 
 Span<const RecoveryRule> recovery_rules() { return {kRules, sizeof kRules / sizeof kRules[0]}; }
 
-Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) const {
-  const Progress& progress = options.progress;
-  const bool go_on = progress.step == nullptr || progress.step(progress.context, stage, done, total);
-  return go_on ? kNoError : Error{Status::kCancelled};
+const RecoveryRule& rule_of(RecoveryMask bit) {
+  const RecoveryRule* rule = kRules;
+  while (rule->bit != bit) ++rule;
+  return *rule;
 }
 
-Error RecoveryContext::build(int32_t half) {
+bool Guard::keeps(RecoveryMask step, const NetworkError& before, const NetworkError& after, double share) {
+  const bool kept = share < 1.0 ? after.ratio() < share * before.ratio() : !after.worse_than(before);
+  record({step, -1, -1, before.ratio(), after.ratio(),
+          kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
+  return kept;
+}
+
+void Guard::not_tried(RecoveryMask step, const Candidate& now, RecoveryVerdict why) {
+  record({step, -1, -1, now.error.ratio(), now.error.ratio(), why});
+}
+
+void Guard::record(const RecoveryRecord& record) {
+  if (count_ < room_.size) room_[count_++] = record;
+}
+
+Error RecoveryContext::build(const Candidate& candidate, int32_t half) {
   Error fault;
   fp32.threads.hold([&] {
-    fault = bake(half);
+    fault = bake(candidate, half);
     if (fault.ok()) fault = int8.write_and_open();
   });
   return fault;
 }
 
-Error RecoveryContext::bake(int32_t half) {
-  ITG_TRY(choose_params({fp32, options, observing, seen}, method, half, slots));
-  return int8.bake(Provenance(*this).info());
+Error RecoveryContext::bake(const Candidate& candidate, int32_t half) {
+  if (candidate.network != network) ITG_TRY(use(*candidate.network));
+  ITG_TRY(choose_params({fp32, options, observing, network->seen}, candidate.method, half, slots));
+  return int8.bake(Provenance(options, candidate).info());
 }
 
-Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part, double most) {
-  meter.start(int8);
-  if (part == Part::kJudges && samples.all_judge()) part = Part::kAll;
-  const bool tells = part == Part::kAll || part == Part::kJudges || part == Part::kOthers;
-  ITG_TRY(run(stage, part, tells && samples.wants_results(), {}, most));
-  result = part == Part::kAll ? meter.judged() : meter.total();
-  if (result.noise > most) result.noise = kNoLimit;  // how far it came is chance
+Error RecoveryContext::use(const Network& wanted) {
+  SessionOptions session_options;
+  session_options.isa = fp32.isa;
+  session_options.executor = fp32.executor;
+  network = &wanted;  // also where it fails: what ran before is gone
+  SessionMemory memory = fp32.lanes.own();
+  if (!wanted.persistent.empty()) memory.persistent = wanted.persistent;
+  const Result<Session> session = Session::create(wanted.model, float_ops(), memory, session_options);
+  if (!session) return session.error();
+  fp32.model = wanted.model;
+  fp32.session = *session;
+  if (wanted.persistent.empty()) fp32.reference = *session;
   return kNoError;
 }
 
-Error RecoveryContext::measure_from(int32_t node, const char* stage, NetworkError& result, Part part) {
-  meter.start(int8);
-  if (part == Part::kJudges && samples.all_judge()) part = Part::kAll;
-  walk_is_over = meter.can_start_at(node);
-  ITG_TRY(run(stage, part, false, walk_is_over ? WalkStart{&walk, node} : WalkStart()));
-  result = meter.judged();
-  return kNoError;
-}
-
-Error RecoveryContext::complete() {
-  const int64_t now = int8.revision();
-  const bool told = !samples.wants_results() || told_revision == now;
-  if (whole_revision == now && told) return kNoError;
-  // Of several outputs noise over signal is averaged, so that parts do not add up.
-  const bool rest_is_enough =
-      observing.outputs.size == 1 && (!samples.wants_results() || judges_told_revision == now);
-  if (!rest_is_enough) return measure("last replay", error, Part::kAll);
-  NetworkError rest;
-  ITG_TRY(measure("last replay", rest, Part::kOthers));
-  whole = {error.signal + rest.signal, error.noise + rest.noise};
-  return kNoError;
-}
-
-void RecoveryContext::tell_measured() {
-  if (!walk_is_over || !samples.wants_results() || !walk.keeps(samples.count())) return;
-  for (int32_t i = 0; i < samples.count(); ++i) samples.tell(i, walk.standing(i));
-  told_revision = int8.revision();
-}
-
-Error RecoveryContext::run(const char* stage, Part part, bool tells, const WalkStart& from, double most) {
-  Error fault;
-  fp32.threads.hold([&] { fault = run_all(stage, part, tells, from, most); });
-  ITG_TRY(fault);
-  if (tells && part != Part::kOthers) judges_told_revision = int8.revision();
-  if (part != Part::kAll) return kNoError;
-  if (tells) told_revision = int8.revision();
-  whole = meter.total();
-  whole_revision = int8.revision();
-  return kNoError;
-}
-
-// As many samples at once as there are lanes.
-Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const WalkStart& from, double most) {
-  const bool may_end = most < kNoLimit && observing.outputs.size == 1;
-  int32_t batch[kMaxLanes];
-  bool judges[kMaxLanes];
-  size_t waiting = 0;
-  for (int32_t i = 0; i < samples.count(); ++i) {
-    bool is_one = false;
-    ITG_TRY(samples.belongs(i, part, &is_one));
-    if (is_one) {
-      ITG_TRY(step(stage, i, samples.count()));
-      ITG_TRY(samples.belongs(i, Part::kJudges, &judges[waiting]));
-      batch[waiting++] = i;
-    }
-    const bool is_full = waiting == static_cast<size_t>(fp32.lane_count) || i + 1 == samples.count();
-    if (!is_full || waiting == 0) continue;
-    ITG_TRY(meter.add(samples, {batch, waiting}, judges, tells || from.walk != nullptr, from));
-    for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane)
-      samples.tell(batch[lane], int8.lanes().of(int8.session(), lane));
-    waiting = 0;
-    if (may_end && meter.total().noise > most) return kNoError;
-  }
-  return kNoError;
-}
-
-void RecoveryContext::record(const RecoveryRecord& record) {
-  Span<const RecoveryRecord>& list = report.recoveries;
-  if (list.size == records.size) return;
-  records[list.size] = record;
-  list = {records.data, list.size + 1};
+Result<Candidate> RecoveryContext::judged(const char* stage, Candidate candidate) const {
+  ITG_TRY(judge.ask({stage}, candidate.error));
+  return candidate;
 }
 
 int32_t steps_of(const CalibratorOptions& options) {
@@ -198,23 +146,6 @@ int32_t steps_of(const CalibratorOptions& options) {
 bool may_judge_by_half(RecoveryMask recover) {
   constexpr RecoveryMask kQuick = recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption;
   return (recover & ~kQuick) == 0;
-}
-
-Error recover(RecoveryContext& context) {
-  for (const RecoveryRule& rule : recovery_rules()) {
-    if ((context.options.recover & rule.bit) == 0) continue;
-    ++context.steps_done;
-    // A recovery that needs several needs them again.
-    const auto samples = static_cast<uint32_t>(context.samples.count());
-    if (rule.least_samples > 1 && samples < rule.least_samples) {
-      const RecoveryVerdict verdict =
-          context.samples.has_source() ? RecoveryVerdict::kTooFewSamples : RecoveryVerdict::kNoSource;
-      context.record({rule.bit, -1, -1, context.error.ratio(), context.error.ratio(), verdict});
-      continue;
-    }
-    ITG_TRY(rule.run(context));
-  }
-  return kNoError;
 }
 
 }  // namespace intaglio

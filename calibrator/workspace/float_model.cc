@@ -53,4 +53,9 @@ Span<uint8_t> Lanes::scratch_of(int32_t i) const {
           own_.scratch.size};
 }
 
+Error tell(const Progress& progress, const char* stage, int32_t done, int32_t total) {
+  const bool go_on = progress.step == nullptr || progress.step(progress.context, stage, done, total);
+  return go_on ? kNoError : Error{Status::kCancelled};
+}
+
 }  // namespace intaglio

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/workspace/arena.h"
+#include "intaglio/calibrator.h"
 #include "intaglio/platform.h"
 #include "intaglio/session.h"
 
@@ -85,6 +86,9 @@ struct FloatModel {
   // The session on lane `i`. With the serial executor all lanes may run at once.
   Session on_lane(int32_t i, const Executor& inner = {}) const { return lanes.of(session, i, inner); }
 };
+
+// Says how far a stage has come; kCancelled where the caller cancels.
+Error tell(const Progress& progress, const char* stage, int32_t done, int32_t total);
 
 // Sizes of the model's inputs, one behind the other.
 inline size_t input_bytes(const Model& model) {

@@ -218,7 +218,7 @@ Outcome<std::vector<int32_t>> missing_params(const Model& model, CalibratorOptio
   for (size_t tries = 0; tries <= slot_count(model); ++tries) {
     options.known = {known.data(), known.size()};
     const Error error = choose_params({calibration.fp32, options, calibration.observing, calibration.seen},
-                                      options.method, kBothHalves, calibration.slots);
+                                      options.method, kBothHalves, calibration.memory.slots);
     if (error.status != Status::kQuantizationMissing) break;
     if (std::find(missing.begin(), missing.end(), error.tensor) == missing.end())
       missing.push_back(error.tensor);

@@ -5,6 +5,7 @@
 
 #include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
+#include "importers/passes/reshaped_view.h"
 
 namespace intaglio::importers {
 
@@ -21,6 +22,7 @@ class TransposeSweep {
       : draft_(draft), views_(draft.tensors.size()), whole_(draft.tensors.size(), -1) {}
 
   bool run() {
+    note_wanted_orders();
     std::deque<DraftNode> old_nodes = std::move(draft_.nodes);
     draft_.nodes.clear();
     size_t old_transposes = 0;
@@ -97,11 +99,7 @@ class TransposeSweep {
           return sink(std::move(node), view(x).permutation);
         break;
       case Axes::kReshaped:
-        if (is_view(x) && moves_no_data(draft_.tensor(view(x).base).shape, view(x).permutation)) {
-          node.inputs[0] = view(x).base;
-          draft_.nodes.push_back(std::move(node));
-          return;
-        }
+        if (is_view(x) && sink_reshape(node)) return;
         break;
       case Axes::kFixed:
         if (node.op == Op::kBatchMatMul) take_transposed(node);
@@ -127,6 +125,24 @@ class TransposeSweep {
     if (node.op == Op::kLookup && draft_.tensor(node.inputs[1]).shape.size() != 1) return Axes::kFixed;
     if (node.op == Op::kNormalize && node.options.as<NormalizeOptions>().over_map) return Axes::kFixed;
     return traits(node.op).axes;
+  }
+
+  // In which order of axes the readers of each tensor want it: what a Transpose makes of it, or of what operators of any
+  // order of axes make of it. Of several readers the first counts.
+  void note_wanted_orders() {
+    wanted_.resize(draft_.tensors.size());
+    for (auto node = draft_.nodes.rbegin(); node != draft_.nodes.rend(); ++node) {
+      const Permutation order = node->op == Op::kTranspose
+                                    ? to_vector(node->options.as<TransposeOptions>().permutation)
+                                    : wanted_[static_cast<size_t>(node->output())];
+      const Axes axes = axes_of(*node);
+      const size_t count = axes == Axes::kSame                                ? node->inputs.size()
+                           : axes == Axes::kAny || node->op == Op::kTranspose ? 1
+                                                                              : 0;
+      for (size_t i = 0; i < count; ++i)
+        if (const int32_t x = node->inputs[i]; x >= 0 && draft_.tensor(x).shape.size() == order.size())
+          wanted_[static_cast<size_t>(x)] = order;
+    }
   }
 
   void visit_transpose(const DraftNode& node) {
@@ -199,6 +215,27 @@ class TransposeSweep {
     return true;
   }
 
+  bool sink_reshape(DraftNode& node) {
+    const View source = view(node.input());
+    const int32_t output = node.output();
+    if (moves_no_data(draft_.tensor(source.base).shape, source.permutation)) {
+      node.inputs[0] = source.base;
+      draft_.nodes.push_back(std::move(node));
+      return true;
+    }
+    const std::optional<ReshapedView> found =
+        reshaped_view(draft_.tensor(source.base).shape, source.permutation, draft_.tensor(output).shape,
+                      wanted_[static_cast<size_t>(output)]);
+    if (!found) return false;
+    node.inputs[0] =
+        add_transpose(draft_, draft_.tensor(node.input()).name, "Transpose", source.base, found->before);
+    if (is_identity(found->order))
+      draft_.nodes.push_back(std::move(node));
+    else
+      emit_behind_view(std::move(node), output, inverse(found->order));
+    return true;
+  }
+
   void sink_mean(DraftNode node) {
     const View source = view(node.inputs[0]);
     const int32_t output = node.output();
@@ -228,8 +265,9 @@ class TransposeSweep {
   }
 
   Draft& draft_;
-  std::vector<View> views_;     // of each tensor
-  std::vector<int32_t> whole_;  // each view's tensor, once it has been made in full
+  std::vector<View> views_;          // of each tensor
+  std::vector<int32_t> whole_;       // each view's tensor, once it has been made in full
+  std::vector<Permutation> wanted_;  // of each tensor that a node reads; empty: none
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "calibrator/host/accuracy/held_out.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <numeric>
 
-#include "calibrator/host/accuracy/judged_model.h"
-#include "calibrator/judge/replay.h"
+#include "calibrator/host/system/open_session.h"
 #include "runtime/op.h"
 
 namespace intaglio {
@@ -19,6 +19,13 @@ constexpr size_t kAlone = 7, kQuarters = 24;
 constexpr size_t kManyForSlow = 16;
 // Of n pictures n, or so many less n where that is fewer, judge shifted by a pixel, too: all of few, none of many.
 constexpr size_t kMostShifted = 16;
+
+// What expected() adds: all of it up to so many samples, and 6 dB at most.
+constexpr double kManySamples = 16;
+const double kMostMore = std::log(4.0);
+// Before any is measured: the variance of the logarithms of the samples' noise, and how many samples that guess is worth.
+// The spread of few samples is a guess itself.
+constexpr double kSpread = 1.5, kSpreadSamples = 4;
 
 // Whether a shift moves all that a sample has: what fits a picture (a mask, a state) would stay where it is.
 bool all_are_pictures(const Model& model, const CalibratorOptions& options) {
@@ -64,71 +71,70 @@ void put_state(CalibrationState& state, const CalibrationState& from) {
   add_state(state, from);
 }
 
-// While this lives, the calibrator can finish once more, from another state and with other options, in memory of its own. Its
-// sessions and what it keeps of the samples serve again. Then all is as finish() left it.
-class FinishAside {
- public:
-  FinishAside(Calibration& calibration, const Model& model, const CalibratorOptions& options)
-      : calibration_(calibration),
-        options_(calibration.options),
-        seen_(calibration.seen),
-        slots_(calibration.slots),
-        records_(calibration.records),
-        output_(calibration.output),
-        report_(calibration.report),
-        reported_(calibration.reported),
-        kept_biases_(calibration.kept_biases),
-        steps_done_(calibration.steps_done),
-        by_samples_(calibration.by_samples),
-        slot_memory_(slot_bytes(model)),
-        output_memory_(calibration.output.size),
-        own_records_(calibration.records.size) {
-    calibration.options = options;
-    calibration.slots.memory = Arena({slot_memory_.data(), slot_memory_.size()});
-    calibration.slots.map = {};
-    calibration.records = span_of(own_records_);
-    calibration.output = {output_memory_.data(), output_memory_.size()};
+// Moves each picture in an FP32 session's inputs by a pixel to the left and upwards; its last row and column stay. It is
+// hardly another picture, but all roundings are others: much of what a single sample shows is their chance.
+void shift_pictures(const Session& session) {
+  const Model& model = session.model();
+  for (int32_t k = 0; k < model.image_count(); ++k) {
+    const TensorView view = session.tensor(model.inputs()[static_cast<size_t>(model.image(k).input)]);
+    const Shape& shape = view.info.shape;
+    if (view.info.dtype != DType::kF32 || shape.rank != 4) continue;
+    auto* const values = static_cast<float*>(view.data);
+    const auto pixel = static_cast<size_t>(shape[3]), row = pixel * static_cast<size_t>(shape[2]);
+    const auto rows = static_cast<size_t>(shape[0] * shape[1]);
+    for (size_t y = 0; y < rows; ++y) {
+      float* const here = values + y * row;
+      const bool is_last = (y + 1) % static_cast<size_t>(shape[1]) == 0;
+      const float* const below = is_last ? here : here + row;
+      memmove(here, below + pixel, (row - pixel) * sizeof(float));
+      if (!is_last) memcpy(here + row - pixel, below + row - pixel, pixel * sizeof(float));
+    }
   }
-  FinishAside(const FinishAside&) = delete;
-  FinishAside& operator=(const FinishAside&) = delete;
-  ~FinishAside() {
-    calibration_.options = options_;
-    calibration_.seen = seen_;
-    calibration_.slots = slots_;
-    calibration_.records = records_;
-    calibration_.output = output_;
-    calibration_.report = report_;
-    calibration_.reported = reported_;
-    calibration_.kept_biases = kept_biases_;
-    calibration_.steps_done = steps_done_;
-    calibration_.by_samples = by_samples_;
-  }
-
-  // The bytes of the model.
-  Result<Span<const uint8_t>> finish(const CalibrationState& seen, const SampleSource* source) {
-    calibration_.seen = seen;
-    const FinishAs dry_run{report_.method, by_samples_, &kept_biases_, true};
-    ITG_TRY(finish_calibration(calibration_, dry_run, {}, source));
-    return calibration_.report.bytes;
-  }
-
- private:
-  Calibration& calibration_;
-  const CalibratorOptions options_;
-  const CalibrationState seen_;
-  const Slots slots_;
-  const Span<RecoveryRecord> records_;
-  const Span<uint8_t> output_;
-  const CalibrationReport report_;
-  const Span<TensorObserver> reported_;
-  const KeptBiases kept_biases_;
-  const int32_t steps_done_;
-  const bool by_samples_;
-  FileBytes slot_memory_, output_memory_;
-  std::vector<RecoveryRecord> own_records_;
-};
+}
 
 }  // namespace
+
+void SampleErrors::add(const std::vector<NetworkError>& outputs) { samples_.push_back(outputs); }
+
+NetworkError SampleErrors::expected() const {
+  NetworkError whole;
+  const size_t outputs = samples_.empty() ? 0 : samples_[0].size();
+  const auto count = static_cast<double>(samples_.size());
+  for (size_t o = 0; o < outputs; ++o) {
+    // One order, any, whatever the samples' is: sums have the same last digits then.
+    std::vector<NetworkError> ordered;
+    for (const auto& sample : samples_) ordered.push_back(sample[o]);
+    std::sort(ordered.begin(), ordered.end(),
+              [](const NetworkError& a, const NetworkError& b) { return std::memcmp(&a, &b, sizeof a) < 0; });
+    NetworkError sum;
+    double logarithms = 0.0, squares = 0.0, noisy = 0.0, ratios = 0.0, loud = 0.0;
+    for (const NetworkError& sample : ordered) {
+      sum.signal += sample.signal;
+      sum.noise += sample.noise;
+      if (sample.signal > 0.0) {
+        ratios += sample.ratio();
+        ++loud;
+      }
+      if (!(sample.noise > 0.0)) continue;
+      const double log_noise = std::log(sample.noise);
+      logarithms += log_noise;
+      squares += log_noise * log_noise;
+      ++noisy;
+    }
+    if (noisy > 1) {
+      const double mean = logarithms / noisy;
+      const double measured = std::max(0.0, squares / noisy - mean * mean) * noisy;
+      const double variance = (kSpreadSamples * kSpread + measured) / (kSpreadSamples + noisy - 1);
+      double more = std::max(0.0, mean + variance / 2 - std::log(sum.noise / count));
+      // A few loud samples can hide what the others lose.
+      if (loud > 0 && sum.signal > 0.0)
+        more += std::max(0.0, std::log(ratios / loud) - std::log(sum.ratio()) - more) / 2;
+      sum.noise *= std::exp(std::min(1.0, kManySamples / count) * std::min(more, kMostMore));
+    }
+    whole.add(sum, outputs);
+  }
+  return whole;
+}
 
 HeldOut::Seen::Seen(const CalibrationState& from)
     : observers(from.observers.size),
@@ -223,8 +229,13 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
                                now.outer.step(now.outer.context, "held out", now.part, now.parts);
                       },
                       &stage};
-  FinishAside aside(calibration, model_, options);
+  FileBytes slots(slot_bytes(model_)), output(calibration.memory.output.size);
+  std::vector<RecoveryRecord> records(calibration.memory.records.size);
+  FinishMemory memory{{Arena({slots.data(), slots.size()}), {}, calibration.memory.slots.behind},
+                      span_of(records),
+                      {output.data(), output.size()}};
   Seen learned(calibration.seen);
+  const FinishJob job{options, learned.state, memory, &calibration.finished.made, true};
   for (; stage.part < stage.parts; ++stage.part) {
     if (parts_ > 0) reset_state(learned.state);
     for (size_t i = 0; i < seen_.size(); ++i)
@@ -232,11 +243,11 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
     Subset others{source, members(stage.part, true)};
     others.all.ran = nullptr;
     const SampleSource learners = parts_ == 0 ? source : others.source();
-    const auto bytes = aside.finish(learned.state, repeats ? &learners : nullptr);
-    if (!bytes) return bytes.error();
+    Finished finished;
+    ITG_TRY(finish_calibration(calibration, job, {}, repeats ? &learners : nullptr, finished));
     std::vector<int32_t> judges = members(stage.part, false);
     for (int32_t i = 0; parts_ == 0 && i < source.count; ++i) judges.push_back(i);
-    ITG_TRY(judge_model(*bytes, source, judges, ran, errors));
+    ITG_TRY(judge_model(finished.report.bytes, source, judges, ran, errors));
   }
   return kNoError;
 }
@@ -252,19 +263,42 @@ Error HeldOut::judge_written(const SampleSource& source, const Ran& ran, SampleE
 Error HeldOut::judge_model(Span<const uint8_t> bytes, const SampleSource& source,
                            const std::vector<int32_t>& which, const Ran& ran, SampleErrors& errors) {
   Calibration& calibration = Calibration::of(calibrator_);
-  JudgedModel int8;
-  ITG_TRY(int8.open(bytes, options_, calibration));
+  Session& fp32 = calibration.fp32.session;
+  const Span<const OutputTensor> outputs = calibration.observing.outputs;
+  OpenOptions checked;
+  checked.skip_checksum = true;  // finish() has opened these bytes
+  const Result<Model> model = Model::open(bytes, checked);
+  if (!model) return model.error();
+  SessionOptions execution;
+  execution.isa = options_.isa;
+  execution.executor = options_.executor;
+  FileBytes memory;
+  Result<Session> int8 = open_session(*model, execution, memory);
+  if (!int8) return int8.error();
+  std::vector<OutputPair> pairs(outputs.size);
+  pair_outputs(calibration.fp32.model, *model, outputs, span_of(pairs));
+  // Of the sample that stands in the inputs of the FP32 session, which runs where its outputs are not `known`. Both sessions
+  // then hold the models' outputs.
+  std::vector<float> own(output_elements(outputs));
+  const auto errors_of = [&](const float* known) {
+    std::vector<NetworkError> found(pairs.size());
+    copy_inputs(fp32, *int8);
+    if (known == nullptr) fp32.run_nodes(run_outputs(fp32, outputs, own.data()), fp32.model().node_count());
+    const float* const exact = known == nullptr ? own.data() : known;
+    int8->run_nodes(compare_outputs(*int8, 0, span_of(pairs), exact, found.data()), model->node_count());
+    return found;
+  };
   for (const int32_t i : which) {
     const auto at = static_cast<size_t>(i);
-    ITG_TRY(load_inputs(source, i, calibration.fp32.session));
+    ITG_TRY(load_inputs(source, i, fp32));
     const float* const known = at < digests_.size() ? calibration.references.find(digests_[at]) : nullptr;
-    std::vector<NetworkError> found = int8.errors(calibration, known);
-    if (known == nullptr && ran.fp32) ran.fp32(at, calibration.fp32.session);
-    if (ran.int8) ran.int8(at, int8.session());
+    std::vector<NetworkError> found = errors_of(known);
+    if (known == nullptr && ran.fp32) ran.fp32(at, fp32);
+    if (ran.int8) ran.int8(at, *int8);
     if (at < shifted_.size() && shifted_[at]) {
-      ITG_TRY(load_inputs(source, i, calibration.fp32.session));
-      shift_pictures(calibration.fp32.session);
-      const std::vector<NetworkError> shifted = int8.errors(calibration, nullptr);
+      ITG_TRY(load_inputs(source, i, fp32));
+      shift_pictures(fp32);
+      const std::vector<NetworkError> shifted = errors_of(nullptr);
       for (size_t o = 0; o < found.size(); ++o)
         found[o] = {(found[o].signal + shifted[o].signal) / 2, (found[o].noise + shifted[o].noise) / 2};
     }

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "calibrator/host/system/open_session.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "intaglio/describe.h"
@@ -45,11 +46,14 @@ std::vector<float> real_values(const TensorView& view) {
 Outcome<std::unique_ptr<SensitivityMeter>> SensitivityMeter::create(const Model& fp32, const Model& int8,
                                                                     const SessionOptions& options) {
   std::unique_ptr<SensitivityMeter> made(new SensitivityMeter(fp32, int8));
-  for (const auto& [model, session] : {std::pair(&fp32, &made->exact_), std::pair(&int8, &made->test_)}) {
-    const Error error = open(*model, options, *session);
-    if (error.ok()) continue;
+  for (const auto& [model, own] : {std::pair(&fp32, &made->exact_), std::pair(&int8, &made->test_)}) {
+    const Result<Session> session = open_session(*model, options, own->memory);
+    if (session) {
+      own->session = *session;
+      continue;
+    }
     char text[256];
-    describe(error, model, text, sizeof text);
+    describe(session.error(), model, text, sizeof text);
     return Failure{text};
   }
   made->outputs_ = output_tensors(fp32, made->arena_.arena());
@@ -57,17 +61,6 @@ Outcome<std::unique_ptr<SensitivityMeter>> SensitivityMeter::create(const Model&
   made->input_noise_.resize(made->outputs_.size);
   made->find_layers();
   return made;
-}
-
-Error SensitivityMeter::open(const Model& model, const SessionOptions& options, OpenSession& made) {
-  const Result<SessionNeeds> needs = Session::measure(model, all_ops(), options);
-  if (!needs) return needs.error();
-  made.memory = FileBytes(needs->total());
-  const Result<Session> session = Session::create(
-      model, all_ops(), Session::split({made.memory.data(), made.memory.size()}, *needs), options);
-  if (!session) return session.error();
-  made.session = *session;
-  return kNoError;
 }
 
 void SensitivityMeter::find_layers() {

@@ -71,7 +71,6 @@ class SensitivityMeter {
   };
 
   SensitivityMeter(const Model& fp32, const Model& int8) : fp32_(fp32), int8_(int8) {}
-  static Error open(const Model& model, const SessionOptions& options, OpenSession& made);
   void find_layers();
   // Runs the FP32 model from node `from` on, with `values` in place of what `tensor` holds, and adds to
   // `noise`.

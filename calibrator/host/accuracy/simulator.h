@@ -13,12 +13,13 @@
 
 #include "calibrator/bake/graph.h"
 #include "calibrator/calibration.h"
-#include "calibrator/host/accuracy/exact_layer.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
 
 namespace intaglio {
+
+class ExactLayer;
 
 class Simulator {
  public:
@@ -27,6 +28,7 @@ class Simulator {
   static Outcome<std::unique_ptr<Simulator>> create(Calibrator& calibrator, bool exact = false);
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
+  ~Simulator();
 
   // Runs the sample that stands in `fp32`, a session of the FP32 model; its inputs are left as they were.
   // `on_node(node, tensor)` is called behind each node of model() while its outputs stand in session().
@@ -46,12 +48,12 @@ class Simulator {
   bool is_simulated(int32_t n) const { return simulated_[static_cast<size_t>(n)] >= 0; }
   // The codes of a tensor of the FP32 model that a simulated node has written.
   const std::vector<int64_t>& codes(int32_t tensor) const { return codes_[static_cast<size_t>(tensor)]; }
-  const SlotMap& slots() const { return calibration_.slots.map; }
+  const SlotMap& slots() const { return calibration_.memory.slots.map; }
   // Node of the FP32 model that node `n` of model() computes; -1 for a border.
   int32_t source(int32_t n) const { return sources_[static_cast<size_t>(n)]; }
 
  private:
-  explicit Simulator(Calibration& calibration) : calibration_(calibration), fp32_(calibration.fp32.model) {}
+  explicit Simulator(Calibration& calibration);
   Error prepare(bool exact);
   Error find_simulated(bool exact);
   Error bake_rest();
@@ -64,7 +66,8 @@ class Simulator {
   std::vector<double> compute(int32_t n, int32_t source, const std::vector<std::vector<int64_t>>& inputs);
   std::vector<double> run_float(int32_t n, int32_t source, const std::vector<std::vector<int64_t>>& inputs);
   const QuantConfig& input_config(int32_t source, size_t input) const {
-    return calibration_.slots.map.slots.config(calibration_.slots.map.input_slot(source, input));
+    return calibration_.memory.slots.map.slots.config(
+        calibration_.memory.slots.map.input_slot(source, input));
   }
 
   Calibration& calibration_;

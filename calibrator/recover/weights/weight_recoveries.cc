@@ -10,12 +10,6 @@ double fake_quantize(const FakeQuantizer& q, double x) {
   return round_even((clipped - q.low) / q.step()) * q.step() + q.low;
 }
 
-FakeQuantizeGradient fake_quantize_gradient(const FakeQuantizer& q, double x, double y) {
-  if (x < q.low) return {0.0, 1.0, 0.0};
-  if (x > q.low + q.range) return {0.0, 1.0, 1.0};
-  return {1.0, 0.0, (y - x) / q.range};
-}
-
 SymmetricGradient fake_quantize_gradient(const SymmetricQuantizer& s, double x, double y) {
   const FakeQuantizer q = s.quantizer();
   if (x < q.low) return {0.0, s.ratio()};

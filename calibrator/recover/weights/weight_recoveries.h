@@ -15,14 +15,10 @@ namespace intaglio {
 //   y    = rne((clip(x, low, low + range) - low) / step) * step + low
 //
 //   dy/dx = 1 within [low, low + range], ends included, else 0
-//   asymmetric (low and range are free):
-//     dy/dlow   = 0 within, 1 outside
-//     dy/drange = (y - x) / range within, 1 above, 0 below
-//   symmetric (one free scale, the largest value; a = first / last code, low = scale * a,
-//   range = scale * (1 - a)):
+//   one free scale, the largest value; a = first / last code, low = scale * a, range = scale * (1 - a):
 //     dy/dscale = (y - x) * (1 - a) / range within, 1 above, a below
 //
-// The symmetric one is LSQ's gradient by the step, divided by the last code.
+// It is LSQ's gradient by the step, divided by the last code.
 struct FakeQuantizer {
   double low = 0.0, range = 1.0;
   int32_t levels = 256;
@@ -42,11 +38,6 @@ struct SymmetricQuantizer {
 double fake_quantize(const FakeQuantizer& quantizer, double x);
 
 // Derivatives of y = fake_quantize(quantizer, x).
-struct FakeQuantizeGradient {
-  double x, low, range;
-};
-FakeQuantizeGradient fake_quantize_gradient(const FakeQuantizer& quantizer, double x, double y);
-
 struct SymmetricGradient {
   double x, scale;
 };
