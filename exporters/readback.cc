@@ -35,8 +35,9 @@ void note_16_bits(const Model& model, std::vector<std::string>& notes) {
         count, " nodes (sums, Softmax) compute in 16 bits in the model, and in FP32 in the file"));
 }
 
-Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, const ImportOptions& options,
+Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, ImportOptions options,
                            Reimported& back) {
+  options.keep_dead = true;  // each layer's codes are compared
   auto imported = import_model(file, name, options, back.memory);
   if (!imported) return imported.failure();
   const auto written = finish_model(imported->graph, all_ops(), back.memory.arena());

@@ -21,7 +21,7 @@ struct Reimported {
 };
 
 // Fills `back`, which is new. A failure begins with `name` and says which node or tensor is in the way.
-Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, const ImportOptions& options,
+Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, ImportOptions options,
                            Reimported& back);
 
 }  // namespace intaglio::exporters
