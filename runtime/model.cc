@@ -139,17 +139,6 @@ TensorInfo Model::tensor(int32_t index) const {
   return info;
 }
 
-KeptChannels Model::kept_channels(int32_t index) const {
-  const auto& tensor = tensor_of(root_, index);
-  const Span<const uint8_t> bits = span_of(tensor.kept_channels());
-  const uint32_t channels = tensor.channels();
-  const KeptChannels kept{static_cast<int32_t>(channels), bits};
-  if (channels > INT32_MAX || bits.size != (size_t{channels} + 7) / 8) return {};
-  int32_t count = 0;
-  for (int32_t c = 0; c < kept.channels; ++c) count += kept.has(c) ? 1 : 0;
-  return count == shape_of(tensor).back(0) ? kept : KeptChannels();
-}
-
 NodeInfo Model::node(int32_t index) const {
   const auto& node = node_of(root_, index);
   const auto op = static_cast<Op>(node.op());

@@ -365,4 +365,17 @@ Error check_model(const schema::Model& root, const Model& model) {
   return fail.error();
 }
 
+// Here and not with the tensors: what firmware reads of a model stays as small as it was.
+KeptChannels Model::kept_channels(int32_t index) const {
+  const auto& tensor =
+      *static_cast<const schema::Model*>(root_)->tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  if (tensor.kept_channels() == nullptr || tensor.channels() > INT32_MAX) return {};
+  const KeptChannels kept{static_cast<int32_t>(tensor.channels()),
+                          {tensor.kept_channels()->data(), tensor.kept_channels()->size()}};
+  if (kept.bits.size != (static_cast<size_t>(kept.channels) + 7) / 8) return {};
+  int32_t count = 0;
+  for (int32_t c = 0; c < kept.channels; ++c) count += kept.has(c) ? 1 : 0;
+  return count == this->tensor(index).shape.back(0) ? kept : KeptChannels();
+}
+
 }  // namespace intaglio
