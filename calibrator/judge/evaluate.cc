@@ -165,7 +165,7 @@ int32_t find_tensor(const Model& model, const char* name) {
 // The pair that stands for an output of the test model; -1 where there is none.
 int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, Span<const LayerPair> pairs) {
   int32_t found = -1;
-  // What only changes type or shape has no pair of its own: the layer before it stands for it.
+  // A node that only changes type or shape has no pair of its own: the layer before it stands for it.
   for (int32_t steps = 0; steps < test.node_count() && found < 0; ++steps) {
     for (size_t i = pairs.size; i-- > 0;)
       if (found < 0 && test.node(pairs[i].node).outputs[0] == tensor) found = static_cast<int32_t>(i);

@@ -380,7 +380,7 @@ void Simulator::run_node(int32_t n) {
     return;
   }
   codes_[output].resize(reals.size());
-  // What only moves codes has them already.
+  // An operator that only moves codes has them already.
   const bool moves = rule.output == OutputRule::kSameAsInput;
   for (size_t i = 0; i < reals.size(); ++i) {
     codes_[output][i] = moves ? code_of_real(reals[i], config, params_of(config))
