@@ -129,9 +129,8 @@ Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t
 
 Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   Calibration& calibration = *parts_;
-  FloatModel& fp32 = calibration.fp32;
   ITG_TRY(calibration.fault);
-  const Model& model = fp32.model;
+  const Model& model = calibration.fp32.model;
   if (inputs.size != model.inputs().size)
     return {Status::kSampleCount, -1, -1, static_cast<int64_t>(inputs.size),
             static_cast<int64_t>(model.inputs().size)};
@@ -143,30 +142,19 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
       return {Status::kSampleSize, -1, tensor, static_cast<int64_t>(inputs[i].size),
               static_cast<int64_t>(bytes)};
   }
-  const auto load = [&] {
-    for (size_t i = 0; i < inputs.size; ++i)
-      memcpy(fp32.session.input(static_cast<int32_t>(i)).data, inputs[i].data, inputs[i].size);
+  SampleSource source;
+  source.load = [](void* context, int32_t, Span<const Span<uint8_t>> places) {
+    const auto& given = *static_cast<const Span<const Span<const uint8_t>>*>(context);
+    for (size_t i = 0; i < places.size; ++i) memcpy(places[i].data, given[i].data, places[i].size);
+    return true;
   };
-  if (has_probes(model, int64_t{calibration.seen.sample_count} + 1)) {
-    for (const Probe probe : kProbes) {
-      load();
-      fp32.threads.hold([&] { observe_probe(fp32, calibration.observing, 0, fp32.executor, probe); });
-    }
-  }
-  load();
-  LaneSample sample;
-  sample.index = calibration.seen.sample_count;
-  sample.name = name_of(fp32.session, *calibration.observing.sha256);
-  sample.outputs = calibration.references.room(0);
-  fp32.threads.hold([&] { observe_sample(fp32, calibration.observing, 0, fp32.executor, sample); });
-  ITG_TRY(calibration.fault = sample.error);
-  if (!count_in(calibration, sample)) return kNoError;
-  uint8_t* at = calibration.seen.golden_sample.data;
-  for (const Span<const uint8_t> input : inputs) {
-    memcpy(at, input.data, input.size);
-    at += input.size;
-  }
-  return kNoError;
+  source.context = &inputs;
+  source.count = 1;
+  int32_t bad = -1;
+  // Before the sample itself: its outputs stay where output() finds them.
+  if (has_probes(model, int64_t{calibration.seen.sample_count} + 1))
+    ITG_TRY(probe_all(calibration, source, 1, &bad));
+  return add_batch(calibration, source, 0, 1, &bad);
 }
 
 Error Calibrator::add_all(const SampleSource& source, int32_t* bad) {

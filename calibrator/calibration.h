@@ -1,4 +1,4 @@
-// What a Calibrator keeps: a part for each stage, and the steps of its interface.
+// The parts of a Calibrator, one for each stage, and the steps of its interface.
 #pragma once
 
 #include "calibrator/judge/replay.h"
@@ -21,7 +21,7 @@ struct FinishMemory {
   Span<uint8_t> output;
 };
 
-// What finish() has made.
+// The result of finish().
 struct Finished {
   CalibrationReport report;
   Candidate made;                 // without its network, which is gone

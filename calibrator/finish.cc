@@ -11,6 +11,14 @@
 namespace intaglio {
 namespace {
 
+class Finish;
+
+// A recovery takes the best candidate so far, and returns a candidate.
+struct Step {
+  RecoveryMask recovery;
+  Result<Candidate> (*run)(Finish& finish);
+};
+
 class Finish {
  public:
   Finish(Calibration& calibration, const FinishJob& job, const SampleSource* source, Finished& finished)
@@ -47,16 +55,19 @@ class Finish {
 
   // The order of a calibration.
   Error run(const ModelSink& sink) {
+    constexpr Step kSteps[] = {
+        {recovery::kRangeMethod, [](Finish& f) { return choose_method(f.context_, f.best_); }},
+        {recovery::kEqualization, [](Finish& f) { return f.equalizer_.run(f.context_, f.best_); }},
+        {recovery::kBiasAbsorption, [](Finish& f) { return f.absorber_.run(f.context_, f.best_); }},
+        {recovery::kBiasCorrection, [](Finish& f) { return f.correct_biases(); }},
+        {recovery::kLearnedScales, [](Finish& f) { return f.change_layers(recovery::kLearnedScales); }},
+        {recovery::kWeightScales, [](Finish& f) { return f.change_layers(recovery::kWeightScales); }},
+        {recovery::kAdaptiveRounding, [](Finish& f) { return f.change_layers(recovery::kAdaptiveRounding); }},
+    };
     if (job_.seen.sample_count == 0) return bake_known(sink);
     ITG_TRY(find_samples());
     ITG_TRY(bake());
-    ITG_TRY(then(recovery::kRangeMethod, [](Finish& f) { return choose_method(f.context_, f.best_); }));
-    ITG_TRY(then(recovery::kEqualization, [](Finish& f) { return f.equalizer_.run(f.context_, f.best_); }));
-    ITG_TRY(then(recovery::kBiasAbsorption, [](Finish& f) { return f.absorber_.run(f.context_, f.best_); }));
-    ITG_TRY(then(recovery::kBiasCorrection, [](Finish& f) { return f.correct_biases(); }));
-    ITG_TRY(then(recovery::kLearnedScales, [](Finish& f) { return learn_scales(f.context_, f.best_); }));
-    ITG_TRY(then(recovery::kWeightScales, [](Finish& f) { return search_scales(f.context_, f.best_); }));
-    ITG_TRY(then(recovery::kAdaptiveRounding, [](Finish& f) { return round_weights(f.context_, f.best_); }));
+    for (const Step& step : kSteps) ITG_TRY(take(step));
     finished_.steps_done = steps_of(options_) - 1;
     NetworkError whole;
     if (!job_.dry_run) ITG_TRY(judge_.complete(best_.error, whole));
@@ -65,7 +76,9 @@ class Finish {
     ITG_TRY(report(whole));
     if (!job_.dry_run && has_states) ITG_TRY(reopen());
     ITG_TRY(context_.step("store", 0, 1));
-    return store(sink);
+    ITG_TRY(store(sink));
+    finished_.steps_done = steps_of(options_);
+    return kNoError;
   }
 
   // The caller's model runs again.
@@ -95,21 +108,25 @@ class Finish {
     return kNoError;
   }
 
-  // One recovery, where the options ask for it.
-  Error then(RecoveryMask bit, Result<Candidate> (*recover)(Finish& finish)) {
-    if ((options_.recover & bit) == 0) return kNoError;
+  // One recovery, if the options ask for it.
+  Error take(const Step& step) {
+    if ((options_.recover & step.recovery) == 0) return kNoError;
     ++finished_.steps_done;
     // A recovery that needs several samples needs them again.
-    const uint32_t least = rule_of(bit).least_samples;
+    const uint32_t least = rule_of(step.recovery).least_samples;
     if (least > 1 && static_cast<uint32_t>(samples_.count()) < least) {
-      guard_.not_tried(bit, best_,
+      guard_.not_tried(step.recovery, best_,
                        samples_.has_source() ? RecoveryVerdict::kTooFewSamples : RecoveryVerdict::kNoSource);
       return kNoError;
     }
-    const Result<Candidate> made = recover(*this);
+    const Result<Candidate> made = step.run(*this);
     if (!made) return made.error();
     best_ = *made;
     return kNoError;
+  }
+
+  Result<Candidate> change_layers(RecoveryMask which) {
+    return intaglio::change_layers(context_, which, best_);
   }
 
   Result<Candidate> correct_biases() {

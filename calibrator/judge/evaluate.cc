@@ -44,7 +44,7 @@ struct DifferenceSums {
   double signal = 0.0, noise = 0.0, dot = 0.0, norm = 0.0;
 };
 
-template <bool kNoiseAlone, typename Real>
+template <typename Real>
 DifferenceSums sum_differences(const float* exact, int64_t count, Real&& real) {
   constexpr int64_t kLanes = 32;
   double signal[kLanes] = {}, noise[kLanes] = {}, dot[kLanes] = {}, norm[kLanes] = {};
@@ -53,7 +53,6 @@ DifferenceSums sum_differences(const float* exact, int64_t count, Real&& real) {
       const auto x = static_cast<double>(exact[first + l]), y = static_cast<double>(real(first + l)),
                  d = x - y;
       noise[l] += d * d;
-      if (kNoiseAlone) continue;
       signal[l] += x * x;
       dot[l] += x * y;
       norm[l] += y * y;
@@ -72,17 +71,16 @@ DifferenceSums sum_differences(const float* exact, int64_t count, Real&& real) {
   return sums;
 }
 
-template <bool kNoiseAlone>
 DifferenceSums sum_differences(const float* exact, const TensorView& view) {
   const int64_t count = view.info.shape.elements();
   if (view.info.dtype == DType::kF32) {
     const auto* const values = static_cast<const float*>(view.data);
-    return sum_differences<kNoiseAlone>(exact, count, [values](int64_t i) { return values[i]; });
+    return sum_differences(exact, count, [values](int64_t i) { return values[i]; });
   }
   const float scale = view.info.quantization.scales[0];
   const int32_t zero_point = view.info.quantization.zero_point;
   const auto sum_of = [&](const auto* codes) {
-    return sum_differences<kNoiseAlone>(exact, count, [codes, scale, zero_point](int64_t i) {
+    return sum_differences(exact, count, [codes, scale, zero_point](int64_t i) {
       return scale * static_cast<float>(codes[i] - zero_point);
     });
   };
@@ -116,11 +114,11 @@ bool has_real_values(const TensorView& view) {
 void add_difference(const float* exact, const TensorView& view, const NodeOptions& options, bool alone,
                     LayerReport& layer) {
   if (!has_real_values(view)) return;
+  const DifferenceSums sums = sum_differences(exact, view);
   if (alone) {
-    layer.noise_alone += sum_differences<true>(exact, view).noise;
+    layer.noise_alone += sums.noise;
     return;
   }
-  const DifferenceSums sums = sum_differences<false>(exact, view);
   layer.signal += sums.signal;
   layer.noise += sums.noise;
   layer.dot += sums.dot;
@@ -165,7 +163,7 @@ int32_t find_tensor(const Model& model, const char* name) {
 // The pair that stands for an output of the test model; -1 where there is none.
 int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, Span<const LayerPair> pairs) {
   int32_t found = -1;
-  // What only changes type or shape has no pair of its own: the layer before it stands for it.
+  // A node that only changes type or shape has no pair of its own: the layer before it stands for it.
   for (int32_t steps = 0; steps < test.node_count() && found < 0; ++steps) {
     for (size_t i = pairs.size; i-- > 0;)
       if (found < 0 && test.node(pairs[i].node).outputs[0] == tensor) found = static_cast<int32_t>(i);

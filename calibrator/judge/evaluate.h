@@ -40,14 +40,14 @@ void copy_inputs(const Session& reference, Session& test);
 Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,
                                   Arena& arena);
 
-// Of one output: sums of squares of the FP32 values and of the differences. Of several: their number, and the
+// For one output: sums of squares of the FP32 values and of the differences. For several: their number, and the
 // sum of each one's noise over its signal, so that none counts for more because its values are larger.
 struct NetworkError {
   double signal = 0.0, noise = 0.0;
 
   double ratio() const { return signal > 0.0 ? noise / signal : (noise > 0.0 ? 1.0 : 0.0); }
   bool worse_than(const NetworkError& other) const { return ratio() > other.ratio(); }
-  // Of a model of `outputs` outputs: one more of them.
+  // Adds one of the `outputs` outputs of a model.
   void add(const NetworkError& output, size_t outputs) {
     signal += outputs == 1 ? output.signal : 1.0;
     noise += outputs == 1 ? output.noise : output.ratio();

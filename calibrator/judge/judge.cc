@@ -50,7 +50,7 @@ Error Judge::complete(const NetworkError& judged, NetworkError& whole) {
   const int64_t now = int8_.revision();
   const bool told = !samples_.wants_results() || told_revision_ == now;
   if (whole_revision_ != now || !told) {
-    // Of several outputs noise over signal is averaged, so that parts do not add up.
+    // For several outputs noise over signal is averaged, so that parts do not add up.
     const bool rest_is_enough =
         outputs_.size == 1 && (!samples_.wants_results() || judges_told_revision_ == now);
     NetworkError rest;

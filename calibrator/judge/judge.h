@@ -12,11 +12,11 @@ namespace intaglio {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// What is asked about the int8 model as it stands.
+// A question about the int8 model as it stands: which samples answer, and how far.
 struct Question {
   const char* stage = "";     // for the caller's progress
   Part part = Part::kJudges;  // the samples that answer
-  // Of a model with one output: the answer ends as soon as the noise is more than this, and is infinite then.
+  // For a model with one output: the answer ends as soon as the noise is more than this, and is infinite then.
   double most = kNoLimit;
   // All these samples stand before this node in the walk, which goes on to the end, and ends; -1: they start at the
   // model's inputs. The source is not told of such an answer: what is measured so is often undone.
@@ -35,8 +35,8 @@ class Judge {
   Error ask(const Question& question, NetworkError& answer);
   // The source is told the results of a question from a node after all, where its walk has left every sample at hand.
   void tell_results();
-  // Of the model as it is now, over all samples, given that of those that judge. Asks what is missing for that, and for the
-  // source to have its results.
+  // The error of the model as it is now over all samples, given that over those that judge. Asks what is missing for it, and
+  // for the source to have the results.
   Error complete(const NetworkError& judged, NetworkError& whole);
 
  private:
@@ -65,7 +65,7 @@ class Judge {
   bool is_walked_ = false;      // the last question's answer, the samples' outputs standing in the walk
   NetworkError whole_;          // over all samples, of the int8 model at `whole_revision_`
   int64_t whole_revision_ = -1;
-  // Of the int8 model whose results the source has been told last: of all samples, of those that judge.
+  // Revision of the int8 model whose results the source has been told last: for all samples, for those that judge.
   int64_t told_revision_ = -1, judges_told_revision_ = -1;
 };
 

@@ -43,6 +43,22 @@ Error Replay::load_each(Span<const int32_t> which) {
   return kNoError;
 }
 
+Error Replay::visit_batches(Part part, Error (*visit)(const void* context, Span<const int32_t> batch),
+                            const void* context) {
+  int32_t batch[kMaxLanes];
+  size_t waiting = 0;
+  for (int32_t i = 0; i < count(); ++i) {
+    bool is_one = false;
+    ITG_TRY(belongs(i, part, &is_one));
+    if (is_one) batch[waiting++] = i;
+    const bool is_full = waiting == static_cast<size_t>(known_.fp32.lane_count) || i + 1 == count();
+    if (!is_full || waiting == 0) continue;
+    ITG_TRY(visit(context, {batch, waiting}));
+    waiting = 0;
+  }
+  return kNoError;
+}
+
 Digest Replay::digest_of_inputs(int32_t lane) const {
   const Session fp32 = known_.fp32.on_lane(lane);
   uint64_t print = 0;

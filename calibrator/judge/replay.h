@@ -17,7 +17,7 @@ enum class Part : uint8_t {
   kOddHalf,
 };
 
-// What a layer's bias should be, and whether a correction helps, half of many samples tell as well as all:
+// Half of many samples tell as well as all of them what a layer's bias should be, and whether a correction helps:
 // the smaller one where it is large enough. Recoveries that take minutes are judged by all.
 inline constexpr int32_t kFewestJudges = 12;
 
@@ -26,7 +26,7 @@ inline constexpr size_t kMaxModelInputs = 256;  // the loader's limit
 // Writes sample `i` into the inputs of a session of the FP32 model. kSamplesDiffer where the source cannot.
 Error load_inputs(const SampleSource& source, int32_t i, const Session& session);
 
-// What is known of the samples that were added.
+// Everything that is known about the samples that were added.
 struct SeenSamples {
   const FloatModel& fp32;
   const CalibrationState& seen;
@@ -48,19 +48,11 @@ class Replay {
   Error load_each(Span<const int32_t> which);
   // Calls visit(batch) for the samples of `part`, in their order, as many at once as there are lanes.
   template <typename Visit>
-  Error for_each_batch(Part part, Visit&& visit) {
-    int32_t batch[kMaxLanes];
-    size_t waiting = 0;
-    for (int32_t i = 0; i < count(); ++i) {
-      bool is_one = false;
-      ITG_TRY(belongs(i, part, &is_one));
-      if (is_one) batch[waiting++] = i;
-      if (waiting == 0 || (waiting < static_cast<size_t>(known_.fp32.lane_count) && i + 1 < count()))
-        continue;
-      ITG_TRY(visit(Span<const int32_t>(batch, waiting)));
-      waiting = 0;
-    }
-    return kNoError;
+  Error for_each_batch(Part part, const Visit& visit) {
+    const auto call = [](const void* context, Span<const int32_t> batch) {
+      return (*static_cast<const Visit*>(context))(batch);
+    };
+    return visit_batches(part, call, &visit);
   }
   // Checks that the source's samples are those that were added, and makes the list that reference() and
   // digest() read from `arena`, or from `least` where that has no room; both know nothing where neither has. With
@@ -79,13 +71,15 @@ class Replay {
   Error belongs(int32_t i, Part part, bool* is_one);
   bool all_judge() const { return judging_half_ < 0; }
   bool knows_digests() const { return !digests_.empty(); }
-  // Of sample `i`, which stands in the first lane's inputs.
+  // The digest of sample `i`, which stands in the first lane's inputs.
   Digest digest(int32_t i) const {
     return knows_digests() ? digests_[static_cast<size_t>(i)] : digest_of_inputs();
   }
 
  private:
   bool make_list(Arena& arena);
+  Error visit_batches(Part part, Error (*visit)(const void* context, Span<const int32_t> batch),
+                      const void* context);
   Digest digest_of_inputs(int32_t lane = 0) const;  // which stand in the FP32 session
 
   SeenSamples known_;

@@ -80,7 +80,7 @@ Session SampleWalk::on_slot(int32_t i, int32_t lane, const Executor& executor) c
                           executor);
 }
 
-// What nodes from `node` on read of those before it.
+// Copies the tensors of nodes before `node` that are read from there on.
 void SampleWalk::copy_live(const Session& from, const Session& to, int32_t node) const {
   for (const Live& live : live_) {
     if (live.written_at >= node || live.last_use < node) continue;

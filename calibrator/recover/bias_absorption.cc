@@ -8,7 +8,7 @@ namespace intaglio {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Of the error before. Samples that the shifts do not come from judge, but a gain by chance is none.
+// The share of the error before that must not be left. Other samples than those of the shifts judge, but a gain by chance is none.
 constexpr double kWorthwhile = 0.8;
 
 Span<float> biases_of(const Model& model, const NodeInfo& node, const QuantRule& rule) {
@@ -16,7 +16,7 @@ Span<float> biases_of(const Model& model, const NodeInfo& node, const QuantRule&
   return writable_floats(model.tensor(node.inputs[bias]));
 }
 
-// Of what a layer without activation gives the middle; of what ReLU leaves, the least.
+// The middle of the values of a layer without activation; the least value that ReLU leaves.
 float shift_of(const Clamp& clamp, float lowest, float highest) {
   if (clamp.min == -kInfinity)
     return static_cast<float>((static_cast<double>(lowest) + static_cast<double>(highest)) * 0.5);

@@ -2,12 +2,15 @@
 
 #include <limits>
 
+#include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/scales.h"
 #include "runtime/op.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
+namespace {
 
+// The constants of node `n` of an int8 graph.
 Span<int32_t> biases_of(const Graph& graph, int32_t n, const QuantRule& rule) {
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
   const TensorInfo& tensor =
@@ -21,6 +24,7 @@ const TensorInfo& weights_of(const Graph& graph, int32_t n, const QuantRule& rul
   return graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(rule.weight_input)])];
 }
 
+// The real value of one code of a bias.
 double bias_step(const Graph& graph, int32_t n, const QuantRule& rule, size_t channel) {
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
   const TensorInfo& input = graph.tensors[static_cast<size_t>(node.inputs[0])];
@@ -28,6 +32,7 @@ double bias_step(const Graph& graph, int32_t n, const QuantRule& rule, size_t ch
   return static_cast<double>(input.quantization.scales[0]) * static_cast<double>(scale);
 }
 
+// Mean inputs over `half` of the samples, or over all of them, of the FP32 node that node `n` was made from.
 void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<double> means) {
   const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
   const uint32_t* const samples = context.network->seen.observers[0].samples;
@@ -40,7 +45,71 @@ void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<d
                    : mean_of(sums[half][i], samples[half]);
 }
 
-namespace {
+// Mean outputs of a layer's channels from `first` on, `count` of them: known ones, or computed and kept.
+template <typename Compute>
+void known_or_computed(Span<double> kept, bool known, int32_t first, int32_t count, double* means,
+                       Compute&& compute) {
+  double* const place = kept.data == nullptr ? nullptr : kept.data + first;
+  const size_t bytes = static_cast<size_t>(count) * sizeof(double);
+  if (known) {
+    memcpy(means, place, bytes);
+    return;
+  }
+  compute();
+  if (place != nullptr) memcpy(place, means, bytes);
+}
+
+// Calls visit(channel, error): the mean output of the FP32 layer over `half` of the samples, less that of the int8 one, given
+// the mean inputs of the latter as reals; nullptr: those of the FP32 model. Channels may be visited at once.
+template <typename Visit>
+void for_each_mean_error(RecoveryContext& context, int32_t n, int32_t half,
+                         const Span<const double>* int8_means, int32_t lane, const Executor& executor,
+                         Visit&& visit) {
+  const Graph& graph = context.int8.graph();
+  const QuantRule& rule = *weight_rule(graph, n);
+  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+  const Model& fp32 = context.fp32.model;
+  const NodeInfo exact_node = fp32.node(node.source);
+  const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
+  const TensorInfo exact_weights = fp32.tensor(exact_node.inputs[weight]);
+  const TensorInfo& weights = graph.tensors[static_cast<size_t>(node.inputs[weight])];
+  const auto* exact = reinterpret_cast<const float*>(exact_weights.constant.data);
+  const auto* codes = reinterpret_cast<const int8_t*>(weights.constant.data);
+  const bool has_bias = bias < exact_node.inputs.size && exact_node.inputs[bias] >= 0;
+  const auto* exact_bias =
+      has_bias ? reinterpret_cast<const float*>(fp32.tensor(exact_node.inputs[bias]).constant.data) : nullptr;
+  const Span<const int32_t> biases = biases_of(graph, n, rule);
+
+  MeanOutputs none;
+  MeanOutputs& kept = half == kBothHalves ? none : context.int8.means(node.source, half);
+  const bool alone = int8_means == nullptr, knows_codes = alone && kept.knows_codes;
+  Span<double> fp32_means;
+  if (!kept.knows_reals || (alone && !knows_codes)) {
+    fp32_means = context.observing.means_of(node.source, lane);
+    exact_means(context, n, half, fp32_means);
+  }
+  const Span<const double> inputs = alone ? fp32_means : *int8_means;
+  const auto channels = static_cast<int32_t>(biases.size);
+  parallel_for(executor, (channels + kMeanLanes - 1) / kMeanLanes, [&](int32_t block) {
+    const int32_t first = block * kMeanLanes,
+                  count = channels - first < kMeanLanes ? channels - first : kMeanLanes;
+    double exact_mean[kMeanLanes], int8_mean[kMeanLanes];
+    known_or_computed(kept.of_reals, kept.knows_reals, first, count, exact_mean, [&] {
+      mean_outputs(exact_node, weights.shape, exact, first, count, fp32_means, exact_mean);
+    });
+    known_or_computed(alone ? kept.of_codes : Span<double>(), knows_codes, first, count, int8_mean, [&] {
+      mean_outputs(exact_node, weights.shape, codes, first, count, inputs, int8_mean);
+    });
+    for (int32_t l = 0; l < count; ++l) {
+      const auto c = static_cast<size_t>(first + l);
+      const auto scale = static_cast<double>(weights.quantization.scales[c]);
+      visit(c, exact_mean[l] + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0) -
+                   (int8_mean[l] * scale + biases[c] * bias_step(graph, n, rule, c)));
+    }
+  });
+  kept.knows_reals = true;
+  kept.knows_codes = kept.knows_codes || alone;
+}
 
 template <typename Visit>
 void for_each_bias(const Graph& graph, Visit&& visit) {
@@ -89,7 +158,7 @@ bool move_bias(const Graph& graph, int32_t n, const QuantRule& rule, size_t c, d
   return code != before;
 }
 
-// Of what the rounding of the weights alone adds.
+// Corrects the mean error of the weights' rounding alone.
 void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t half, int32_t lane,
                          const Executor& executor) {
   const Graph& graph = context.int8.graph();
@@ -162,7 +231,7 @@ class ShownErrors {
         all_(arena.make<double>(channels)) {}
 
   Span<double> of(int32_t half) const { return halves_[half]; }
-  // Of samples[h] samples of half h. `positions`: of each output channel.
+  // The errors to correct, from samples[h] samples of half h, with so many positions of each output channel.
   Span<const double> expected(const int32_t* samples, double positions) {
     const double count = samples[0] + samples[1];
     for (size_t c = 0; c < all_.size; ++c)
@@ -350,7 +419,7 @@ Result<Candidate> correct_biases_as(RecoveryContext& context, const KeptBiases& 
   const bool in_two = !context.samples.all_judge();
   if (made.biases.by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
   if (made.biases.by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
-  // What follows is kept or undone by the error of the model as it is now.
+  // Later steps are kept or undone by the error of the model as it is now.
   const bool is_judged = (context.options.recover & recovery::kLayers) != 0;
   return is_judged ? context.judged("after bias correction", made) : made;
 }

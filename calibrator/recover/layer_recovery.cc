@@ -132,7 +132,7 @@ class BlockRecovery {
     return kNoError;
   }
 
-  // Of each block's output over the samples held out, at the block's first node; 0 where it has none.
+  // The noise of each block's output over the samples held out, at the block's first node; 0 where it has none.
   Error measure_cuts(Span<double> noises) {
     restart_walks();
     for (Block block = next_block(0); block.first < model().node_count(); block = next_block(block.end)) {
@@ -182,7 +182,7 @@ class BlockRecovery {
   // each goes once.
   int32_t stand_of(const Block& block, int32_t node) const { return is_whole(block) ? node : block.first; }
 
-  // Of the block's output, over the samples held out.
+  // Adds the noise of the block's output over the samples held out.
   Error add_noise(const Block& block, OrderFreeSum& noise) {
     if (block.output < 0) return kNoError;
     const int32_t writer = exact_writer(block.output);
@@ -309,25 +309,18 @@ class BlockRecovery {
 
 }  // namespace
 
-Result<Candidate> learn_scales(RecoveryContext& context, const Candidate& now) {
-  const LayerChange what{
-      recovery::kLearnedScales, "learned scales",
-      [](LayerWeights& weights, const WeightWork& work) { learn_weight_scales(weights, work, kSteps); }};
-  return BlockRecovery(context, now, what).run();
-}
-
-Result<Candidate> search_scales(RecoveryContext& context, const Candidate& now) {
-  const LayerChange what{
-      recovery::kWeightScales, "weight scale search",
-      [](LayerWeights& weights, const WeightWork& work) { search_weight_scales(weights, work); }};
-  return BlockRecovery(context, now, what).run();
-}
-
-Result<Candidate> round_weights(RecoveryContext& context, const Candidate& now) {
-  const LayerChange what{
-      recovery::kAdaptiveRounding, "adaptive rounding",
-      [](LayerWeights& weights, const WeightWork& work) { round_adaptively(weights, work, kSweeps); }};
-  return BlockRecovery(context, now, what).run();
+Result<Candidate> change_layers(RecoveryContext& context, RecoveryMask which, const Candidate& now) {
+  constexpr LayerChange kChanges[] = {
+      {recovery::kLearnedScales, "learned scales",
+       [](LayerWeights& weights, const WeightWork& work) { learn_weight_scales(weights, work, kSteps); }},
+      {recovery::kWeightScales, "weight scale search",
+       [](LayerWeights& weights, const WeightWork& work) { search_weight_scales(weights, work); }},
+      {recovery::kAdaptiveRounding, "adaptive rounding",
+       [](LayerWeights& weights, const WeightWork& work) { round_adaptively(weights, work, kSweeps); }},
+  };
+  const LayerChange* change = kChanges;
+  while (change->recovery != which) ++change;
+  return BlockRecovery(context, now, *change).run();
 }
 
 uint64_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {

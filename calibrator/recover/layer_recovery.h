@@ -9,9 +9,8 @@
 
 namespace intaglio {
 
-Result<Candidate> learn_scales(RecoveryContext& context, const Candidate& now);
-Result<Candidate> search_scales(RecoveryContext& context, const Candidate& now);
-Result<Candidate> round_weights(RecoveryContext& context, const Candidate& now);
+// `which`: one of recovery::kLayers.
+Result<Candidate> change_layers(RecoveryContext& context, RecoveryMask which, const Candidate& now);
 
 // Bytes that these take from the int8 model's arena.
 uint64_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options);

@@ -38,7 +38,7 @@ Error build_half(RecoveryContext& context, const Candidate& candidate, int32_t h
   return built;
 }
 
-// What build_half() has left, with biases corrected by the half's samples.
+// Corrects the biases of what build_half() has made, by the half's samples.
 Error correct_half(RecoveryContext& context, int32_t half) {
   if ((context.options.recover & recovery::kBiasCorrection) == 0) return kNoError;
   Error corrected;
@@ -57,7 +57,7 @@ Error add_other_half(RecoveryContext& context, int32_t half, NetworkError& error
   return kNoError;
 }
 
-// Of one way: the noise of the model that each half makes, and the error of both.
+// The noise of the model that each half makes, and the error of both.
 struct HalvesError {
   double noise[2] = {};
   NetworkError both;
@@ -84,7 +84,7 @@ Result<bool> may_gain(RecoveryContext& context, RangeMethod method) {
   return false;
 }
 
-// What a method has to reach, and in which half first.
+// The limits that a method has to stay below, and the half that is tried first.
 struct Limits {
   int32_t first_half = 0;
   double first = kNoLimit, both = kNoLimit;
@@ -147,7 +147,7 @@ Error find_method(RecoveryContext& context, const Network& network, FoundMethod&
   const bool corrects =
       (context.options.recover & recovery::kBiasCorrection) != 0 && context.samples.has_source();
   Limits most;
-  // What a correction by samples is worth hangs on what the ranges clip: each method is judged with both.
+  // The gain of a correction by samples depends on what the ranges clip: each method is judged with both.
   const auto judge = [&](RangeMethod method) -> Error {
     HalvesError errors[2];  // by samples: the second
     Candidate candidate{method, false, {}, &network, {}};

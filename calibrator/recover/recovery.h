@@ -1,4 +1,5 @@
-// What the steps of a calibration hand on: an int8 model as a value, what makes it, and the guard that keeps the better of two.
+// The steps of a calibration hand on a candidate: an int8 model as a value. Here is what makes its model, and the guard that
+// keeps the better of two.
 #pragma once
 
 #include "calibrator/judge/judge.h"
@@ -10,8 +11,8 @@ namespace intaglio {
 struct Network {
   Model model;
   CalibrationState seen;
-  // Of its session, where its outputs may differ in a bit: errors are then measured against the session of the model before
-  // it. Empty: its session takes the place of that one.
+  // Memory of its session, if its outputs may differ in a bit: errors are then measured against the session of the model
+  // before it. Empty: its session takes the place of that one.
   Span<uint8_t> persistent;
   bool channels_scaled = false, channels_shifted = false;
 };
@@ -47,8 +48,8 @@ class Guard {
   size_t count_ = 0;
 };
 
-// What the steps work with. A step gets it and the best candidate so far, whose int8 model stands in `int8`. It returns the
-// candidate that stands there afterwards: its own, or the one it got.
+// Memory, sessions and samples that all steps work with. A step gets it and the best candidate so far, whose int8 model
+// stands in `int8`. It returns the candidate that stands there afterwards: its own, or the one it got.
 struct RecoveryContext {
   const CalibratorOptions& options;
   FloatModel& fp32;  // of the network in use
@@ -75,7 +76,7 @@ struct RecoveryContext {
   }
 };
 
-// What is held out of fewer samples is too little to judge layers with.
+// Fewer samples leave too few held out to judge layers by.
 inline constexpr uint32_t kGuardedSamples = 8;
 
 // One recovery. The chain runs them in the order of the table (finish.cc).
@@ -96,7 +97,7 @@ int32_t steps_of(const CalibratorOptions& options);
 // Whether one half of many samples may judge: recoveries that take minutes are judged by all.
 bool may_judge_by_half(RecoveryMask recover);
 
-// What a file says of its calibration: method, options and recoveries, and the samples.
+// The text in a file about its calibration: method, options, recoveries, samples.
 
 // In CalibrationInfo::options where equalization has stayed: activations inside are those of the FP32 model with channels
 // scaled.
@@ -104,7 +105,7 @@ inline constexpr char kChannelsScaled[] = "channels scaled";
 // The same where bias absorption has stayed.
 inline constexpr char kChannelsShifted[] = "channels shifted";
 
-// Of the model that would be baked now; or what the caller gave (CalibratorOptions::provenance).
+// For this candidate, or as the caller gave it (CalibratorOptions::provenance).
 class Provenance {
  public:
   Provenance(const CalibratorOptions& options, const Candidate& candidate);

@@ -20,7 +20,7 @@ constexpr size_t kManyForSlow = 16;
 // Of n pictures n, or so many less n where that is fewer, judge shifted by a pixel, too: all of few, none of many.
 constexpr size_t kMostShifted = 16;
 
-// What expected() adds: all of it up to so many samples, and 6 dB at most.
+// expected() adds all of its correction up to so many samples, and 6 dB at most.
 constexpr double kManySamples = 16;
 const double kMostMore = std::log(4.0);
 // Before any is measured: the variance of the logarithms of the samples' noise, and how many samples that guess is worth.
@@ -186,7 +186,7 @@ Error HeldOut::add_all(const SampleSource& source, int32_t* bad) {
   Calibration& calibration = Calibration::of(calibrator_);
   Seen before(calibration.seen);
   seen_.reserve(static_cast<size_t>(parts_) + 1);
-  // Of all samples, also while a part of them is added.
+  // Progress counts all samples, also while a part of them is added.
   struct Whole {
     Progress outer;
     int32_t before, count;
@@ -277,7 +277,7 @@ Error HeldOut::judge_model(Span<const uint8_t> bytes, const SampleSource& source
   if (!int8) return int8.error();
   std::vector<OutputPair> pairs(outputs.size);
   pair_outputs(calibration.fp32.model, *model, outputs, span_of(pairs));
-  // Of the sample that stands in the inputs of the FP32 session, which runs where its outputs are not `known`. Both sessions
+  // The errors for the sample in the inputs of the FP32 session, which runs where its outputs are not `known`. Both sessions
   // then hold the models' outputs.
   std::vector<float> own(output_elements(outputs));
   const auto errors_of = [&](const float* known) {

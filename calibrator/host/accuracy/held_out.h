@@ -1,4 +1,4 @@
-// What an int8 model loses on samples that did not calibrate it. Errors on the samples that did flatter: ranges
+// The error of an int8 model on samples that did not calibrate it. Errors on the samples that did flatter: ranges
 // hold what these reach, and biases fit them (one picture: 102 dB, and 27 dB on others).
 //
 // The samples are observed part by part, in the order of their digests, so that what was seen of all but one part
@@ -15,10 +15,10 @@
 
 namespace intaglio {
 
-// Of the same outputs over some samples.
+// The errors of a model's outputs over some samples.
 class SampleErrors {
  public:
-  // Of one sample: sums of squares of the FP32 values and of the differences, an output each.
+  // One sample's: sums of squares of the FP32 values and of the differences, an output each.
   void add(const std::vector<NetworkError>& outputs);
   size_t samples() const { return samples_.size(); }
   // As in CalibrationReport, of what is to be expected of other samples: few samples seldom show the rare ones
@@ -53,11 +53,11 @@ class HeldOut {
   // After Calibrator::finish(), whose report stays. `source` has the samples of add_all(); `repeats`: finish()
   // had them again. Where nothing can be held out: all samples, by a model without recoveries.
   Error judge(const SampleSource& source, bool repeats, const Ran& ran, SampleErrors& errors);
-  // Of the model that finish() made, by samples that were never added.
+  // Judges the model that finish() made, by samples that were never added.
   Error judge_written(const SampleSource& source, const Ran& ran, SampleErrors& errors);
 
  private:
-  // What was seen of some samples, in memory of its own.
+  // The state of some samples, in memory of its own.
   struct Seen {
     explicit Seen(const CalibrationState& from);
     std::vector<TensorObserver> observers;

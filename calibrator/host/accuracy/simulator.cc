@@ -12,7 +12,6 @@
 #include "intaglio/describe.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
-#include "runtime/window.h"
 
 namespace intaglio {
 
@@ -130,31 +129,11 @@ void ExactLayer::quantize_weights(Span<const float> reals) {
 void ExactLayer::take_patch(int64_t position, int32_t group, Row& row) const {
   row.inputs.clear();
   row.weights.clear();
-  const Shape in = model_.tensor(node_.inputs[0]).shape;
-  const auto channels = static_cast<size_t>(matrix_.channels);
-  if (model_.tensor(node_.inputs[1]).shape.rank == 2) {
-    for (size_t k = 0; k < channels; ++k) {
-      row.inputs.push_back(static_cast<size_t>(position) * channels + k);
-      row.weights.push_back(k);
-    }
-    return;
-  }
-  const Window2d& window = node_.options.as<Window2d>();
-  const Shape out = model_.tensor(node_.outputs[0]).shape;
-  const auto x_out = static_cast<int32_t>(position % out[2]),
-             y_out = static_cast<int32_t>(position / out[2] % out[1]);
-  const int64_t batch = position / out[2] / out[1];
-  for (int32_t ky = 0; ky < window.kernel_h; ++ky)
-    for (int32_t kx = 0; kx < window.kernel_w; ++kx) {
-      const int32_t y = input_y(window, y_out, ky), x = input_x(window, x_out, kx);
-      if (y < 0 || y >= in[1] || x < 0 || x >= in[2]) continue;
-      const auto pixel = static_cast<size_t>(((batch * in[1] + y) * in[2] + x) * in[3]);
-      const auto tap = static_cast<size_t>(ky * window.kernel_w + kx);
-      for (size_t c = 0; c < channels; ++c) {
-        row.inputs.push_back(pixel + static_cast<size_t>(group) * channels + c);
-        row.weights.push_back((tap * channels + c) * matrix_.stride);
-      }
-    }
+  for_each_input(model_, node_, matrix_, group, position, 1, [&](int32_t k, int32_t, int64_t element) {
+    if (element < 0) return;
+    row.inputs.push_back(static_cast<size_t>(element));
+    row.weights.push_back(static_cast<size_t>(k) * matrix_.stride);
+  });
 }
 
 double ExactLayer::product(const std::vector<int64_t>& codes, const Row& row, int32_t output) const {
@@ -380,7 +359,7 @@ void Simulator::run_node(int32_t n) {
     return;
   }
   codes_[output].resize(reals.size());
-  // What only moves codes has them already.
+  // An operator that only moves codes has them already.
   const bool moves = rule.output == OutputRule::kSameAsInput;
   for (size_t i = 0; i < reals.size(); ++i) {
     codes_[output][i] = moves ? code_of_real(reals[i], config, params_of(config))

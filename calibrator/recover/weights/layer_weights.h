@@ -3,6 +3,8 @@
 
 #include "calibrator/workspace/arena.h"
 #include "intaglio/session.h"
+#include "runtime/op.h"
+#include "runtime/window.h"
 
 namespace intaglio {
 
@@ -29,6 +31,30 @@ LayerMatrix layer_matrix(const Model& model, const NodeInfo& node);
 
 // Positions of the node's output over which a sample's inputs are taken.
 int64_t layer_positions(const Model& model, const NodeInfo& node);
+
+// Calls visit(k, p, element) for each depth `k` of `group` and each output position first + p, p below `count`: the element of
+// the node's input that is read there; -1: padding.
+template <typename Visit>
+void for_each_input(const Model& model, const NodeInfo& node, const LayerMatrix& matrix, int32_t group,
+                    int64_t first, int32_t count, Visit&& visit) {
+  if (model.tensor(node.inputs[1]).shape.rank == 2) {
+    for (int32_t c = 0; c < matrix.channels; ++c)
+      for (int32_t p = 0; p < count; ++p) visit(c, p, (first + p) * matrix.channels + c);
+    return;
+  }
+  const Window2d& window = node.options.as<Window2d>();
+  const Shape in = model.tensor(node.inputs[0]).shape, out = model.tensor(node.outputs[0]).shape;
+  for (int32_t k = 0; k < matrix.depth(); ++k) {
+    const int32_t tap = k / matrix.channels, channel = group * matrix.channels + k % matrix.channels;
+    for (int32_t p = 0; p < count; ++p) {
+      const int64_t position = first + p, row = position / out[2];
+      const int32_t y = input_y(window, static_cast<int32_t>(row % out[1]), tap / window.kernel_w);
+      const int32_t x = input_x(window, static_cast<int32_t>(position % out[2]), tap % window.kernel_w);
+      const bool inside = y >= 0 && y < in[1] && x >= 0 && x < in[2];
+      visit(k, p, inside ? (((row / out[1]) * in[1] + y) * in[2] + x) * in[3] + channel : int64_t{-1});
+    }
+  }
+}
 
 // The int8 inputs of `group` that the output positions [first, first + count) read, less their zero point,
 // padding as 0: columns [depth, count].
