@@ -15,10 +15,10 @@
 #include "calibrator/calibration.h"
 #include "calibrator/host/accuracy/held_out.h"
 #include "calibrator/judge/replay.h"
-#include "cli/class_scores.h"
 #include "cli/output.h"
-#include "cli/quantization_options.h"
-#include "cli/samples.h"
+#include "tools/class_scores.h"
+#include "tools/samples.h"
+#include "tools/slot_choices.h"
 
 using namespace intaglio;
 using namespace intaglio::cli;
@@ -36,9 +36,7 @@ struct Arguments {
 class Pool {
  public:
   static Outcome<Pool> read(const std::string& path, const LoadedModel& file, size_t most) {
-    SampleArguments words;
-    words.images = path;
-    const auto samples = Samples::open(words, file);
+    const auto samples = Samples::open({{{path, {}, {}}}}, file, Work());
     if (!samples) return samples.failure();
     Pool pool;
     const size_t count = std::min(most, samples->count());
@@ -235,13 +233,12 @@ Outcome<Done> run(const Arguments& arguments) {
   if (!fp32) return fp32.failure();
   Judges judges(*judging, file->model(), *fp32);
   CalibratorOptions options;
-  QuantizationLists lists;
-  QuantizationArguments quantization;
-  quantization.method = arguments.method;
-  if (auto step = read_quantization(quantization, *file, lists, options); !step) return step;
+  const auto method = range_method_of(arguments.method);
+  if (!method) return method.failure();
+  options.method = *method;
   const auto recover = parse_recover(arguments.recover);
   if (!recover) return recover.failure();
-  options.recover = *recover;
+  options.recover = recover->value_or(recovery::kDefault);
   for (const int32_t count : arguments.counts)
     for (int32_t draw = 0; draw < arguments.draws; ++draw) {
       if (static_cast<size_t>(count) > pool->count()) break;

@@ -8,9 +8,9 @@
 
 #include "benchmarks/peak.h"
 #include "calibrator/host/accuracy/layer_sensitivity.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "cli/sleeping_threads.h"
+#include "tools/loaded_model.h"
 
 using namespace intaglio;
 using namespace intaglio::cli;

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "cli/html_text.h"
+#include "tools/html_text.h"
 
 namespace intaglio::cli {
 namespace {

@@ -4,9 +4,10 @@
 
 #include "calibrator/host/accuracy/layer_sensitivity.h"
 #include "cli/command.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
+#include "cli/tool_options.h"
 #include "intaglio/describe.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -112,7 +113,8 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
   const double opened = now_ms();
   auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
-  if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
+  if (auto step = file->stream_if(arguments.execution.streamed, Work(listener())); !step)
+    return step.failure();
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto loaded = LoadedSession::create(*file, *options, ops_of(arguments.execution));

@@ -1,9 +1,10 @@
 // intaglio calibrate: an FP32 model and a few samples to an int8 model.
-#include "cli/calibration_page.h"
-#include "cli/calibration_run.h"
+#include "cli/advised_command.h"
+#include "cli/calibration_text.h"
 #include "cli/command.h"
-#include "cli/imported_network.h"
-#include "cli/quantization_options.h"
+#include "cli/import_options.h"
+#include "tools/calibrate_model.h"
+#include "tools/calibration_page.h"
 
 namespace intaglio::cli {
 namespace {
@@ -37,24 +38,14 @@ Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
   return Done{};
 }
 
-Outcome<Done> bake_known(const CalibrateArguments& arguments, const OutputFile& output,
-                         const LoadedModel& file, const CalibratedSteps& steps, const KnownParamsFile& known,
-                         const MemoryGoal& goal) {
-  QuantizationLists lists;
-  CalibratorOptions options;
-  if (auto step = read_quantization(arguments.quantization, file, lists, options); !step)
-    return step.failure();
-  steps.set(arguments.int8_states, lists, options);
-  return known.bake(file, options, output, arguments.json, goal);
-}
-
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
-  const auto start = std::chrono::steady_clock::now();
-  const CalibrationOutputs outputs(arguments);
+  CalibrateChoice choice;  // its clock starts
+  const OutputFile output(arguments.output), report(arguments.report), state(arguments.state);
+  Work work(listener());
   std::vector<std::string> notes;
   const auto given = open_or_import(arguments.model, arguments.network, notes);
   if (!given) return given.failure();
-  for (const std::string& note : notes) print_note(note);
+  for (const std::string& note : notes) work.note(note);
   for (const std::string& input : arguments.model_files())
     if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
   if (auto step = check_other_paths(arguments); !step) return step.failure();
@@ -62,32 +53,51 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (!goal) return goal.failure();
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
-  auto steps = CalibratedSteps::of(*given);
-  if (!steps) return steps.failure();
-  const LoadedModel& file = steps->model();
-  if (auto step = check_float(file); !step) return step.failure();
-  if (arguments.int8_states && !steps->has_states())
-    print_note("--int8-states: " + file.path() + " has no states");
-  if (arguments.float_search.asked() && steps->has_states())
-    return Failure{"--min-sqnr and --max-drop: " + file.path() +
-                   " has states; layers are judged on samples that do not hang on each other"};
-  KnownParamsFile known;
-  if (auto step = known.read(arguments.params, file); !step) return step.failure();
-  if (arguments.without_samples()) return bake_known(arguments, outputs.model, file, *steps, known, *goal);
-  auto samples = Samples::open(arguments.samples, *given);
-  if (!samples) return samples.failure();
-  if (auto step = samples->check_output(arguments.output); !step) return step.failure();
-  if (auto step = steps->read_sequences(arguments.steps, arguments.samples, *execution, *samples); !step)
-    return step.failure();
-  ProgressLine progress;
-  CalibrationSamples kept(*samples, file.model());
-  progress.set_beforehand(true);
-  const auto facts = check_samples(kept, execution->executor, progress);
-  if (!facts) return facts.failure();
-  if (arguments.float_search.asked())
-    if (auto step = kept.hold_out(); !step) return step.failure();
-  return run_calibration(
-      {arguments, outputs, *steps, file, known, kept, *facts, *execution, *goal, progress, start});
+  if (auto step = check_float(*given); !step) return step.failure();
+  const auto quantization = quantization_choice(arguments.quantization);
+  if (!quantization) return quantization.failure();
+  const auto recover = parse_recover(arguments.recover);
+  if (!recover) return recover.failure();
+  if (!arguments.without_samples()) {
+    const auto samples = sample_choice(arguments.samples, *given);
+    if (!samples) return samples.failure();
+    choice.samples = *samples;
+  }
+  choice.steps = arguments.steps;
+  choice.execution = *execution;
+  choice.quantization = *quantization;
+  choice.recover = *recover;
+  choice.int8_states = arguments.int8_states;
+  choice.float_search = arguments.float_search;
+  choice.params = arguments.params;
+  if (!arguments.state.empty()) choice.state = &state;
+  choice.memory = *goal;
+  choice.page = !arguments.report.empty();
+  choice.layers = !arguments.json || choice.page;
+  choice.name = arguments.output;
+  choice.write = [&output](Span<const uint8_t> bytes) { return output.write(bytes); };
+  choice.advised_command = [&](const Verdict& verdict) {
+    return advised_command(arguments, given->is_imported(), verdict);
+  };
+  choice.command_keeping = [&](const std::string& nodes) { return command_keeping(arguments, nodes); };
+
+  const auto made = calibrate(*given, choice, work);
+  if (!made) return made.failure();
+  if (choice.page) {
+    const Span<const uint8_t> page{reinterpret_cast<const uint8_t*>(made->page.data()), made->page.size()};
+    if (auto step = report.write(page); !step)
+      return Failure{step.message() + "; " + arguments.output + " is complete"};
+  }
+  if (arguments.json) {
+    print_json(json_of(*made, choice));
+  } else if (made->baked) {
+    print_baked(*made->baked, made->bytes.size(), arguments.params.file, arguments.output);
+  } else {
+    const auto int8 = Model::open(made->bytes.span());
+    if (!int8) return failure_in(arguments.output, int8.error());
+    print_calibration(*made, arguments.output, arguments.float_search, given->model(), *int8);
+  }
+  return Done{};
 }
 
 }  // namespace

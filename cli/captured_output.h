@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,8 @@ class CapturedOutput {
 
   std::string results;                       // for stdout
   std::vector<std::string> notes, warnings;  // a sentence or more each
-  // What pages call the files at these paths: the host's own names of them.
-  std::map<std::string, std::string> names;
-  // How far the work is, at most 20 times a second and at the start of each stage. False ends the work. May be called
-  // from any thread, one at a time.
+  // How far the work is, at most 20 times a second and at the start of each stage. False ends the work: Stopped is
+  // thrown (tools/work.h). May be called from any thread, one at a time.
   std::function<bool(const std::string& stage, uint64_t done, uint64_t total)> progress;
   // The line of progress that a terminal would show, in place of the one before; empty: none any more. Threads as above.
   std::function<bool(const std::string& line)> line;
@@ -32,8 +29,5 @@ class CapturedOutput {
  private:
   CapturedOutput* before_;
 };
-
-// Thrown where `progress` ended the work. Never through the library, which is told by a return value.
-struct Stopped {};
 
 }  // namespace intaglio::cli

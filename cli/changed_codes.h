@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "cli/loaded_model.h"
 #include "importers/params/params_table.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 

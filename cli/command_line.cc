@@ -9,8 +9,8 @@
 
 #include "cli/built_parts.h"
 #include "cli/command.h"
+#include "cli/given_options.h"
 #include "cli/help_format.h"
-#include "cli/option_rules.h"
 #include "cli/output.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/model.h"

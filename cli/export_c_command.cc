@@ -4,11 +4,11 @@
 
 #include "cli/command.h"
 #include "cli/export_c_files.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "intaglio/streaming.h"
 #include "runtime/crc32.h"
 #include "runtime/streaming/streamed_model.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "calibrator/host/plan_model.h"
-#include "cli/loaded_model.h"
 #include "intaglio/session.h"
 #include "intaglio/span.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
+
+using namespace tools;
 
 struct ExportedModel {
   const Model* model = nullptr;

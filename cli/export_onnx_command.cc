@@ -2,10 +2,10 @@
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/import_options.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "exporters/onnx/onnx_export.h"
 #include "importers/network_file.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {

@@ -1,9 +1,9 @@
 // intaglio export-tflite: an int8 model as a TFLite file.
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "exporters/tflite/tflite_export.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {

@@ -1,16 +1,12 @@
 // intaglio import: a network of another format to a model file.
-#include <algorithm>
-
-#include "cli/class_scores.h"
 #include "cli/command.h"
-#include "cli/html_text.h"
 #include "cli/import_options.h"
-#include "cli/imported_network.h"
-#include "cli/input_text.h"
-#include "cli/inspection.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
+#include "tools/import_network.h"
+#include "tools/input_text.h"
+#include "tools/loaded_model.h"
+#include "tools/model_json.h"
 
 namespace intaglio::cli {
 namespace {
@@ -58,33 +54,6 @@ std::vector<std::string> pass_names() {
   return names;
 }
 
-// Options that nothing of this network asks for, and names that it has.
-void add_notes(const ImportArguments& arguments, const Model& model, Span<const uint8_t> network,
-               std::vector<std::string>& notes) {
-  const Span<const int32_t> inputs = model.inputs();
-  if (arguments.choices.batch > 1 && std::none_of(inputs.begin(), inputs.end(), [&](int32_t t) {
-        const Shape& shape = model.tensor(t).shape;
-        return shape.rank > 0 && shape[0] == arguments.choices.batch;
-      }))
-    notes.emplace_back("--batch has no effect: no input of the network has an open batch size, or one of 1");
-  for (int32_t i = 0; i < model.image_count(); ++i) {
-    const TensorInfo input = model.tensor(inputs[static_cast<size_t>(model.image(i).input)]);
-    if (input.shape[0] > 1)
-      notes.push_back(
-          "the input '" + std::string(input.name) + "' takes " + std::to_string(input.shape[0]) +
-          " pictures a run: this command fills it, and on a device the program does, since write_image() "
-          "and the C interface take a batch of 1");
-  }
-  if (!is_tflite_file(network)) return;
-  if (arguments.choices.external_data)
-    notes.emplace_back("--external-data: a TFLite network holds its weights itself");
-  if (!ClassNames::of_file(arguments.network, network, model)) return;
-  const std::string word = pasted_word(arguments.network);
-  notes.push_back("the file names its classes; " +
-                  (word.empty() ? "with it 'intaglio run --names'" : "'intaglio run --names " + word + "'") +
-                  " shows them");
-}
-
 void print_inputs(const Model& model) {
   for (size_t i = 0; i < model.inputs().size; ++i)
     print("  input %s\n", safe(input_text(model, static_cast<int32_t>(i))).c_str());
@@ -96,28 +65,6 @@ void print_outputs(const Model& model) {
     print("  output '%s': %s %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
           dtype_name(info.dtype));
   }
-}
-
-std::vector<int32_t> states_of(const Model& model) {
-  std::vector<int32_t> states;
-  states.reserve(static_cast<size_t>(model.state_count()));
-  for (int32_t i = 0; i < model.state_count(); ++i) states.push_back(model.state(i).input);
-  return states;
-}
-
-Json import_json(const Model& model, const ImportCost& cost, const std::vector<std::string>& notes) {
-  const std::vector<int32_t> states = states_of(model);
-  return {{"inputs", json_of_tensors(model, model.inputs())},
-          {"outputs", json_of_tensors(model, model.outputs())},
-          {"states", json_of_tensors(model, {states.data(), states.size()})},
-          {"preprocessing", json_of_images(model)},
-          {"nodes", model.node_count()},
-          {"weight_bytes", weight_bytes(model)},
-          {"arena_bytes", model.activation_bytes()},
-          {"bytes", model.bytes().size},
-          {"work", cost.work},
-          {"memory_bytes", cost.memory},
-          {"notes", json_lines(notes)}};
 }
 
 void print_import(const ImportArguments& arguments, const Model& model) {
@@ -149,11 +96,9 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   if (!model) return failure_in(arguments.network, model.error());
   if (auto written = output.write(made->bytes.span()); !written) return written.failure();
 
-  std::vector<std::string> notes = made->notes;
-  add_notes(arguments, *model, network->bytes(), notes);
-  for (const std::string& note : notes) print_note(note);
+  for (const std::string& note : made->notes) print_note(note);
   if (arguments.json)
-    print_json(import_json(*model, made->cost, notes));
+    print_json(json_of(*made, *model));
   else
     print_import(arguments, *model);
   return Done{};

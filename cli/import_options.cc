@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/named_values.h"
+#include "tools/import_network.h"
 
 namespace intaglio::cli {
 namespace {
@@ -242,6 +243,27 @@ Outcome<ImportOptions> import_options(const ImportChoices& choices) {
   if (auto step = read_shapes(choices, options); !step) return step.failure();
   if (auto step = read_values(choices, options); !step) return step.failure();
   return options;
+}
+
+Outcome<LoadedModel> open_or_import(const std::string& path, const ImportChoices& choices,
+                                    std::vector<std::string>& notes) {
+  if (!is_network_file(path)) {
+    auto file = LoadedModel::open(path);
+    const std::string option = first_given(choices);
+    if (file && !option.empty())
+      return Failure{
+          option + ": " + path +
+          " is a model, which holds what its import was told; give the file that it was imported from"};
+    return file;
+  }
+  const auto options = import_options(choices);
+  if (!options) return options.failure();
+  const auto network = NetworkFile::open(path);
+  if (!network) return network.failure();
+  auto made = import_network(*network, *options);
+  if (!made) return made.failure();
+  notes = std::move(made->notes);
+  return LoadedModel::of_import(path, std::move(made->bytes));
 }
 
 }  // namespace intaglio::cli

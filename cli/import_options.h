@@ -7,8 +7,11 @@
 
 #include "cli/options.h"
 #include "importers/import.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
+
+using namespace tools;
 
 struct ImportChoices {
   std::string pixels, mean, norm, color, resize;
@@ -34,5 +37,10 @@ void add_import_limits(CLI::App& app, ImportLimits& limits, const std::string& g
 std::string first_given(const ImportChoices& choices);
 
 Outcome<ImportOptions> import_options(const ImportChoices& choices);
+
+// An FP32 model by its file, or by that of a network, which is imported first. Options of an import are refused where there
+// is none. `notes` gets what the import says.
+Outcome<LoadedModel> open_or_import(const std::string& path, const ImportChoices& choices,
+                                    std::vector<std::string>& notes);
 
 }  // namespace intaglio::cli

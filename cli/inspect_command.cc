@@ -1,9 +1,10 @@
 // intaglio inspect: what a model file holds and what it needs.
 #include "cli/command.h"
 #include "cli/inspection.h"
-#include "cli/loaded_model.h"
+#include "cli/tool_options.h"
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -96,9 +97,10 @@ Command add_inspect_command(CLI::App& parent) {
       .range(1, Executor::kMaxWidth)
       .type_name("N")
       .show_default();
-  add_flag(*app, "--json", arguments->json,
-           "print one JSON object: {format_version, nodes, weight_bytes, arena_bytes, "
-           "arena_lower_bound, left_out_channels, streamed, inputs, outputs, session, calibration, preprocessing}");
+  add_flag(
+      *app, "--json", arguments->json,
+      "print one JSON object: {format_version, nodes, weight_bytes, arena_bytes, "
+      "arena_lower_bound, left_out_channels, streamed, inputs, outputs, session, calibration, preprocessing}");
   add_flag(*app, "--dot", arguments->dot, "print the graph in Graphviz' language");
   return make_command(app, arguments, run_inspect);
 }

@@ -2,9 +2,9 @@
 #include "calibrator/bake/pack_model.h"
 #include "calibrator/host/system/host_arena.h"
 #include "cli/command.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "cli/whole_model.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {

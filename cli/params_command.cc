@@ -6,12 +6,14 @@
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/real_text.h"
-#include "cli/calibration_figures.h"
+#include "cli/calibration_text.h"
 #include "cli/changed_codes.h"
 #include "cli/command.h"
-#include "cli/known_params.h"
 #include "cli/output.h"
+#include "cli/tool_options.h"
 #include "importers/params/params_prune.h"
+#include "tools/calibration_figures.h"
+#include "tools/known_params.h"
 
 namespace intaglio::cli {
 namespace {
@@ -38,12 +40,12 @@ const std::string kDiff = "  intaglio params diff   net.int8.itg table_minmax.sc
 
 struct ParamsCommandArguments {
   std::string model, output, network;
-  ParamsArguments params, other;
+  ParamsChoice params, other;
   QuantizationArguments quantization;
   bool json = false;
 };
 
-Outcome<ParamsTable> open_table(const ParamsArguments& arguments) {
+Outcome<ParamsTable> open_table(const ParamsChoice& arguments) {
   const auto format = params_format_of_file(arguments);
   if (!format) return format.failure();
   auto table = read_params(arguments.file, *format);
@@ -99,12 +101,21 @@ Outcome<Done> run_params_import(const ParamsCommandArguments& arguments) {
   const auto file = open_float_model(arguments);
   if (!file) return file.failure();
   KnownParamsFile known;
-  if (auto step = known.read(arguments.params, *file); !step) return step.failure();
+  const Work work(listener());
+  if (auto step = known.read(arguments.params, *file, work); !step) return step.failure();
+  const auto quantization = quantization_choice(arguments.quantization);
+  if (!quantization) return quantization.failure();
   QuantizationLists lists;
   CalibratorOptions options;
-  if (auto step = read_quantization(arguments.quantization, *file, lists, options); !step)
-    return step.failure();
-  return known.bake(*file, options, output, arguments.json);
+  if (auto step = set_quantization(*quantization, *file, work, lists, options); !step) return step.failure();
+  const auto baked = known.bake(*file, options, work, MemoryGoal::layer_by_layer(),
+                                [&](Span<const uint8_t> bytes) { return output.write(bytes); });
+  if (!baked) return baked.failure();
+  if (arguments.json)
+    print_json(json_of(*baked));
+  else
+    print_baked(*baked, baked->bytes.size(), arguments.params.file, arguments.output);
+  return Done{};
 }
 
 // ---- prune
@@ -238,7 +249,7 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
   std::optional<LoadedModel> models[3];  // of each side, and the network that both are of
   const std::string* const paths[3] = {&arguments.params.file, &arguments.other.file, &arguments.network};
   for (size_t i = 0; i < 3; ++i) {
-    const ParamsArguments& side = i == 0 ? arguments.params : arguments.other;
+    const ParamsChoice& side = i == 0 ? arguments.params : arguments.other;
     const bool is_model = i == 2 ? !paths[i]->empty() : *params_format_of_file(side) == ParamsFormat::kModel;
     if (!is_model) continue;
     auto file = LoadedModel::open(*paths[i]);

@@ -5,12 +5,13 @@
 
 #include "calibrator/host/system/npy.h"
 #include "calibrator/host/system/real_text.h"
-#include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/sample_checks.h"
-#include "cli/sequences.h"
+#include "cli/tool_options.h"
 #include "intaglio/describe.h"
+#include "tools/class_scores.h"
+#include "tools/sample_checks.h"
+#include "tools/sequences.h"
 
 namespace intaglio::cli {
 namespace {
@@ -180,7 +181,8 @@ Outcome<Done> check_array_name(const std::string& path) {
 Outcome<Done> run_run(const RunArguments& arguments) {
   auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
-  if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
+  Work work(listener());
+  if (auto step = file->stream_if(arguments.execution.streamed, work); !step) return step.failure();
   const std::vector<std::string> written = array_names(arguments.output, file->model().outputs().size);
   const std::vector<OutputFile> output_files(written.begin(), written.end());
   for (const std::string& name : written)
@@ -193,9 +195,11 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   SampleArguments sample_arguments;
   sample_arguments.are_arguments = !arguments.samples.empty();
   sample_arguments.inputs = sample_arguments.are_arguments ? arguments.samples : arguments.inputs;
-  const auto samples = Samples::open(sample_arguments, *file);
+  const auto choice = sample_choice(sample_arguments, *file);
+  if (!choice) return choice.failure();
+  const auto samples = Samples::open(*choice, *file, work);
   if (!samples) return samples.failure();
-  const auto sequences = Sequences::of(arguments.steps, sample_arguments, *samples, *file);
+  const auto sequences = Sequences::of(arguments.steps, *choice, *samples, *file, work);
   if (!sequences) return sequences.failure();
   for (const std::string& name : written)
     if (auto step = samples->check_output(name); !step) return step.failure();
@@ -211,15 +215,14 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   const Span<const int32_t> outputs = file->model().outputs();
   if (arguments.raw && std::none_of(outputs.begin(), outputs.end(),
                                     [&](int32_t t) { return file->model().tensor(t).dtype == DType::kS8; }))
-    print_note("--raw: " + file->path() + " has no int8 output; float32 is written in any case");
+    work.note("--raw: " + file->path() + " has no int8 output; float32 is written in any case");
   if (!shown.classes && arguments.top != RunArguments().top)
-    print_note("--top: " + no_classes(*file, *samples, "").message);
+    work.note("--top: " + no_classes(*file, *samples, "").message);
   OutputArrays arrays(file->model(), arguments.raw, *samples);
   Json json{{"samples", Json::array()}};
-  ProgressLine progress;
-  warn_of_units(*samples, file->model(), progress);
+  warn_of_units(*samples, file->model(), work);
   for (size_t i = 0; i < samples->count(); ++i) {
-    if (!arguments.output.empty() || arguments.json) progress.show("running", i, samples->count());
+    if (!arguments.output.empty() || arguments.json) work.show("running", i, samples->count());
     if (sequences->begins(i)) session.reset();
     if (auto step = samples->load(i, session); !step) return step.failure();
     session.run();
@@ -230,7 +233,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
       print_sample(session, samples->name(i), shown);
     }
   }
-  progress.clear();
+  work.clear();
   if (!arguments.output.empty()) {
     if (auto step = arrays.write(output_files); !step) return step.failure();
   }

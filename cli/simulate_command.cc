@@ -4,13 +4,15 @@
 #include "calibrator/host/accuracy/simulator.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/judge/evaluate.h"
-#include "cli/calibration_samples.h"
-#include "cli/class_scores.h"
+#include "cli/calibration_text.h"
 #include "cli/command.h"
-#include "cli/layer_comparison.h"
-#include "cli/quantization_options.h"
-#include "cli/sample_checks.h"
+#include "cli/tool_options.h"
 #include "intaglio/describe.h"
+#include "tools/calibration_samples.h"
+#include "tools/class_scores.h"
+#include "tools/layer_comparison.h"
+#include "tools/sample_checks.h"
+#include "tools/slot_choices.h"
 
 namespace intaglio::cli {
 namespace {
@@ -164,17 +166,16 @@ Json layers_json(const Model& fp32, const Simulator& simulator, const Simulation
 
 Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& file,
                        CalibrationSamples& samples, const CalibratorOptions& options,
-                       const SessionOptions& execution) {
+                       const SessionOptions& execution, Work& work) {
   const Model& model = file.model();
-  ProgressLine progress;
-  if (const auto facts = check_samples(samples, execution.executor, progress); !facts) return facts.failure();
+  if (const auto facts = check_samples(samples, execution.executor, work); !facts) return facts.failure();
   const auto needs = Calibrator::measure(model, options);
   if (!needs) return file.failure(needs.error());
   FileBytes memory(needs->total());
   auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
   if (!calibrator) return file.failure(calibrator.error());
   for (size_t i = 0; i < samples.count(); ++i) {
-    progress.show("observing", i, samples.count());
+    work.show("observing", i, samples.count());
     const auto sample = samples.get(i);
     if (!sample) return sample.failure();
     if (const Error error = calibrator->add(*sample); !error.ok())
@@ -187,7 +188,7 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
   Simulation simulation(model, **simulator);
   std::vector<int32_t> exact, found;
   for (size_t i = 0; i < samples.count(); ++i) {
-    progress.show("simulating", i, samples.count());
+    work.show("simulating", i, samples.count());
     const auto sample = samples.get(i);
     if (!sample) return sample.failure();
     fill_inputs(**fp32, *sample);
@@ -196,7 +197,7 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
     exact.push_back(best_class(class_scores(**fp32)).value_or(-1));
     found.push_back(best_class(class_scores((**simulator).session())).value_or(-1));
   }
-  progress.clear();
+  work.clear();
   const std::optional<double> agreement = agreement_of(exact, found);
   int32_t simulated = 0;
   for (int32_t n = 0; n < (*simulator)->model().node_count(); ++n)
@@ -231,14 +232,18 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
   options.executor = execution->executor;
   if (auto step = check_float(*file); !step) return step.failure();
   if (auto step = check_no_states(*file); !step) return step.failure();
-  if (auto step = read_quantization(arguments.quantization, *file, lists, options); !step)
-    return step.failure();
+  Work work(listener());
+  const auto quantization = quantization_choice(arguments.quantization);
+  if (!quantization) return quantization.failure();
+  if (auto step = set_quantization(*quantization, *file, work, lists, options); !step) return step.failure();
   if (const auto measured = Calibrator::measure(file->model(), options); !measured)
     return file->failure(measured.error());
-  const auto samples = Samples::open(arguments.samples, *file);
+  const auto choice = sample_choice(arguments.samples, *file);
+  if (!choice) return choice.failure();
+  const auto samples = Samples::open(*choice, *file, work);
   if (!samples) return samples.failure();
   CalibrationSamples kept(*samples, file->model());
-  return simulate(arguments, *file, kept, options, *execution);
+  return simulate(arguments, *file, kept, options, *execution, work);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/loaded_model.h"
 #include "runtime/streaming/streamed_model.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include "calibrator/host/system/host_arena.h"
 
 #include "cli/command.h"
-#include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "cli/whole_model.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::cli {
 namespace {

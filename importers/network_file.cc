@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "calibrator/host/system/wording.h"
+
 namespace intaglio {
 
 namespace fs = std::filesystem;
@@ -20,6 +22,18 @@ Outcome<NetworkFile> NetworkFile::open(const std::string& path) {
   if (!weights)
     return Failure{weights.message() + "; the weights of an OpenVINO IR lie in a .bin file beside its .xml"};
   network.weights_ = std::move(*weights);
+  return network;
+}
+
+Outcome<NetworkFile> NetworkFile::of_bytes(const std::string& name, FileBytes bytes,
+                                           std::optional<FileBytes> weights) {
+  NetworkFile network;
+  network.path_ = name;
+  network.bytes_ = std::move(bytes);
+  if (is_openvino_file(network.bytes()) && !weights)
+    return Failure{name + ": the weights of an OpenVINO IR lie in a .bin file; give it with " +
+                   option_word("weights")};
+  if (weights) network.weights_ = std::move(*weights);
   return network;
 }
 

@@ -1,6 +1,7 @@
 // A network of another format on disk, with what its format keeps in files beside it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "calibrator/host/system/files.h"
@@ -12,6 +13,9 @@ class NetworkFile {
  public:
   // Of an OpenVINO IR the .bin beside it is read as well.
   static Outcome<NetworkFile> open(const std::string& path);
+  // Of bytes in memory; messages call them `name`. `weights`: of an OpenVINO IR.
+  static Outcome<NetworkFile> of_bytes(const std::string& name, FileBytes bytes,
+                                       std::optional<FileBytes> weights);
 
   // `options` need not say where external data and weights are: they are looked for beside the file.
   Outcome<ImportedModel> import(ImportOptions options, HostArena& memory) const;

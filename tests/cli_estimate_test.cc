@@ -1,11 +1,11 @@
 // The time that a whole calibration takes, told from its first stages.
 #include <doctest/doctest.h>
 
-#include "cli/calibration_figures.h"
+#include "tools/calibration_figures.h"
 
 namespace intaglio::test::cli_estimate_test {
 
-using namespace cli;
+using namespace tools;
 
 namespace {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "calibrator/host/system/npy.h"
-#include "cli/output.h"
-#include "cli/quantization_options.h"
 #include "tests/support/labelled_tflite.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/run_cli.h"
+#include "tools/slot_choices.h"
+#include "tools/text.h"
 
 namespace intaglio::test::cli_notes_test {
 namespace {
@@ -71,16 +71,16 @@ TEST_CASE("a state begins with an array of any type of numbers") {
 
 TEST_CASE("a long name keeps its start and its end, whatever the room") {
   const std::string name = "a_name_that_is_long_enough";
-  CHECK(cli::shortened(name, 26) == name);
+  CHECK(tools::shortened(name, 26) == name);
   for (size_t most = 4; most < name.size(); ++most) {
     CAPTURE(most);
-    const std::string shown = cli::shortened(name, most);
+    const std::string shown = tools::shortened(name, most);
     CHECK(shown.size() == most);
     CHECK(holds(shown, "..."));
     CHECK(shown[0] == 'a');
   }
-  CHECK(cli::shortened(name, 4) == "a...");
-  CHECK(cli::shortened(name, 8) == "a_na...h");
+  CHECK(tools::shortened(name, 4) == "a...");
+  CHECK(tools::shortened(name, 8) == "a_na...h");
 }
 
 TEST_CASE("calibrate's default equalizes where normalizations have factors and samples can judge it") {
@@ -101,7 +101,9 @@ TEST_CASE("calibrate's default equalizes where normalizations have factors and s
     const AlignedBytes file = b.finish();
     CalibratorOptions options;
     options.compat = compat;
-    REQUIRE(cli::set_recover(list, *Model::open(file.view()), samples, options));
+    const auto chosen = tools::parse_recover(list);
+    REQUIRE(chosen);
+    tools::set_recover(*chosen, *Model::open(file.view()), samples, options);
     return options.recover;
   };
   constexpr RecoveryMask kUsual = recovery::kDefault, kAdded = kUsual | recovery::kEqualization;

@@ -1,6 +1,6 @@
 // What goes with what: each row of the table is refused or noted where it holds, before any file is read, and
 // says nothing where it does not. What depends on the model or the samples is noted, too.
-#include "cli/option_rules.h"
+#include "tools/option_rules.h"
 
 #include <map>
 
@@ -11,10 +11,10 @@
 namespace intaglio::test::cli_options_test {
 
 using intaglio::split;
-using intaglio::cli::kOptionRules;
-using intaglio::cli::OptionRule;
-using intaglio::cli::OptionRuleKind;
-using intaglio::cli::OptionUse;
+using intaglio::tools::kOptionRules;
+using intaglio::tools::OptionRule;
+using intaglio::tools::OptionRuleKind;
+using intaglio::tools::OptionUse;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // The verdict on an int8 model, and that its remedy can help what is wrong.
-#include "cli/verdict.h"
+#include "tools/verdict.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 namespace intaglio::test::cli_verdict_test {
 
-using namespace cli;
+using namespace tools;
 using intaglio::test::holds;
 
 TEST_CASE("a low SQNR asks for more bits, a low agreement for labels") {

@@ -3,6 +3,7 @@
 #include "importers/params/params_table.h"
 
 #include <doctest/doctest.h>
+#include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/files.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"

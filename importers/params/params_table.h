@@ -138,9 +138,6 @@ Outcome<ParamsNameMap> read_name_map(const std::string& path, std::string_view t
 // Gives the table's entries the model's names; names that no entry has are added to the notes.
 void rename_entries(ParamsTable& table, const ParamsNameMap& names, const std::string& path);
 
-// Activations that have no scale although all of `known` is given and there are no samples.
-Outcome<std::vector<int32_t>> missing_params(const Model& model, CalibratorOptions options);
-
 // Shared by the readers. Fails unless 2^-40 <= scale <= 2^40; `what` names it.
 Outcome<float> checked_scale(double scale, const std::string& what);
 // The whole of a text as a number; nothing where it is none, or is not finite.

@@ -1,24 +1,18 @@
 // intaglio._intaglio: commands and runs, for the Python beside it.
-#include <pthread.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <chrono>
-#include <map>
-#include <mutex>
-
 #include "calibrator/host/pictures/image_folder.h"
-#include "cli/calibration_page.h"
 #include "cli/captured_output.h"
 #include "cli/command_line.h"
-#include "cli/loaded_model.h"
-#include "cli/network_format.h"
-#include "cli/output.h"
 #include "cli/program.h"
 #include "intaglio/describe.h"
 #include "intaglio/version.h"
+#include "python/bindings/listener.h"
+#include "python/bindings/making.h"
 #include "python/bindings/raised.h"
 #include "python/bindings/runner.h"
+#include "tools/loaded_model.h"
 
 namespace intaglio::python {
 namespace {
@@ -32,74 +26,17 @@ std::vector<const char*> pointers(const std::vector<std::string>& words) {
   return pointers;
 }
 
-// Tells Python how far the work is, and looks whether somebody pressed Ctrl-C. False: an exception waits in `raised`.
-class Listener {
- public:
-  Listener(py::object callback, py::object line) : callback_(std::move(callback)), line_(std::move(line)) {}
-
-  bool tell(const std::string& stage, uint64_t done, uint64_t total) {
-    return call(callback_, stage, done, total);
-  }
-  bool show(const std::string& line) { return call(line_, line); }
-  bool shows() const { return !line_.is_none(); }
-  void rethrow() {
-    if (raised_ != nullptr) throw std::move(*raised_);
-  }
-
- private:
-  template <typename... Values>
-  bool call(const py::object& callback, const Values&... values) {
-    const py::gil_scoped_acquire locked;
-    if (raised_ != nullptr) return false;
-    try {
-      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      if (!callback.is_none()) callback(values...);
-    } catch (py::error_already_set& error) {
-      raised_ = std::make_unique<py::error_already_set>(std::move(error));
-      return false;
-    }
-    return true;
-  }
-
-  py::object callback_, line_;
-  std::unique_ptr<py::error_already_set> raised_;
-};
-
-// One command at a time: a process writes one file at a time. `progress` may run another command meanwhile.
-using CommandLock = std::unique_lock<std::recursive_timed_mutex>;
-
-// Waits for its turn without the interpreter's lock; Ctrl-C ends the waiting.
-CommandLock turn() {
-  // A child of fork() has no thread that would give back what another one held.
-  static std::recursive_timed_mutex* commands = new std::recursive_timed_mutex;
-  static const int watched =
-      ::pthread_atfork(nullptr, nullptr, [] { commands = new std::recursive_timed_mutex; });
-  static_cast<void>(watched);
-  CommandLock lock(*commands, std::defer_lock);
-  while (true) {
-    {
-      const py::gil_scoped_release unlocked;
-      if (lock.try_lock_for(std::chrono::milliseconds(50))) break;
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  }
-  return lock;
-}
-
 struct Said {
   cli::CommandOutcome outcome;
   std::string results;
   std::vector<std::string> notes, warnings;
 };
 
-using Names = std::map<std::string, std::string>;
-
-Said say(const std::vector<std::string>& words, const Names& names, Listener& listener) {
+Said say(const std::vector<std::string>& words, Listener& listener) {
   Said said;
-  const CommandLock one = turn();
+  const WorkLock one = turn();
   const py::gil_scoped_release unlocked;
   cli::CapturedOutput output;
-  output.names = names;
   output.progress = [&listener](const std::string& stage, uint64_t done, uint64_t total) {
     return listener.tell(stage, done, total);
   };
@@ -107,7 +44,7 @@ Said say(const std::vector<std::string>& words, const Names& names, Listener& li
   const std::vector<const char*> argv = pointers(words);
   try {
     said.outcome = cli::run_command_line(static_cast<int>(argv.size()) - 1, argv.data());
-  } catch (const cli::Stopped&) {  // rethrow() says why
+  } catch (const tools::Stopped&) {  // rethrow() says why
   }
   said.results = std::move(output.results);
   said.notes = std::move(output.notes);
@@ -115,12 +52,12 @@ Said say(const std::vector<std::string>& words, const Names& names, Listener& li
   return said;
 }
 
-// What a command says: (its results, notes, warnings). Raises what went wrong. `names`: what pages call the files at these
-// paths. `line` is called with the line of progress that a terminal would show.
-py::tuple run_words(const std::vector<std::string>& words, const py::object& progress, const Names& names,
+// What a command says: (its results, notes, warnings). Raises what went wrong. `line` is called with the line of progress that a
+// terminal would show.
+py::tuple run_words(const std::vector<std::string>& words, const py::object& progress,
                     const py::object& line) {
   Listener listener(progress, line);
-  const Said said = say(words, names, listener);
+  const Said said = say(words, listener);
   listener.rethrow();
   if (said.outcome.end == cli::CommandEnd::kWrongUse) raise_wrong_use(said.outcome.failure.message);
   if (said.outcome.end == cli::CommandEnd::kFailed) raise(said.outcome.failure);
@@ -151,7 +88,7 @@ void write_file(const std::string& path, const py::buffer& bytes) {
     throw py::type_error("a file is bytes without gaps");
   Outcome<Done> written = Done{};
   {
-    const CommandLock one = turn();
+    const WorkLock one = turn();
     const py::gil_scoped_release unlocked;
     written =
         OutputFile(path).write({static_cast<const uint8_t*>(given.ptr), static_cast<size_t>(given.size)});
@@ -159,17 +96,9 @@ void write_file(const std::string& path, const py::buffer& bytes) {
   if (!written) raise(written.failure());
 }
 
-// Each raises what would keep the file from being written, and where it would be written over somebody's file.
+// Raises what would keep the file from being written, and where it would be written over somebody's file.
 void check_model(const std::string& path) {
-  if (const auto checked = cli::check_model_output(path, ""); !checked) raise(checked.failure());
-}
-void check_report(const std::string& path) {
-  if (const auto checked = cli::check_page_output(path, "", "report="); !checked) raise(checked.failure());
-}
-
-// Of a network's first bytes: "onnx", "tflite" or "openvino".
-const char* format_of(const std::string& start) {
-  return cli::network_format({reinterpret_cast<const uint8_t*>(start.data()), start.size()});
+  if (const auto checked = tools::check_model_output(path, ""); !checked) raise(checked.failure());
 }
 
 // pybind11 before 2.12 reads numpy 2's arrays wrongly, without a word.
@@ -192,13 +121,11 @@ PYBIND11_MODULE(_intaglio, module) {
   module.attr("format_version") = static_cast<int>(kFormatVersion);
   module.attr("picture_endings") = py::tuple(py::cast(picture_endings()));
   module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none(),
-             py::arg("names") = Names(), py::arg("line") = py::none());
+             py::arg("line") = py::none());
   module.def("run_program", run_program, py::arg("words"));
   module.def("options_of", options_of, py::arg("subcommand"));
   module.def("write_file", write_file, py::arg("path"), py::arg("bytes"));
   module.def("check_model", check_model, py::arg("path"));
-  module.def("check_report", check_report, py::arg("path"));
-  module.def("format_of", format_of, py::arg("start"));
   py::class_<Runner, std::shared_ptr<Runner>>(module, "Runner")
       .def(py::init<py::buffer, std::string>(), py::arg("bytes"), py::arg("name"))
       .def("set_execution", &Runner::set_execution, py::arg("threads"), py::arg("isa"))
@@ -217,6 +144,7 @@ PYBIND11_MODULE(_intaglio, module) {
       .def("run", &Runner::run)
       .def("reset", &Runner::reset)
       .def("kernel", &Runner::kernel, py::arg("node"));
+  add_making(module);
 }
 
 }  // namespace intaglio::python

@@ -1,13 +1,13 @@
 #include "python/bindings/raised.h"
 
-#include "cli/output.h"
 #include "intaglio/describe.h"
+#include "tools/text.h"
 
 namespace intaglio::python {
 
 namespace py = pybind11;
 
-py::str shown(const std::string& text) { return cli::safe(text, true); }
+py::str shown(const std::string& text) { return tools::safe(text, true); }
 
 py::str decoded(const std::string& bytes, const char* errors) {
   PyObject* const text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<py::ssize_t>(bytes.size()), errors);

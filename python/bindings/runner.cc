@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "calibrator/host/pictures/image_folder.h"
-#include "cli/class_scores.h"
-#include "cli/input_text.h"
 #include "intaglio/describe.h"
 #include "python/bindings/raised.h"
+#include "tools/class_scores.h"
+#include "tools/input_text.h"
 
 namespace intaglio::python {
 
@@ -16,7 +16,7 @@ namespace py = pybind11;
 
 namespace {
 
-cli::LoadedModel opened(const py::buffer& bytes, const std::string& name) {
+tools::LoadedModel opened(const py::buffer& bytes, const std::string& name) {
   const py::buffer_info given = bytes.request();
   if (given.ndim != 1 || given.itemsize != 1 || given.strides[0] != 1)
     throw py::type_error("a model is bytes without gaps");
@@ -27,7 +27,7 @@ cli::LoadedModel opened(const py::buffer& bytes, const std::string& name) {
            std::to_string(kMaxModelBytes)});
   FileBytes copy(size);
   std::memcpy(copy.data(), given.ptr, size);
-  return value_or_raise(cli::LoadedModel::of_bytes(name, std::move(copy)));
+  return value_or_raise(tools::LoadedModel::of_bytes(name, std::move(copy)));
 }
 
 py::dtype numpy_type(DType dtype) {
@@ -88,13 +88,13 @@ void Runner::set_execution(int32_t threads, const std::string& isa) {
     raise(
         {file_.path() +
          ": its states hold a sequence, which other threads or instruction sets would begin anew; call reset() first"});
-  cli::ExecutionOptions execution;
+  tools::ExecutionOptions execution;
   execution.threads = threads;
   execution.isa = isa;
-  const SessionOptions options = value_or_raise(cli::session_options(execution));
+  const SessionOptions options = value_or_raise(tools::session_options(execution));
   if (session_ != nullptr) {
     auto next =
-        std::make_shared<cli::LoadedSession>(value_or_raise(cli::LoadedSession::create(file_, options)));
+        std::make_shared<tools::LoadedSession>(value_or_raise(tools::LoadedSession::create(file_, options)));
     for (int32_t i = 0; i < static_cast<int32_t>(file_.model().inputs().size); ++i) {
       const TensorView from = (**session_).input(i), to = (**next).input(i);
       std::memcpy(to.data, from.data, from.info.bytes());
@@ -118,7 +118,7 @@ py::list Runner::inputs() const {
   for (const int32_t t : model.inputs()) tensors.append(description(model.tensor(t)));
   for (int32_t i = 0; i < model.image_count(); ++i) {
     const ImageInput recipe = model.image(i);
-    tensors[static_cast<size_t>(recipe.input)]["picture"] = cli::input_text(model, recipe.input);
+    tensors[static_cast<size_t>(recipe.input)]["picture"] = tools::input_text(model, recipe.input);
   }
   return tensors;
 }
@@ -139,14 +139,14 @@ py::list Runner::states() const {
 Session& Runner::session() {
   if (session_ == nullptr)
     session_ =
-        std::make_shared<cli::LoadedSession>(value_or_raise(cli::LoadedSession::create(file_, options_)));
+        std::make_shared<tools::LoadedSession>(value_or_raise(tools::LoadedSession::create(file_, options_)));
   return **session_;
 }
 
 py::array Runner::view_of(const TensorView& view, bool writable) {
   struct Owners {
     std::shared_ptr<Runner> model;  // the session reads its bytes
-    std::shared_ptr<cli::LoadedSession> session;
+    std::shared_ptr<tools::LoadedSession> session;
   };
   const py::capsule base(new Owners{shared_from_this(), session_},
                          [](void* owners) { delete static_cast<Owners*>(owners); });
@@ -160,14 +160,14 @@ py::array Runner::output(int32_t i) { return view_of(session().output(i), false)
 
 py::array_t<float> Runner::real_output(int32_t i) {
   const TensorView view = session().output(i);
-  const std::vector<float> values = cli::real_values(view);
+  const std::vector<float> values = tools::real_values(view);
   py::array_t<float> array(dims_of(view.info.shape));
   std::memcpy(array.mutable_data(), values.data(), values.size() * sizeof(float));
   return array;
 }
 
 int32_t Runner::equal_places(const std::vector<bool>& pictures) const {
-  return cli::equal_places(file_.model(), pictures);
+  return tools::equal_places(file_.model(), pictures);
 }
 
 std::string Runner::fill_values(int32_t i, const py::array_t<float, py::array::c_style>& values) {
@@ -179,7 +179,7 @@ std::string Runner::fill_values(int32_t i, const py::array_t<float, py::array::c
   if (!filled) raise(filled.failure());
   auto& unit = units_[static_cast<size_t>(i)];
   if (!unit) return "";
-  const bool numbers = unit->add(reals) != cli::InputUnit::Kind::kNoNumbers;
+  const bool numbers = unit->add(reals) != tools::InputUnit::Kind::kNoNumbers;
   if (numbers && !unit->is_other()) return "";
   const std::string wrong =
       numbers ? unit->what_is_wrong() : "NaN or infinite values, of which nothing follows";

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/loaded_model.h"
-#include "cli/sample_checks.h"
+#include "tools/loaded_model.h"
+#include "tools/sample_checks.h"
 
 namespace intaglio::python {
 
@@ -30,6 +30,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   pybind11::list inputs() const;
   pybind11::list outputs() const;
   pybind11::list states() const;
+  const tools::LoadedModel& file() const { return file_; }
+  // How its sessions run: threads and instruction sets.
+  const SessionOptions& execution() const { return options_; }
   int32_t node_count() const { return file_.model().node_count(); }
 
   // Input `i` as the present session holds it, to be written.
@@ -53,10 +56,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Session& session();
   pybind11::array view_of(const TensorView& view, bool writable);
 
-  cli::LoadedModel file_;
-  std::vector<std::optional<cli::InputUnit>> units_;  // of each input, until something was wrong
+  tools::LoadedModel file_;
+  std::vector<std::optional<tools::InputUnit>> units_;  // of each input, until something was wrong
   SessionOptions options_;
-  std::shared_ptr<cli::LoadedSession> session_;
+  std::shared_ptr<tools::LoadedSession> session_;
   bool in_sequence_ = false;  // the states are those of a run
 };
 

@@ -1,16 +1,14 @@
-"""Samples as people have them, as files that a command reads: folders, arrays, iterables of batches."""
+"""Samples as people have them, as the library takes them: folders, pictures, arrays, iterables of batches."""
 
 from __future__ import annotations
 
 import os
-import struct
-import zlib
-from typing import Any, BinaryIO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _intaglio
-from .words import Folder, existing, is_path
+from .words import existing, is_path
 
 Shape = Tuple[int, ...]
 
@@ -138,91 +136,6 @@ def as_samples(value: Any, wanted: Input, where: str) -> np.ndarray:
     raise ValueError(f"{where}: has the shape {array.shape}, and the input {wanted.name!r} takes {wanted.takes}")
 
 
-def png(pixels: np.ndarray) -> bytes:
-    """The picture [h, w] or [h, w, 1, 3 or 4] as a file."""
-    height, width = pixels.shape[:2]
-    channels = 1 if pixels.ndim == 2 else pixels.shape[2]
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with the number of its filter: none
-    rows[:, 1:] = pixels.reshape(height, -1)
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 1)) + chunk(b"IEND", b""))
-
-
-class PictureFolder:
-    """A folder of pictures of any sizes, for which an array file has no place."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.count = 0
-        os.mkdir(path)
-
-    def add(self, samples: np.ndarray, where: str) -> None:
-        if samples.dtype != np.uint8:
-            raise TypeError(f"{where}: holds {samples.dtype}, and those before it uint8; give one type")
-        for pixels in samples:
-            with open(os.path.join(self.path, self._name(self.count)), "wb") as file:
-                file.write(png(pixels))
-            self.count += 1
-
-    @staticmethod
-    def _name(number: int) -> str:
-        return f"{number:07d}.png"
-
-    def names(self) -> List[str]:
-        return [self._name(k) for k in range(self.count)]
-
-    def close(self) -> None:
-        pass
-
-
-class ArrayFile:
-    """An .npy file that grows batch by batch, so that samples need no more memory than one batch."""
-
-    HEADER_BYTES = 128
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._file: BinaryIO = open(path, "wb")
-        self._file.write(bytes(self.HEADER_BYTES))
-        self.count = 0
-        self.dtype: Optional[np.dtype] = None
-        self.shape: Shape = ()
-
-    def add(self, samples: np.ndarray, where: str) -> None:
-        if self.dtype is None:
-            self.dtype, self.shape = samples.dtype, samples.shape[1:]
-        if samples.dtype != self.dtype:
-            raise TypeError(f"{where}: holds {samples.dtype}, and those before it {self.dtype}; give one type")
-        if samples.shape[1:] != self.shape:
-            raise ValueError(f"{where}: its samples have the shape {samples.shape[1:]}, and those before it {self.shape}")
-        self._file.write(np.ascontiguousarray(samples).data)
-        self.count += len(samples)
-
-    def holds_one_size(self, samples: np.ndarray) -> bool:
-        return self.dtype is None or samples.dtype != self.dtype or samples.shape[1:] == self.shape
-
-    def as_pictures(self, path: str) -> PictureFolder:
-        """What it holds as a folder of pictures."""
-        self.close()
-        folder = PictureFolder(path)
-        for picture in np.load(self.path, mmap_mode="r"):
-            folder.add(picture[np.newaxis], "")
-        os.remove(self.path)
-        return folder
-
-    def close(self) -> None:
-        if self.dtype is not None:
-            header = repr({"descr": self.dtype.str, "fortran_order": False, "shape": (self.count, *self.shape)})
-            text = header.ljust(self.HEADER_BYTES - 11) + "\n"
-            self._file.seek(0)
-            self._file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", self.HEADER_BYTES - 10) + text.encode())
-        self._file.close()
-
-
 def _parts(item: Any, inputs: Sequence[Input], where: str) -> List[Any]:
     """What one item of an iterable holds for each input: (x, y) pairs of a data loader hold labels that nobody reads."""
     if isinstance(item, Mapping):
@@ -259,45 +172,59 @@ def _refuse_samples_as_parts(item: Sequence[Any], wanted: Input, where: str) -> 
                              "one array of them with numpy.stack, or give only the first where the others are no samples")
 
 
-class Spooled(NamedTuple):
-    paths: List[str]
-    count: int
-    names: Optional[List[str]]
-    """Of the first input's samples, where they are files."""
+Source = Union[str, Tuple[str, List[Any]]]
+"""A path; or what messages call them, and pictures' paths or arrays whose first dimension counts samples."""
 
 
-def _spool(batches: Iterable[Any], inputs: Sequence[Input], folder: Folder, what: str) -> Spooled:
-    paths = [folder.place(f"samples{i}.npy", f"{what}" if len(inputs) == 1 else f"{what}[{wanted.name!r}]")
-             for i, wanted in enumerate(inputs)]
-    files: List[Union[ArrayFile, PictureFolder]] = [ArrayFile(path) for path in paths]
-    try:
-        for b, item in enumerate(batches):
-            where = f"{what}[{b}]"
-            counts = []
-            for i, (part, wanted) in enumerate(zip(_parts(item, inputs, where), inputs)):
-                samples = as_samples(part, wanted, where)
-                file = files[i]
-                if isinstance(file, ArrayFile) and wanted.picture and file.dtype == np.uint8 and not file.holds_one_size(samples):
-                    paths[i] = folder.place(f"pictures{i}", what if len(inputs) == 1 else f"{what}[{wanted.name!r}]")
-                    file = files[i] = file.as_pictures(paths[i])
-                file.add(samples, where)
-                counts.append(len(samples))
-            if len(set(counts)) > 1:
-                raise ValueError(f"{where}: has {', '.join(map(str, counts))} samples for the inputs; give each as many")
-    finally:
-        for file in files:
-            file.close()
-    if files[0].count == 0:
+class Samples(NamedTuple):
+    sources: List[Source]
+    """One an input."""
+    size: Optional[int]
+    """None where only the library counts them."""
+
+
+class _Arrays:
+    """The samples of one input: arrays of one type, and of one shape but for pictures."""
+
+    def __init__(self, wanted: Input, name: str, copies: bool) -> None:
+        self.wanted, self.name, self.copies = wanted, name, copies
+        self.arrays: List[np.ndarray] = []
+        self.count = 0
+
+    def add(self, samples: np.ndarray, where: str) -> None:
+        first = self.arrays[0] if self.arrays else samples
+        if samples.dtype != first.dtype:
+            raise TypeError(f"{where}: holds {samples.dtype}, and those before it {first.dtype}; give one type")
+        if samples.shape[1:] != first.shape[1:] and not (self.wanted.picture and samples.dtype == np.uint8):
+            raise ValueError(f"{where}: its samples have the shape {samples.shape[1:]}, and those before it {first.shape[1:]}")
+        # An iterable may give the same buffer again, with other samples in it.
+        self.arrays.append(np.array(samples, order="C") if self.copies else np.ascontiguousarray(samples))
+        self.count += len(samples)
+
+    @property
+    def source(self) -> Source:
+        return self.name, self.arrays
+
+
+def _gathered(batches: Iterable[Any], inputs: Sequence[Input], what: str) -> Samples:
+    copies = not isinstance(batches, (list, tuple))
+    held = [_Arrays(wanted, what if len(inputs) == 1 else f"{what}[{wanted.name!r}]", copies) for wanted in inputs]
+    for b, item in enumerate(batches):
+        where = f"{what}[{b}]"
+        before = [one.count for one in held]
+        for part, one in zip(_parts(item, inputs, where), held):
+            one.add(as_samples(part, one.wanted, where), where)
+        counts = [one.count - had for one, had in zip(held, before)]
+        if len(set(counts)) > 1:
+            raise ValueError(f"{where}: has {', '.join(map(str, counts))} samples for the inputs; give each as many")
+    if held[0].count == 0:
         raise ValueError(f"{what}: gave no samples; a generator gives what it has once, so make a new one")
-    names = files[0].names() if isinstance(files[0], PictureFolder) else None
-    return Spooled(paths, files[0].count, names)
+    return Samples([one.source for one in held], held[0].count)
 
 
-def _picture_links(paths: Sequence[Any], folder: Folder, what: str) -> Spooled:
-    """A folder with the pictures of these paths, in their order."""
-    place = folder.place("pictures", what)
-    names: List[str] = []
-    os.mkdir(place)
+def _pictures(paths: Sequence[Any], what: str) -> Samples:
+    """Of pictures by their paths, in their order."""
+    found: List[Any] = []
     for k, given in enumerate(paths):
         if not is_path(given):
             raise TypeError(f"{what}[{k}]: is no path, as those before it are; give paths or arrays")
@@ -305,58 +232,35 @@ def _picture_links(paths: Sequence[Any], folder: Folder, what: str) -> Spooled:
         if os.path.splitext(path)[1].lower() not in _intaglio.picture_endings:
             raise ValueError(f"{what}[{k}]: {path} is no picture; a list of paths holds pictures "
                              f"({', '.join(_intaglio.picture_endings)}), and a folder or an .npy file is given by its path alone")
-        names.append(f"{k:07d} {os.path.basename(path)}")
-        os.symlink(os.path.abspath(path), os.path.join(place, names[-1]))
-    return Spooled([place], len(names), names)
+        found.append(path)
+    return Samples([(what, found)], len(found))
 
 
 def _is_list_of_paths(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) > 0 and is_path(value[0])
 
 
-class Samples(NamedTuple):
-    words: List[str]
-    count: Optional[int]
-    """None where only the command counts them."""
-    names: Optional[List[str]] = None
-    """Where they are files: labels name them."""
-
-
-def sample_words(batches: Any, inputs: Sequence[Input], folder: Folder, what: str = "batches") -> Samples:
-    """The command's words for samples: a path, pictures' paths, an array, an iterable of batches, or a dict of these by inputs'
-    names."""
+def samples_of(batches: Any, inputs: Sequence[Input], what: str = "batches") -> Samples:
+    """Of a path, pictures' paths, an array, an iterable of batches, or a dict of these by inputs' names."""
     if is_path(batches):
-        return Samples(["--images", existing(batches)], None)
+        if len(inputs) != 1:
+            raise ValueError(f"{what}: the network has the inputs {', '.join(i.name for i in inputs)}; give a dict of paths by their "
+                             "names")
+        return Samples([existing(batches)], None)
     if _is_list_of_paths(batches):
-        links = _picture_links(batches, folder, what)
-        return Samples(["--images", links.paths[0]], links.count, links.names)
+        return _pictures(batches, what)
     if isinstance(batches, Mapping):
         unknown = [name for name in batches if name not in {i.name for i in inputs}]
         if unknown:
             raise ValueError(f"{what}: the network has no input {unknown[0]!r}; it has {', '.join(i.name for i in inputs)}")
-        words, counts, names = [], [], None
-        for k, wanted in enumerate(inputs):
-            if wanted.name not in batches:
-                raise ValueError(f"{what}: has nothing for the input {wanted.name!r}")
-            given, inner, of_input = batches[wanted.name], _Numbered(folder, k), f"{what}[{wanted.name!r}]"
-            if is_path(given):
-                path = existing(given)
-            elif _is_list_of_paths(given):
-                (path,), count, found = _picture_links(given, inner, of_input)
-                counts.append(count)
-                names = found if k == 0 else names
-            else:
-                (path,), count, found = _spool(given if not _is_array(given) else [given], [wanted], inner, of_input)
-                counts.append(count)
-                names = found if k == 0 else names
-            words += ["--input", f"{wanted.name}={path}"]
-        return Samples(words, counts[0] if counts else None, names)
+        missing = [wanted.name for wanted in inputs if wanted.name not in batches]
+        if missing:
+            raise ValueError(f"{what}: has nothing for the input {missing[0]!r}")
+        parts = [samples_of(batches[wanted.name], [wanted], f"{what}[{wanted.name!r}]") for wanted in inputs]
+        return Samples([part.sources[0] for part in parts], parts[0].size)
     if not _is_array(batches) and not isinstance(batches, Iterable):
         raise TypeError(f"{what}: {type(batches).__name__} is no path, array, iterable of arrays or dict of these")
-    paths, count, names = _spool([batches] if _is_array(batches) else batches, inputs, folder, what)
-    if len(inputs) == 1:
-        return Samples(["--images", paths[0]], count, names)
-    return Samples([word for wanted, path in zip(inputs, paths) for word in ("--input", f"{wanted.name}={path}")], count, names)
+    return _gathered([batches] if _is_array(batches) else batches, inputs, what)
 
 
 def _is_array(value: Any) -> bool:
@@ -364,28 +268,16 @@ def _is_array(value: Any) -> bool:
         hasattr(value, "__array__") and not isinstance(value, (list, tuple)))
 
 
-class _Numbered:
-    """Places of one input's files in a folder."""
-
-    def __init__(self, folder: Folder, number: int) -> None:
-        self._folder, self._number = folder, number
-
-    def place(self, name: str, shown: str) -> str:
-        return self._folder.place(f"{self._number}_{name}", shown)
-
-
-def label_words(labels: Any, folder: Folder, samples: Samples) -> List[str]:
-    """The command's words for right classes: a file or a folder, or a number for each sample."""
+def labels_of(labels: Any, samples: Samples) -> Any:
+    """Right classes as the library takes them: a file or a folder, or a number for each sample."""
     if is_path(labels):
-        return ["--labels", existing(labels)]
+        return existing(labels)
     numbers = as_array(labels)
     if numbers.dtype.kind not in "iu" or numbers.size == 0:
         raise TypeError("labels: give a class number for each sample, or a path")
     if _without_ones(numbers.shape[1:]) or numbers.ndim == 0:
         hint = "; of rows with a 1 at the right class .argmax(-1) makes numbers" if numbers.ndim == 2 else ""
         raise ValueError(f"labels: has the shape {numbers.shape}; give a class number for each sample{hint}")
-    if samples.count is not None and len(numbers) != samples.count:
-        raise ValueError(f"labels: has {len(numbers)} class numbers for {samples.count} samples; give each sample one")
-    names = [f"{name}," for name in samples.names] if samples.names is not None else [""] * len(numbers)
-    lines = "".join(f"{name}{int(number)}\n" for name, number in zip(names, numbers.ravel()))
-    return ["--labels", folder.file("labels.txt", lines.encode(), "labels")]
+    if samples.size is not None and len(numbers) != samples.size:
+        raise ValueError(f"labels: has {len(numbers)} class numbers for {samples.size} samples; give each sample one")
+    return [int(number) for number in numbers.ravel()]

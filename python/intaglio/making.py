@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _intaglio
-from .batches import as_array, label_words, sample_words
+from .batches import as_array, labels_of, samples_of
 from .errors import Error
 from .network import Network, open as open_network
 from .tables import Report
-from .words import Folder, Progress, encoded, existing, is_path, options_of, run, takes_options_of, warn, words_of
+from .words import Progress, encoded, existing, is_path, line_of, run, warn
 
-_SAMPLES = ("images", "input")  # what batches= becomes
-_OF_IMPORT = ("output", "json", "dump_after")
-_OF_CALIBRATE = ("output", "json", *_SAMPLES)
-_OF_COMPARE = ("json", "labels", *_SAMPLES)
-
+Path = Union[str, "os.PathLike[str]"]
+Pixels = Literal["0..255", "0..1", "-1..1", "imagenet", "caffe"]
+Method = Literal["auto", "minmax", "percentile", "mse", "kl", "aciq"]
+Numbers = Union[float, Sequence[float]]
+Texts = Union[str, Sequence[str]]
+Nodes = Union[str, Sequence[Union[int, str]]]
+Value = Union[float, Sequence[float], np.ndarray, str, "os.PathLike[str]"]
 
 _MODEL, _ONNX = b"ITG1", b"\x08"  # what a model has behind its first four bytes, and what an ONNX file begins with
 _NAMES = {"onnx": "an ONNX network", "tflite": "a TFLite network", "openvino": "an OpenVINO IR"}
+_OF_IMPORT = ("pixels", "shape", "batch", "mean", "norm", "color", "resize", "border", "focus", "outputs", "constant",
+              "external_data", "keep_dead", "stream", "max_work", "max_memory")
 
 
 def _read(path: str) -> bytes:
@@ -32,7 +36,7 @@ def _read(path: str) -> bytes:
 
 def _content(source: Any) -> bytes:
     if hasattr(source, "SerializeToString"):  # onnx.ModelProto
-        return source.SerializeToString()
+        return bytes(source.SerializeToString())
     if hasattr(source, "read"):
         source = source.read()
     if isinstance(source, str):
@@ -40,58 +44,54 @@ def _content(source: Any) -> bytes:
     return bytes(memoryview(source))
 
 
-def _with_files(options: Mapping[str, Any], folder: Folder) -> Mapping[str, Any]:
-    """States may begin with arrays, and inputs may be constants, which the command reads from files."""
-    made = dict(options)
+def _with_arrays(options: Dict[str, Any]) -> Dict[str, Any]:
+    """States may begin with arrays, and inputs may be constants: of files, too."""
     for option in ("initial", "constant"):
-        given = options.get(option)
-        if not isinstance(given, Mapping):
-            continue
-        written = {}
-        for number, (name, value) in enumerate(given.items()):
-            if not np.isscalar(value) and not is_path(value):
-                buffer = io.BytesIO()
-                np.save(buffer, as_array(value).astype(np.float32))
-                value = folder.file(f"{option}{number}.npy", buffer.getvalue(), f"{option}[{name!r}]")
-            written[name] = value
-        made[option] = written
-    return made
+        if isinstance(options.get(option), Mapping):
+            options[option] = {name: np.load(existing(value)) if is_path(value) else value if np.isscalar(value) else as_array(value)
+                               for name, value in options[option].items()}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in options.items()}
 
 
-def _imported(source: Any, wanted: str, options: Mapping[str, Any], weights: Any = None) -> Network:
-    with Folder() as folder:
-        if is_path(source):
-            path = name = existing(source)
-            if os.path.isdir(path):
-                raise IsADirectoryError(f"{path}: is a folder; name the network's file")
-            with io.open(path, "rb") as file:
-                start = file.read(64)
-        else:
-            content = _content(source)
-            start, name = content[:64], "bytes"
-            path = folder.file("network.xml" if wanted == "openvino" else "network", content, name)
-        if wanted == "openvino" and weights is not None:
-            held = existing(weights) if is_path(weights) else None
-            inside = _read(held) if held else _content(weights)
-            if is_path(source):
-                path = folder.file("network.xml", _read(path), name)
-            folder.file("network.bin", inside, held or "weights")
-        elif wanted == "openvino" and not is_path(source):
-            folder.place("network.bin", "weights=")  # what the command looks for, and does not find
-        found = _intaglio.format_of(start)
-        if found != wanted and not (wanted == "onnx" and len(start) < 8):
-            raise Error(f"{name}: is {_NAMES[found]}; use intaglio.import_{found}")
-        output = folder.place("imported.itg", "the model")
-        words = ["import", path, "-o", output, *words_of("import", _with_files(options, folder), _OF_IMPORT), "--json"]
-        answer = run(words, folder)
-        network = Network(_read(output), name)
-    said = {key: value for key, value in answer.json.items() if key != "notes"}
-    network.report = Report({"network": name, **said}, "import", answer.notes)
+def _imported(source: Any, wanted: str, options: Dict[str, Any], weights: Any = None) -> Network:
+    content: Optional[bytes] = None
+    name: Any = "bytes"
+    if is_path(source):
+        name = path = existing(source)
+        if os.path.isdir(path):
+            raise IsADirectoryError(f"{path}: is a folder; name the network's file")
+        with io.open(path, "rb") as file:
+            start = file.read(64)
+        if weights is not None:
+            content = _read(path)
+    else:
+        content = _content(source)
+        start = content[:64]
+    found = _intaglio.format_of(start)
+    if found != wanted and not (wanted == "onnx" and len(start) < 8):
+        raise Error(f"{name}: is {_NAMES[found]}; use intaglio.import_{found}")
+    beside = None if weights is None else _read(existing(weights)) if is_path(weights) else _content(weights)
+    made, report, notes, warned = _intaglio.import_network(encoded(name), content, beside, _with_arrays(options))
+    for warning in warned:
+        warn(warning)
+    network = Network(made, name)
+    network.report = Report({"network": name, **report}, "import", notes)
     return network
 
 
-@takes_options_of("import", _OF_IMPORT)
-def import_onnx(source: Any, **options: Any) -> Network:
+def _given(options: Mapping[str, Any], *own: str) -> Dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in own}
+
+
+def import_onnx(
+    source: Any, *,
+    pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
+    mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
+    resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
+    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
+    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
+    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+) -> Network:
     """An ONNX network, float or quantized, as a network of ours.
 
     source: a path, bytes, a file that was opened with 'rb', or an onnx.ModelProto. Only by its path can a network have
@@ -100,33 +100,112 @@ def import_onnx(source: Any, **options: Any) -> Network:
         net = intaglio.import_onnx("net.onnx", pixels="imagenet")
         net = intaglio.import_onnx("net.onnx", shape={"image": (1, 3, 224, 224)}, mean=(123.7, 116.3, 103.5), norm=0.017)
 
-    Sequences stand for lists with commas, dicts for NAME=VALUE. `report` is what `intaglio import --json` prints; what the
-    import had to say is in `report.notes`.
+    `report` is what `intaglio import --json` prints; what the import had to say is in `report.notes`.
+
+    Keywords:
+
+    pixels: how the pixels of a picture become the network's input.
+    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
+    batch: how many samples a run takes; 1 unless given.
+    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
+    norm: multiply the difference by this.
+    color: order of the model's channels.
+    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
+        of it with borders.
+    border: the pixel of a letterbox's borders; 128 unless given.
+    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
+    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
+    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
+    external_data: read weights also from folders within an ONNX network's own.
+    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
+    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
+    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
+    stream: the axis of time of the first input: the model takes one row of it a run.
+    max_work: the operations that the import may take.
+    max_memory: the bytes of memory that the import may take.
     """
-    return _imported(source, "onnx", options)
+    return _imported(source, "onnx", _given(locals(), "source"))
 
 
-@takes_options_of("import", _OF_IMPORT)
-def import_tflite(source: Any, **options: Any) -> Network:
-    """A TFLite network, float or quantized, as a network of ours. The same as `import_onnx` otherwise."""
-    return _imported(source, "tflite", options)
+def import_tflite(
+    source: Any, *,
+    pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
+    mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
+    resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
+    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
+    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
+    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+) -> Network:
+    """A TFLite network, float or quantized, as a network of ours. The same as `import_onnx` otherwise.
+
+    Keywords:
+
+    pixels: how the pixels of a picture become the network's input.
+    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
+    batch: how many samples a run takes; 1 unless given.
+    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
+    norm: multiply the difference by this.
+    color: order of the model's channels.
+    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
+        of it with borders.
+    border: the pixel of a letterbox's borders; 128 unless given.
+    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
+    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
+    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
+    external_data: read weights also from folders within an ONNX network's own.
+    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
+    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
+    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
+    stream: the axis of time of the first input: the model takes one row of it a run.
+    max_work: the operations that the import may take.
+    max_memory: the bytes of memory that the import may take.
+    """
+    return _imported(source, "tflite", _given(locals(), "source"))
 
 
-@takes_options_of("import", _OF_IMPORT)
-def import_openvino(source: Any, weights: Any = None, **options: Any) -> Network:
+def import_openvino(
+    source: Any, weights: Any = None, *,
+    pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
+    mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
+    resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
+    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
+    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
+    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+) -> Network:
     """An OpenVINO IR as a network of ours. The same as `import_onnx` otherwise.
 
     source: the .xml. weights: the .bin, as a path or bytes; without it, the .bin beside the .xml.
+
+    Keywords:
+
+    pixels: how the pixels of a picture become the network's input.
+    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
+    batch: how many samples a run takes; 1 unless given.
+    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
+    norm: multiply the difference by this.
+    color: order of the model's channels.
+    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
+        of it with borders.
+    border: the pixel of a letterbox's borders; 128 unless given.
+    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
+    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
+    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
+    external_data: read weights also from folders within an ONNX network's own.
+    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
+    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
+    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
+    stream: the axis of time of the first input: the model takes one row of it a run.
+    max_work: the operations that the import may take.
+    max_memory: the bytes of memory that the import may take.
     """
-    return _imported(source, "openvino", options, weights)
+    return _imported(source, "openvino", _given(locals(), "source", "weights"), weights)
 
 
-def _float_model(given: Any, options: Mapping[str, Any]) -> Tuple[Network, Mapping[str, Any]]:
+def _float_model(given: Any, options: Dict[str, Any]) -> Tuple[Network, Dict[str, Any]]:
     """The network that is calibrated, and the options without those of its import. A path may be that of a network which is
     imported first."""
-    of_import = {name: value for name, value in options.items()
-                 if name in options_of("import") and name not in _OF_CALIBRATE + ("state",) and value not in (None, False)}
-    rest = {name: value for name, value in options.items() if name not in of_import}
+    of_import = {name: value for name, value in options.items() if name in _OF_IMPORT and value is not None and value is not False}
+    rest = {name: value for name, value in options.items() if name not in _OF_IMPORT}
     if is_path(given) and not os.path.isdir(existing(given)):
         with io.open(existing(given), "rb") as file:
             start = file.read(64)
@@ -148,17 +227,31 @@ def _model(given: Any, what: str) -> Network:
     raise TypeError(f"{what}: is no network and no path of one, but {type(given).__name__}")
 
 
-@takes_options_of("calibrate", _OF_CALIBRATE)
-def calibrate(network: Any, batches: Any = None, *, progress: Progress = None, **options: Any) -> Network:
+def calibrate(
+    network: Any, batches: Any = None, *, progress: Progress = None,
+    method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
+    weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
+    compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
+    keep_float: Optional[Nodes] = None, recover: Optional[Texts] = None, int8_states: bool = False,
+    min_sqnr: Optional[float] = None, max_drop: Optional[float] = None, labels: Optional[Path] = None,
+    names: Optional[Path] = None, no_fpu: bool = False, params: Optional[Path] = None, params_format: Optional[str] = None,
+    map: Optional[Path] = None, state: Optional[Path] = None, report: Optional[Path] = None,
+    memory: Union[Literal['least', 'flat'], int, None] = None, only: Optional[Path] = None, limit: Optional[int] = None,
+    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None, pixels: Optional[Pixels] = None,
+    shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None, mean: Optional[Numbers] = None,
+    norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
+    resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
+    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
+    keep_dead: bool = False, stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+) -> Network:
     """An int8 network from one in FP32 and a few samples. Its bytes are those that `intaglio calibrate` writes.
 
     network: a Network, or the path of one. The path of an ONNX or TFLite network or of an OpenVINO IR will do as well: it is
-        imported first, with the options of `import_onnx` (pixels=, shape= and so on; state= is the calibration's).
+        imported first, with the keywords of `import_onnx` (pixels=, shape= and so on; state= is the calibration's).
     batches: a folder of pictures, one picture or an .npy file, by path; a list of pictures' paths; an array; or any iterable
         of arrays, whose first dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs
         only x is read. Of a network with several inputs each item is a dict by their names or a tuple in their order; a
-        dict of paths or arrays will do as well. An iterable is read once, into a temporary file (tempfile.tempdir says
-        where).
+        dict of paths or arrays will do as well. An iterable is read once, into memory.
     progress: called with a stage's name, how much of it is done and how much there is to do. Without it a line on stderr shows how
         far the work is, on a terminal and in a notebook; False: nothing does.
 
@@ -167,68 +260,150 @@ def calibrate(network: Any, batches: Any = None, *, progress: Progress = None, *
 
     `report` of the result says how near the int8 network is. Ctrl-C ends the work. It runs as the network that it was made
     from: with its threads and instruction sets.
+
+    Keywords:
+
+    method: how the ranges of activations are chosen; auto unless given.
+    percentile: the share of the values that a range holds, for method='percentile': above 0.5, up to 1.
+    symmetric: activations have a zero point of 0, or of -128 where no value can be negative.
+    power_of_two: every scale is a power of two.
+    weight_bits: bits of the weights, 2 to 32; 8 unless given.
+    safe_pairs: choose weights that AVX2 multiplies at full speed.
+    int8_answers: round the scores of the last layer to codes, too.
+    compat: share scales and round weights as another tool does.
+    set: quantize slots in another way, each as 'SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-
+        tensor+linear+symmetric,observer=kl'; SLOT is all, activations, weights, NODE, NODE/in0, NODE/out or NODE/weights.
+    keep_float: nodes that stay in FP32, by their numbers or names.
+    recover: steps that lessen the error of quantization: 'default', 'all', 'none', or some of method, bias, cle, absorb, eq,
+        lsq, adaround.
+    int8_states: keep every state in int8, also where its rounding adds up from step to step.
+    min_sqnr: give layers 16 bits, or keep them in FP32, until the output has an SQNR of so many dB.
+    max_drop: likewise until top1 falls by at most so many points; needs labels=.
+    labels: the right classes of the samples, for max_drop=: a list, or a folder of folders.
+    names: a file with the names of the classes, by which labels may name them.
+    no_fpu: for a machine without floating-point hardware: 16 bits come first.
+    params: take scales and zero points from this file; without batches it must have all of them.
+    params_format: the format of params=, where the file's name does not say it.
+    map: a text file that says what names of params= are called in the model.
+    state: a file for what was seen of the samples: read if it exists, then written with these added.
+    report: write an HTML page: verdict, worst layers, remedies, ranges.
+    memory: what activations may take: 'least', a number of bytes, or 'flat', layer by layer.
+    only: a text file with the names of the pictures to take, one a line.
+    limit: take only so many samples: those with the smallest SHA-256, whatever their order.
+    skip_bad: leave out pictures that cannot be read; report.notes names each.
+    steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
+    threads: how many threads work; those of the network unless given.
+    pixels: how the pixels of a picture become the network's input.
+    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
+    batch: how many samples a run takes; 1 unless given.
+    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
+    norm: multiply the difference by this.
+    color: order of the model's channels.
+    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
+        of it with borders.
+    border: the pixel of a letterbox's borders; 128 unless given.
+    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
+    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
+    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
+    external_data: read weights also from folders within an ONNX network's own.
+    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
+    stream: the axis of time of the first input: the model takes one row of it a run.
+    max_work: the operations that the import may take.
+    max_memory: the bytes of memory that the import may take.
     """
-    fp32, options = _float_model(network, options)
+    fp32, options = _float_model(network, _given(locals(), "network", "batches", "progress"))
     imported = fp32.report.notes if fp32 is not network and fp32.report is not None else []
-    with Folder() as folder:
-        words = ["calibrate", fp32._file(folder)]
-        if batches is not None:
-            words += sample_words(batches, fp32._wanted(), folder).words
-        elif not options.get("params"):
-            raise TypeError("calibrate: give batches, or params= for scales that another tool found")
-        output = folder.place("calibrated.itg", "the int8 model")
-        page = options.get("report")
-        if page is not None:
-            page = encoded(page)
-            _intaglio.check_report(page)
-            options = {**options, "report": folder.place("page.html", "report=")}
-        words += [*words_of("calibrate", options, _OF_CALIBRATE), "-o", output, "--json"]
-        answer = run(words, folder, progress)
-        int8 = Network(_read(output), f"{fp32.name} (int8)", fp32.threads, fp32.isa)
-        int8.report = Report(answer.json, "calibration", [*imported, *answer.notes])
-        if page is not None:
-            try:
-                _intaglio.write_file(page, _read(options["report"]))
-            except Error as error:  # after minutes of work: what it made is not thrown away
-                warn(f"report=: {error}; the int8 network is complete")
+    if batches is None and not params:
+        raise TypeError("calibrate: give batches, or params= for scales that another tool found")
+    samples = samples_of(batches, fp32._wanted()).sources if batches is not None else []
+    if report is not None:
+        _intaglio.check_report(encoded(report))
+    options["images"] = batches is not None
+    made, page, said, notes, warned = _intaglio.calibrate(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
+    for warning in warned:
+        warn(warning)
+    int8 = Network(made, f"{fp32.name} (int8)", fp32.threads, fp32.isa)
+    int8.report = Report(_with_warnings(said, warned), "calibration", [*imported, *notes])
+    if page is not None and report is not None:
+        try:
+            _intaglio.write_file(encoded(report), page)
+        except Error as error:  # after minutes of work: what it made is not thrown away
+            warn(f"report=: {error}; the int8 network is complete")
     return int8
 
 
-@takes_options_of("compare", _OF_COMPARE)
-def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, progress: Progress = None,
-            **options: Any) -> Report:
+def _with_warnings(said: Dict[str, Any], warned: Sequence[str]) -> Dict[str, Any]:
+    return {**said, "warnings": list(warned)} if warned else said
+
+
+def _run_as(model: Network, threads: Optional[int], isa: Optional[str]) -> Network:
+    """The same network, as it shall run."""
+    if threads is None and isa is None:
+        return model
+    return Network(bytes(model), model.name, model.threads if threads is None else threads, model.isa if isa is None else isa)
+
+
+def compare(
+    reference: Any, test: Any, batches: Any, *, progress: Progress = None,
+    labels: Any = None, names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None,
+    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
+) -> Report:
     """How far a network is from the one that it was made from, on the same samples.
 
-    reference: the one in FP32. test: the one that was made from it. batches: as in `calibrate`. labels: a file, or a
-    class number for each sample.
+    reference: the one in FP32. test: the one that was made from it. batches: as in `calibrate`. progress: as there.
 
     The result has sqnr_db, cosine, agreement and a table `layers`, of which `layers.sorted_by('sqnr_db')` begins with
     the worst.
+
+    Keywords:
+
+    labels: a file or a folder, or a class number for each sample.
+    names: a file with the names of the classes, by which labels may name them.
+    only: a text file with the names of the pictures to take, one a line.
+    limit: take only so many samples: those with the smallest SHA-256, whatever their order.
+    skip_bad: leave out pictures that cannot be read; report.notes names each.
+    steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
+    threads: how many threads work on each layer.
+    isa: no instruction set beyond this one; results are the same.
     """
-    first, second = _model(reference, "reference"), _model(test, "test")
-    with Folder() as folder:
-        samples = sample_words(batches, first._wanted(), folder)
-        words = ["compare", first._file(folder, "reference.itg"), second._file(folder, "test.itg"), *samples.words,
-                 *words_of("compare", options, _OF_COMPARE)]
-        if labels is not None:
-            words += label_words(labels, folder, samples)
-        answer = run([*words, "--json"], folder, progress)
-    return Report(answer.json, f"{second.name} against {first.name}", answer.notes)
+    first, second = _run_as(_model(reference, "reference"), threads, isa), _model(test, "test")
+    samples = samples_of(batches, first._wanted())
+    options = {"labels": None if labels is None else labels_of(labels, samples), "names": names, "only": only, "limit": limit,
+               "skip_bad": skip_bad, "steps": steps, "images": True}
+    said, notes, warned = _intaglio.compare(first._runner, second._runner, samples.sources, options, *line_of(progress))
+    for warning in warned:
+        warn(warning)
+    return Report(_with_warnings(said, warned), f"{second.name} against {first.name}", notes)
 
 
-@takes_options_of("eval", _OF_COMPARE)
-def evaluate(network: Any, batches: Any, labels: Any, *, progress: Progress = None, **options: Any) -> Report:
+def evaluate(
+    network: Any, batches: Any, labels: Any, *, progress: Progress = None,
+    names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None, skip_bad: bool = False,
+    steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
+) -> Report:
     """How often the network's best class is the right one: count, top1 and top5 in percent.
 
-    batches: as in `calibrate`. labels: a file, or a class number for each sample.
+    network: a Network, or the path of one. batches: as in `calibrate`. labels: a file or a folder, or a class number for each
+        sample. progress: as in `calibrate`.
+
+    Keywords:
+
+    names: a file with the names of the classes, by which labels may name them.
+    only: a text file with the names of the pictures to take, one a line.
+    limit: take only so many samples: those with the smallest SHA-256, whatever their order.
+    skip_bad: leave out pictures that cannot be read; report.notes names each.
+    steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
+    threads: how many threads work on each layer.
+    isa: no instruction set beyond this one; results are the same.
     """
-    model = _model(network, "network")
-    with Folder() as folder:
-        samples = sample_words(batches, model._wanted(), folder)
-        words = ["eval", model._file(folder), *samples.words, *label_words(labels, folder, samples),
-                 *words_of("eval", options, _OF_COMPARE), "--json"]
-        answer = run(words, folder, progress)
-    return Report(answer.json, f"eval {model.name}", answer.notes)
+    model = _run_as(_model(network, "network"), threads, isa)
+    samples = samples_of(batches, model._wanted())
+    options = {"labels": labels_of(labels, samples), "names": names, "only": only, "limit": limit, "skip_bad": skip_bad,
+               "steps": steps, "images": True}
+    said, notes, warned = _intaglio.evaluate(model._runner, samples.sources, options, *line_of(progress))
+    for warning in warned:
+        warn(warning)
+    return Report(_with_warnings(said, warned), f"eval {model.name}", notes)
 
 
 def command(*words: Any, progress: Progress = None) -> str:

@@ -1,15 +1,13 @@
-"""Keywords of Python as words of the command, and what the command says to them."""
+"""The command in this process: what a network says by `Network.command`, and `intaglio.command`."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import pathlib
 import re
 import sys
 import tempfile
-import textwrap
 import warnings
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -41,6 +39,11 @@ class ProgressLine:
         sys.stderr.write("\r" + line.ljust(self._length) + ("\r" if not line else ""))
         sys.stderr.flush()
         self._length = len(line)
+
+
+def line_of(progress: Progress) -> Tuple[Optional[Callable[[str, int, int], None]], Optional[ProgressLine]]:
+    """What the library calls: with how far the work is, and with the line that shows it."""
+    return progress if callable(progress) else None, ProgressLine() if ProgressLine.is_wanted(progress) else None
 
 
 class Option(NamedTuple):
@@ -85,10 +88,6 @@ class Folder:
         path = os.path.join(self._folder.name, name)
         self._shown.append((path, shown.encode("utf-8", "backslashreplace").decode()))  # a path may hold what is no text
         return path
-
-    @property
-    def names(self) -> Dict[str, str]:
-        return dict(self._shown)
 
     def file(self, name: str, content: Any, shown: str) -> str:
         path = self.place(name, shown)
@@ -144,8 +143,7 @@ def run(words: Sequence[str], folder: Optional[Folder] = None, progress: Progres
     renamed = folder.renamed if folder is not None else (lambda text: text)
     try:
         text, notes, warned = _intaglio.run_words(
-            [encoded(word) for word in words], progress if callable(progress) else None, folder.names if folder else {},
-            ProgressLine() if ProgressLine.is_wanted(progress) else None)
+            [encoded(word) for word in words], *line_of(progress))
     except WrongUse as error:
         message = renamed(str(error)).split("\nRun 'intaglio")[0]
         raise WrongUse(f"{words[0] if words else 'intaglio'}: {message}") from None
@@ -204,32 +202,6 @@ def words_of(subcommand: str, options: Mapping[str, Any], own: Sequence[str] = (
             raise TypeError(f"there is no option {name!r}; there are {', '.join(known)}")
         words += _words(known[name], value)
     return words
-
-
-def takes_options_of(subcommand: str, own: Sequence[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Shows the subcommand's options in a function's signature and in its documentation."""
-
-    def documented(function: Callable[..., Any]) -> Callable[..., Any]:
-        known = [option for name, option in options_of(subcommand).items() if name not in own]
-        signature = inspect.signature(function)
-        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        taken = {p.name for p in parameters}
-        parameters += [
-            inspect.Parameter(option.keyword, inspect.Parameter.KEYWORD_ONLY, default=False if option.flag else None)
-            for option in known if option.keyword not in taken
-        ]
-        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        lines = [inspect.cleandoc(function.__doc__ or ""), "", f"Options, as of `intaglio {subcommand}`:", ""]
-        for option in known:
-            if option.keyword in taken:
-                continue
-            value = re.sub(r":(INT|FLOAT|UINT|NUMBER) in ", " in ", option.value)
-            text = f"{option.keyword}{'' if option.flag else '=' + value}: {option.what}"
-            lines += textwrap.wrap(text, 110, subsequent_indent="    ")
-        function.__doc__ = "\n".join(lines)
-        return function
-
-    return documented
 
 
 def existing(path: Any) -> str:

@@ -20,6 +20,7 @@ PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "r
                    "runtime/liveness.h", "runtime/streaming/row_access.h", "runtime/streaming/streamed_model.h",
                    "runtime/streaming/streaming_hooks.h", "runtime/option_fields.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
 BELOW_IMPORTERS = ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME
+PRIVATE_CALIBRATOR = ["calibrator/calibration.h"]
 ANY = ["*"]
 
 
@@ -65,19 +66,20 @@ RULES = [
     Rule(["c_api/include/*"], ["intaglio/c_*.h", "intaglio/status.h", "intaglio/version.h"], ["stdbool.h", "stddef.h", "stdint.h"]),
     Rule(["c_api/*"], ["intaglio/*", "c_api/*", "calibrator/ranges/range_methods.inc"], FREESTANDING),
     # Each of these folders knows the draft and itself; the interface above them knows all.
-    *[Rule([f"importers/{folder}/*"], [f"importers/{known}/*" for known in {folder, "draft"}] + BELOW_IMPORTERS, ANY)
+    *[Rule([f"importers/{folder}/*"], [f"importers/{known}/*" for known in {folder, "draft"}] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR)
       for folder in ("draft", "onnx", "tflite", "passes")],
     # Layers of an IR become ONNX nodes.
-    Rule(["importers/openvino/*"], ["importers/openvino/*", "importers/draft/*", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_attributes.h", "importers/onnx/onnx_file.h"] + BELOW_IMPORTERS, ANY),
-    Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY),
-    Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY),
+    Rule(["importers/openvino/*"], ["importers/openvino/*", "importers/draft/*", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_attributes.h", "importers/onnx/onnx_file.h"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
+    Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
+    Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
     Rule(["exporters/*"], ["{folder}/*", "exporters/readback.h", "importers/import.h", "importers/draft/import_error.h", "importers/draft/names.h",
                            "importers/onnx/onnx_operators.h", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_file.h",
                            "importers/params/params_layers.h",
-                           "importers/tflite/tflite_generated.h"] + BELOW_IMPORTERS, ANY),
-    Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
-    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
-    Rule(["python/bindings/*"], ["intaglio/*", "calibrator/host/*", "cli/*", "python/bindings/*"], ANY),
+                           "importers/tflite/tflite_generated.h"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
+    Rule(["tools/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "tools/*"] + PRIVATE_RUNTIME, ANY, never=PRIVATE_CALIBRATOR),
+    Rule(["cli/pair_safety.*"], ["intaglio/*", "tools/*", "cli/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
+    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "tools/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY, never=PRIVATE_CALIBRATOR),
+    Rule(["python/bindings/*"], ["intaglio/*", "calibrator/host/*", "importers/*.h", "tools/*", "cli/*", "python/bindings/*"], ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
 # The folders of a part, lowest first: a file includes those of its own folder and of the folders before it. A folder
@@ -211,6 +213,8 @@ PLANTED = [
     ("importers/import.cc", '"calibrator/bake/graph.h"', False),
     ("importers/import.cc", '"importers/onnx/onnx_op.h"', False),
     ("importers/import.cc", '"cli/command.h"', True),
+    ("tools/samples.cc", '"cli/command.h"', True),
+    ("tools/samples.cc", '"calibrator/calibration.h"', True),
     ("importers/onnx/onnx_conv.cc", '"calibrator/bake/graph.h"', False),
     ("importers/onnx/onnx_conv.cc", '"importers/draft/draft.h"', False),
     ("importers/onnx/onnx_conv.cc", '"importers/onnx/onnx_op.h"', False),

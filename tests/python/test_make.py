@@ -4,14 +4,28 @@ import io
 import json
 import pickle
 import re
+import struct
 import sys
 import warnings
+import zlib
 
 import numpy as np
 import pytest
 
 import intaglio
-from intaglio.batches import png
+
+
+def png(pixels):
+    """The picture [h, w, 3] as a file."""
+    height, width = pixels.shape[:2]
+    rows = np.zeros((height, 1 + width * 3), np.uint8)  # each begins with the number of its filter: none
+    rows[:, 1:] = pixels.reshape(height, -1)
+
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows.tobytes(), 1)) + chunk(b"IEND", b""))
 
 
 def test_import_gives_the_commands_bytes(demo, command, net, tmp_path):
@@ -146,7 +160,7 @@ def test_page_advises_in_pythons_words(demo, pictures, tmp_path):
     net = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1")
     intaglio.calibrate(net, pictures, weight_bits=3, recover="none", report=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    nodes = re.search(r'The layers, for <code>--keep-float</code>: <code class="long">(@[@,0-9]+)</code>', page)
+    nodes = re.search(r'The layers, for <code>keep_float=</code>: <code class="long">(@[@,0-9]+)</code>', page)
     assert nodes and "<pre>" not in page and "intaglio calibrate" not in page
     intaglio.calibrate(net, pictures, weight_bits=3, recover="none", keep_float=nodes.group(1))
 

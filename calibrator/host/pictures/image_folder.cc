@@ -128,21 +128,28 @@ Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
   return places;
 }
 
-Outcome<ImageFolder> ImageFolder::open(const std::string& path, const SampleOptions& options) {
+Outcome<ImageFolder> ImageFolder::open(const SamplePlace& place, const SampleOptions& options) {
   ImageFolder folder;
-  folder.path_ = path;
+  const std::string& path = folder.path_ = place.name;
   folder.decode_limits_ = options.decode;
+  folder.files_ = place.files;
+  folder.held_ = place.held;
+  const bool is_path = !place.held && place.files.empty();
   std::error_code error;
-  folder.is_folder_ = fs::is_directory(path, error);
-  folder.is_array_ = !folder.is_folder_ && extension_of(path) == ".npy";
+  folder.is_folder_ = is_path && fs::is_directory(path, error);
+  folder.is_array_ = place.held || (is_path && !folder.is_folder_ && extension_of(path) == ".npy");
   if (folder.is_folder_) {
     if (auto step = folder.list_folder(); !step) return step.failure();
   } else if (folder.is_array_) {
-    if (auto step = folder.list_array(); !step) return step.failure();
+    if (auto step = place.held ? folder.list_held() : folder.list_array(); !step) return step.failure();
+  } else if (!is_path) {
+    for (const std::string& file : place.files)
+      folder.samples_.push_back({fs::path(file).filename().string(), folder.samples_.size()});
   } else {
     if (auto size = file_size(path); !size) return size.failure();
     if (extension_of(path) == ".npz")
       return Failure{path + ": an .npz file holds several arrays; write one as .npy, with numpy.save"};
+    folder.files_ = {path};
     folder.samples_.push_back({fs::path(path).filename().string(), 0});
   }
   if (!options.only.empty()) {
@@ -218,6 +225,30 @@ Outcome<Done> ImageFolder::list_array() {
   if (array_.shape.empty() || array_.data_bytes == 0) {
     return Failure{path_ + ": its shape " + shape_text(array_.shape) + " holds no samples"};
   }
+  if (auto step = check_array(); !step) return step;
+  const auto count = static_cast<uint64_t>(array_.shape[0]);
+  sample_bytes_ = array_.data_bytes / count;
+  for (uint64_t i = 0; i < count; ++i) samples_.push_back({std::to_string(i), i});
+  return Done{};
+}
+
+// The shape of the array is that of a sample; pictures may have several.
+Outcome<Done> ImageFolder::list_held() {
+  array_.type = held_->type;
+  for (const HeldSamples::Sample& sample : held_->samples) {
+    array_.shape = {static_cast<int64_t>(held_->samples.size())};
+    array_.shape.insert(array_.shape.end(), sample.shape.begin(), sample.shape.end());
+    if (auto step = check_array(); !step) return step;
+    if (!holds_pictures() && sample.shape != held_->samples[0].shape)
+      return Failure{path_ + ": its samples have the shapes " + shape_text(held_->samples[0].shape) +
+                     " and " + shape_text(sample.shape) + "; give one shape"};
+    samples_.push_back({std::to_string(samples_.size()), samples_.size()});
+  }
+  if (samples_.empty()) return Failure{path_ + ": holds no samples"};
+  return Done{};
+}
+
+Outcome<Done> ImageFolder::check_array() const {
   const size_t rank = array_.shape.size();
   const int64_t channels = rank == 4 ? array_.shape[3] : 1;
   if (array_.type == NpyType::kU8 &&
@@ -229,11 +260,8 @@ Outcome<Done> ImageFolder::list_array() {
                    "this one is " +
                    shape_text(array_.shape) + (is_turned ? kTurnChannels : "")};
   }
-  const auto count = static_cast<uint64_t>(array_.shape[0]);
-  if (count > kMaxSamples)
+  if (static_cast<uint64_t>(array_.shape[0]) > kMaxSamples)
     return Failure{path_ + ": has more than " + std::to_string(kMaxSamples) + " samples"};
-  sample_bytes_ = array_.data_bytes / count;
-  for (uint64_t i = 0; i < count; ++i) samples_.push_back({std::to_string(i), i});
   return Done{};
 }
 
@@ -268,10 +296,20 @@ void ImageFolder::keep(const std::vector<size_t>& places) {
 
 std::string ImageFolder::where(size_t i) const {
   if (is_array_) return path_ + ", sample " + samples_[i].name;
-  return is_folder_ ? (fs::path(path_) / samples_[i].name).string() : path_;
+  return is_folder_ ? (fs::path(path_) / samples_[i].name).string() : files_[samples_[i].index];
+}
+
+std::vector<int64_t> ImageFolder::shape_of(size_t i) const {
+  if (held_) return held_->samples[samples_[i].index].shape;
+  return {array_.shape.begin() + 1, array_.shape.end()};
 }
 
 Outcome<FileBytes> ImageFolder::content(size_t i) const {
+  if (held_) {
+    FileBytes bytes(static_cast<size_t>(product(shape_of(i))) * element_bytes(array_.type));
+    std::memcpy(bytes.data(), held_->samples[samples_[i].index].data, bytes.size());
+    return bytes;
+  }
   if (!is_array_) return read_file(where(i), kMaxPictureFileBytes);
   return read_file_part(path_, array_.data_offset + samples_[i].index * sample_bytes_,
                         static_cast<size_t>(sample_bytes_));
@@ -297,11 +335,12 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
   Span<const uint8_t> pixels = bytes->span();
   Outcome<Picture> decoded = Picture{};
   if (is_array_) {
-    const int64_t height = array_.shape[1], width = array_.shape[2];
+    const std::vector<int64_t> shape = shape_of(i);
+    const int64_t height = shape[0], width = shape[1];
     if (height > kMaxPictureSide || width > kMaxPictureSide) {
       return Failure{where(i) + ": has a side of more than " + std::to_string(kMaxPictureSide) + " pixels"};
     }
-    const int64_t channels = array_.shape.size() == 4 ? array_.shape[3] : 1;
+    const int64_t channels = shape.size() == 3 ? shape[2] : 1;
     info = {static_cast<int32_t>(width), static_cast<int32_t>(height),
             channels == 1   ? PixelOrder::kGray
             : channels == 3 ? PixelOrder::kRgb
@@ -319,7 +358,7 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
 }
 
 Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
-  const std::vector<int64_t> sample(array_.shape.begin() + 1, array_.shape.end());
+  const std::vector<int64_t> sample = shape_of(i);
   const std::vector<int64_t> wanted = dims_of(input.info.shape);
   // A model that takes one flat row takes a feature map's elements in their order.
   const bool flat = without_ones(wanted).size() == 1 && product(sample) == product(wanted);

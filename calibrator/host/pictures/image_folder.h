@@ -1,9 +1,10 @@
-// Samples for calibrating and evaluating: a folder of pictures, one picture, or an .npy array whose first
-// dimension counts samples.
+// Samples for calibrating and evaluating: a folder of pictures, one picture, an .npy array whose first dimension counts
+// samples, pictures by their paths, or arrays in memory.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,16 +25,36 @@ struct SampleOptions {
 // How the names of files end that are pictures, in lower case.
 const std::vector<std::string>& picture_endings();
 
+// Samples in the caller's memory, which outlives what reads them: plain numbers in C order.
+struct HeldSamples {
+  struct Sample {
+    const uint8_t* data = nullptr;
+    std::vector<int64_t> shape;  // pictures may have several
+  };
+  NpyType type = NpyType::kF32;
+  std::vector<Sample> samples;
+};
+
+// Where samples are.
+struct SamplePlace {
+  std::string name;                // a path; of `files` and `held` what messages call them
+  std::vector<std::string> files;  // pictures, in this order
+  std::optional<HeldSamples> held;
+};
+
 // A folder's files with such an ending are samples, in the order of their names. A folder without such files is
 // one of classes: the files of its folders are samples, named "cat/1.png". Folders within those are not entered. Of an
 // array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA); int8 holds an int8 input's codes; other
 // types hold the values of an input. Holds names alone: a sample is read when it is asked for.
 class ImageFolder {
  public:
-  static Outcome<ImageFolder> open(const std::string& path, const SampleOptions& options = {});
+  static Outcome<ImageFolder> open(const std::string& path, const SampleOptions& options = {}) {
+    return open(SamplePlace{path, {}, {}}, options);
+  }
+  static Outcome<ImageFolder> open(const SamplePlace& place, const SampleOptions& options = {});
 
   size_t count() const { return samples_.size(); }
-  // A file's name within the folder, or a decimal index into the array.
+  // A file's name within the folder or in the list, or a decimal index into the array.
   const std::string& name(size_t i) const { return samples_[i].name; }
   // What the user should know, e.g. which files of the folder are no samples.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -58,7 +79,7 @@ class ImageFolder {
  private:
   struct Sample {
     std::string name;
-    uint64_t index = 0;  // into the array
+    uint64_t index = 0;  // into the array, or into files_
   };
 
   struct Listed {
@@ -67,8 +88,11 @@ class ImageFolder {
   Outcome<Done> list_entries(const std::string& within, Listed& listed);
   Outcome<Done> list_folder();
   Outcome<Done> list_array();
+  Outcome<Done> list_held();
+  Outcome<Done> check_array() const;
   Outcome<Done> take_only(const std::string& list);
   std::string where(size_t i) const;
+  std::vector<int64_t> shape_of(size_t i) const;  // of a sample of the array
   Outcome<FileBytes> content(size_t i) const;
   Outcome<Picture> picture(size_t i) const;
   Outcome<Done> load_array(size_t i, const TensorView& input) const;
@@ -79,6 +103,8 @@ class ImageFolder {
   bool is_array_ = false;
   NpyHeader array_;
   uint64_t sample_bytes_ = 0;  // of the array
+  std::vector<std::string> files_;
+  std::optional<HeldSamples> held_;
   std::vector<Sample> samples_;
   std::vector<std::string> notes_;
 };

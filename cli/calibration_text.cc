@@ -1,0 +1,138 @@
+#include "cli/calibration_text.h"
+
+#include <cmath>
+
+#include "calibrator/host/system/real_text.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+
+namespace {
+
+// The scale and the zero point follow from it; 'intaglio inspect --quant' shows them.
+std::string tensor_range_text(const TensorInfo& info) {
+  if (info.dtype != DType::kS8 || info.quantization.scales.size != 1) return dtype_name(info.dtype);
+  const auto scale = static_cast<double>(info.quantization.scales[0]);
+  return general_text(scale * (-128 - info.quantization.zero_point), 4) + ".." +
+         general_text(scale * (127 - info.quantization.zero_point), 4);
+}
+
+}  // namespace
+
+void print_layers(const Model& fp32, const Model& test, Span<const LayerReport> layers, bool alone) {
+  const NodeNumbers numbers(fp32);
+  std::vector<std::string> titles{"node", "layer", "operator", "range", "SQNR dB"};
+  if (alone) titles.push_back("alone dB");
+  titles.insert(titles.end(), {"cosine", "clipped %"});
+  Table table(titles, 3);
+  for (const LayerReport& layer : layers) {
+    const TensorInfo output = test.tensor(layer.tensor);
+    std::vector<std::string> row{numbers.text(output.name), numbers.name(output.name),
+                                 op_name(test.node(layer.node).op), tensor_range_text(output),
+                                 decimal(sqnr_db(layer), 2)};
+    if (alone) row.push_back(decimal(sqnr_alone_db(layer), 2));
+    row.insert(row.end(), {decimal(cosine(layer), 6), decimal(100 * layer.clipped, 3)});
+    table.add(row);
+  }
+  table.print();
+}
+
+void print_sequences(const SequenceFigures& figures) {
+  print(
+      "  sequences    %zu of %zu %s, each model with its own states: output SQNR %s dB, %s dB over the last quarter\n",
+      figures.sequences, figures.steps, figures.steps == 1 ? "step" : "steps",
+      decimal(figures.sqnr, 2).c_str(), decimal(figures.late_sqnr, 2).c_str());
+}
+
+namespace {
+
+constexpr size_t kFiguresAt = 15;  // the column behind their names
+
+// "12.30 dB", "exact"
+std::string db_text(double sqnr) { return decimal(sqnr, 2) + (std::isfinite(sqnr) ? " dB" : ""); }
+
+void print_quality(const OutputQuality& quality) {
+  print("    output SQNR  %s, before a final softmax\n", db_text(quality.sqnr).c_str());
+  if (quality.agreement) print("    agreement    %s with FP32\n", decimal(*quality.agreement, 4).c_str());
+}
+
+std::string verdict_word(const Verdict& verdict) {
+  return verdict.grade == Grade::kNone ? "none. " : std::string(grade_name(verdict.grade)) + ". ";
+}
+
+void print_figures(const CalibratedModel& made, const std::string& output) {
+  const CalibrationFigures& figures = made.figures;
+  print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(),
+        indented(figures.verdict.text, kFiguresAt).c_str());
+  if (!figures.verdict.remedy.empty())
+    print("  remedy       %s\n", indented(figures.verdict.remedy, kFiguresAt).c_str());
+  if (!figures.command.empty()) print("  command      %s\n", safe(figures.command).c_str());
+  print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
+  if (static_cast<size_t>(made.seen) != figures.images) print(", %d with those of the state", made.seen);
+  print("\n\n");
+  if (figures.judged > 0)
+    print("  to be expected of other samples (%zu held out: they judge models that they did not calibrate)\n",
+          figures.judged);
+  else
+    print("  without corrections, which fit the samples (too few to hold any out)\n");
+  print_quality(figures.held_out);
+  print("  on the calibration samples themselves\n");
+  print_quality(figures.calibrating);
+  if (figures.sequences) print_sequences(*figures.sequences);
+  const std::vector<RecoverySummary>& recoveries = made.recoveries;
+  if (!recoveries.empty()) print("  recoveries, with the output SQNR of the samples that judged each\n");
+  for (const RecoverySummary& summary : recoveries) {
+    print("    %s: ", summary.title.c_str());
+    if (summary.tried)
+      print("%s before, %s after; ", db_text(sqnr_db(1.0, summary.before)).c_str(),
+            db_text(sqnr_db(1.0, summary.after)).c_str());
+    print("%s\n", summary.outcome.c_str());
+  }
+  print("  file         %s, %s bytes\n", safe(output).c_str(), grouped(made.flat_bytes).c_str());
+  print("  SHA-256      %s\n", figures.sha256.c_str());
+}
+
+void print_float_search(const FloatSearchChoice& choice, const FloatSearchResult& result) {
+  print("  mixed precision, judged on %zu samples%s: SQNR %s dB before, %s dB after", result.judges,
+        result.held_out ? " that were held out" : "", decimal(result.before.sqnr, 2).c_str(),
+        decimal(result.after.sqnr, 2).c_str());
+  if (choice.max_drop)
+    print("; top1 falls by %s points before, %s after", decimal(result.before.drop, 2).c_str(),
+          decimal(result.after.drop, 2).c_str());
+  if (result.layers.empty() && result.wide_layers.empty()) {
+    print("; no layer needs more than 8 bits\n");
+    return;
+  }
+  const auto list = [&](const std::vector<std::string>& names, const char* what) {
+    if (names.empty()) return;
+    std::string line =
+        std::to_string(names.size()) + " of " + std::to_string(result.layer_count) + " layers " + what + ":";
+    for (const std::string& name : names) line += " " + safe(name);
+    print("\n    %s", indented(line, 4).c_str());
+  };
+  list(result.wide_layers, "in 16 bits");
+  list(result.layers, "in FP32");
+  print(
+      "\n    for %s times the time (estimated) and %s times the bytes\n", decimal(result.time, 2).c_str(),
+      decimal(static_cast<double>(result.bytes_after) / static_cast<double>(result.bytes_before), 2).c_str());
+}
+
+}  // namespace
+
+void print_calibration(const CalibratedModel& made, const std::string& output,
+                       const FloatSearchChoice& float_search, const Model& fp32, const Model& int8) {
+  print_figures(made, output);
+  if (made.mixed) print_float_search(float_search, *made.mixed);
+  print("\n");
+  print_layers(fp32, int8, {made.layers.data(), made.layers.size()}, true);
+}
+
+void print_baked(const BakedParams& baked, size_t bytes, const std::string& params,
+                 const std::string& output) {
+  print("%s: %s bytes\n", safe(output).c_str(), grouped(bytes).c_str());
+  print("  from %s  %d activations, weights of %d layers%s\n", safe(params).c_str(), baked.activations,
+        baked.weight_layers, baked.weight_layers == 0 ? " (each scale from the largest weight)" : "");
+  print("  sha256  %s\n", baked.sha256.c_str());
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,270 @@
+#include "python/bindings/making.h"
+
+#include <pybind11/stl.h>
+
+#include "calibrator/host/system/wording.h"
+#include "python/bindings/keywords.h"
+#include "python/bindings/listener.h"
+#include "python/bindings/raised.h"
+#include "python/bindings/runner.h"
+#include "tools/calibrate_model.h"
+#include "tools/calibration_page.h"
+#include "tools/compare_models.h"
+#include "tools/evaluate_model.h"
+#include "tools/import_network.h"
+
+namespace intaglio::python {
+namespace {
+
+namespace py = pybind11;
+
+py::object value_of(const tools::Json& json) {
+  switch (json.type()) {
+    case tools::Json::value_t::boolean:
+      return py::bool_(json.get<bool>());
+    case tools::Json::value_t::number_integer:
+      return py::int_(json.get<int64_t>());
+    case tools::Json::value_t::number_unsigned:
+      return py::int_(json.get<uint64_t>());
+    case tools::Json::value_t::number_float:
+      return py::float_(json.get<double>());
+    case tools::Json::value_t::string:
+      return decoded(json.get_ref<const std::string&>(), "replace");
+    case tools::Json::value_t::array: {
+      py::list list;
+      for (const tools::Json& part : json) list.append(value_of(part));
+      return std::move(list);
+    }
+    case tools::Json::value_t::object: {
+      py::dict dict;
+      for (const auto& [name, part] : json.items()) dict[decoded(name, "replace")] = value_of(part);
+      return std::move(dict);
+    }
+    default:
+      return py::none();
+  }
+}
+
+py::bytes bytes_of(const FileBytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// One piece of work: errors and remedies in Python's words, in its turn, without the interpreter's lock.
+class Task {
+ public:
+  Task(const py::object& progress, const py::object& line)
+      : listener_(progress, line), turn_(turn()), worded_(Wording::kPython), work_(listener_.functions()) {}
+
+  tools::Work& work() { return work_; }
+  Listener& listener() { return listener_; }
+
+  void check_rules(const char* command, const Keywords& keywords) {
+    if (const auto checked = tools::check_rules(command, keywords, work_); !checked)
+      raise_wrong_use(checked.message());
+  }
+  template <typename Do>
+  auto run(Do make) {
+    auto made = [&] {
+      const py::gil_scoped_release unlocked;
+      return make();
+    }();
+    listener_.rethrow();
+    if (!made) raise(made.failure());
+    return std::move(*made);
+  }
+  py::tuple told(const tools::Json& report) const {
+    return py::make_tuple(value_of(report), listener_.notes, listener_.warnings);
+  }
+
+ private:
+  Listener listener_;
+  WorkLock turn_;
+  WordedFor worded_;
+  tools::Work work_;
+};
+
+template <typename T>
+T taken(Outcome<T> outcome) {
+  if (!outcome) raise_wrong_use(outcome.message());
+  return std::move(*outcome);
+}
+
+tools::QuantizationChoice quantization_of(const Keywords& keywords) {
+  tools::QuantizationChoice choice;
+  std::string method = "auto", compat = "none";
+  keywords.take("method", method);
+  keywords.take("compat", compat);
+  choice.method = taken(tools::range_method_of(method));
+  choice.compat = taken(tools::compat_of(compat));
+  keywords.take("percentile", choice.percentile);
+  keywords.take("symmetric", choice.symmetric);
+  keywords.take("power_of_two", choice.power_of_two);
+  keywords.take("safe_pairs", choice.safe_pairs);
+  keywords.take("int8_answers", choice.int8_answers);
+  keywords.take("weight_bits", choice.weight_bits);
+  std::vector<std::string> nodes, settings;
+  keywords.take("keep_float", nodes);
+  for (const std::string& list : nodes)
+    for (const std::string& node : split(list, ',')) choice.keep_float.push_back(node);
+  keywords.take("set", settings);
+  for (const std::string& text : settings) choice.set.push_back(taken(tools::parse_setting(text)));
+  return choice;
+}
+
+// A path, or a class number for each sample.
+tools::LabelChoice labels_of(const Keywords& keywords) {
+  tools::LabelChoice choice;
+  const py::object labels = keywords.get("labels");
+  if (py::isinstance<py::list>(labels))
+    keywords.take("labels", choice.classes);
+  else
+    keywords.take("labels", choice.path);
+  keywords.take("names", choice.names);
+  return choice;
+}
+
+int64_t steps_of(const Keywords& keywords) {
+  int64_t steps = 0;
+  keywords.take("steps", steps);
+  if (keywords.has("steps") && steps < 1)
+    throw py::value_error("steps: " + std::to_string(steps) + " is below 1");
+  return steps;
+}
+
+// (model, report, notes, warnings)
+py::tuple import_network(const std::string& name, const py::object& content, const py::object& weights,
+                         const py::dict& options) {
+  const Keywords keywords(options);
+  Task task{py::none(), py::none()};
+  task.check_rules("import", keywords);
+  const ImportOptions choice = import_options_of(keywords);
+  const auto held = [](const py::object& given) {
+    const std::string bytes = given.cast<py::bytes>();
+    FileBytes file(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), file.data());
+    return file;
+  };
+  std::optional<FileBytes> beside;
+  if (!weights.is_none()) beside = held(weights);
+  FileBytes bytes;
+  if (!content.is_none()) bytes = held(content);
+  const NetworkFile network = task.run([&] {
+    return content.is_none() ? NetworkFile::open(name)
+                             : NetworkFile::of_bytes(name, std::move(bytes), std::move(beside));
+  });
+  const tools::ImportedNetwork made = task.run([&] { return tools::import_network(network, choice); });
+  const auto model = Model::open(made.bytes.span());
+  if (!model) raise(failure_in(name, model.error()));
+  for (const std::string& note : made.notes) task.work().note(note);
+  tools::Json report = json_of(made, *model);
+  report.erase("notes");
+  return py::make_tuple(bytes_of(made.bytes)) + task.told(report);
+}
+
+// (model, page or None, report, notes, warnings)
+py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict& options,
+                    const py::object& progress, const py::object& line) {
+  const Keywords keywords(options);
+  Task task(progress, line);
+  task.check_rules("calibrate", keywords);
+  tools::CalibrateChoice choice;
+  choice.samples = samples_of(samples, keywords);
+  choice.steps = steps_of(keywords);
+  choice.execution = fp32.execution();
+  choice.quantization = quantization_of(keywords);
+  std::string recover = "default", memory, state, report;
+  std::vector<std::string> recoveries;
+  keywords.take("recover", recoveries);
+  if (!recoveries.empty()) recover.clear();
+  for (const std::string& one : recoveries) recover += (recover.empty() ? "" : ",") + one;
+  choice.recover = taken(tools::parse_recover(recover));
+  keywords.take("int8_states", choice.int8_states);
+  keywords.take("min_sqnr", choice.float_search.min_sqnr);
+  keywords.take("max_drop", choice.float_search.max_drop);
+  keywords.take("no_fpu", choice.float_search.no_fpu);
+  choice.float_search.labels = labels_of(keywords);
+  keywords.take("params", choice.params.file);
+  keywords.take("params_format", choice.params.format);
+  keywords.take("map", choice.params.map);
+  keywords.take("report", report);
+  choice.page = keywords.has("report");
+  choice.layers = choice.page;
+  const py::object goal = keywords.get("memory");
+  if (py::isinstance<py::str>(goal)) {
+    keywords.take("memory", memory);
+    if (memory != "least" && memory != "flat")
+      raise_wrong_use("memory: " + memory + " is neither 'least' nor 'flat' nor a number of bytes");
+    choice.memory.flat = memory == "flat";
+  } else if (!goal.is_none()) {
+    int64_t bytes = 0;
+    keywords.take("memory", bytes);
+    choice.memory = {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
+  }
+  keywords.take("state", state);
+  const OutputFile state_file(state);
+  if (!state.empty()) choice.state = &state_file;
+  const tools::CalibratedModel made =
+      task.run([&] { return tools::calibrate(fp32.file(), choice, task.work()); });
+  const py::object page = choice.page ? py::object(py::bytes(made.page)) : py::none();
+  return py::make_tuple(bytes_of(made.bytes), page) + task.told(json_of(made, choice));
+}
+
+py::tuple compare(const Runner& reference, const Runner& test, const py::list& samples,
+                  const py::dict& options, const py::object& progress, const py::object& line) {
+  const Keywords keywords(options);
+  Task task(progress, line);
+  task.check_rules("compare", keywords);
+  tools::CompareChoice choice;
+  choice.samples = samples_of(samples, keywords);
+  choice.steps = steps_of(keywords);
+  choice.execution = reference.execution();
+  choice.labels = labels_of(keywords);
+  choice.alone = false;
+  const tools::ComparedModels found =
+      task.run([&] { return tools::compare(reference.file(), test.file(), choice, task.work()); });
+  return task.told(json_of(found, reference.file().model(), test.file().model()));
+}
+
+py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict& options,
+                   const py::object& progress, const py::object& line) {
+  const Keywords keywords(options);
+  Task task(progress, line);
+  task.check_rules("eval", keywords);
+  tools::EvaluateChoice choice;
+  choice.samples = samples_of(samples, keywords);
+  choice.steps = steps_of(keywords);
+  choice.execution = model.execution();
+  choice.labels = labels_of(keywords);
+  const tools::Evaluation found =
+      task.run([&] { return tools::evaluate(model.file(), choice, task.work()); });
+  return task.told(json_of(found));
+}
+
+// Raises what would keep a report from being written, and where it would be written over somebody's file.
+void check_report(const std::string& path) {
+  const WordedFor worded(Wording::kPython);
+  if (const auto checked = tools::check_page_output(path, "", option_word("report")); !checked)
+    raise(checked.failure());
+}
+
+// Of a network's first bytes: "onnx", "tflite" or "openvino".
+const char* format_of(const std::string& start) {
+  return tools::network_format({reinterpret_cast<const uint8_t*>(start.data()), start.size()});
+}
+
+}  // namespace
+
+void add_making(py::module_& module) {
+  module.def("import_network", import_network, py::arg("name"), py::arg("content"), py::arg("weights"),
+             py::arg("options"));
+  module.def("calibrate", calibrate, py::arg("fp32"), py::arg("samples"), py::arg("options"),
+             py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("compare", compare, py::arg("reference"), py::arg("test"), py::arg("samples"),
+             py::arg("options"), py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("evaluate", evaluate, py::arg("model"), py::arg("samples"), py::arg("options"),
+             py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("check_report", check_report, py::arg("path"));
+  module.def("format_of", format_of, py::arg("start"));
+}
+
+}  // namespace intaglio::python

@@ -1,0 +1,25 @@
+"""Calls that mypy refuses, each by the error of its line."""
+
+import intaglio
+
+net = intaglio.open("net.itg")
+intaglio.import_onnx("net.onnx", pixels="0..2")  # E: arg-type
+intaglio.import_onnx("net.onnx", pixel="0..1")  # E: call-arg
+intaglio.import_onnx("net.onnx", batch="1")  # E: arg-type
+intaglio.import_onnx("net.onnx", shape=(1, 3, 28, 28))  # E: arg-type
+intaglio.import_onnx("net.onnx", focus=1)  # E: arg-type
+intaglio.import_tflite("net.tflite", color="yuv")  # E: arg-type
+intaglio.import_openvino("net.xml", stream="time")  # E: arg-type
+intaglio.calibrate(net, "pictures", metod="mse")  # E: call-arg
+intaglio.calibrate(net, "pictures", method="best")  # E: arg-type
+intaglio.calibrate(net, "pictures", percentile="0.99")  # E: arg-type
+intaglio.calibrate(net, "pictures", int8_answers="yes")  # E: arg-type
+intaglio.calibrate(net, "pictures", output="x.itg")  # E: call-arg
+intaglio.calibrate(net, "pictures", memory="most")  # E: arg-type
+intaglio.calibrate(net, "pictures", progress=3)  # E: arg-type
+intaglio.compare(net, net)  # E: call-arg
+intaglio.compare(net, net, "pictures", limit="all")  # E: arg-type
+intaglio.evaluate(net, "pictures")  # E: call-arg
+intaglio.evaluate(net, "pictures", "labels.txt", steps=0.5)  # E: arg-type
+net.save(3)  # E: arg-type
+net.threads = "2"  # E: assignment

@@ -1,0 +1,340 @@
+#include "tools/calibrate_model.h"
+
+#include "calibrator/host/calibration_facts.h"
+#include "calibrator/host/system/wording.h"
+#include "calibrator/recover/recovery.h"
+#include "tools/calibration_page.h"
+#include "tools/class_scores.h"
+#include "tools/layer_comparison.h"
+#include "tools/sample_checks.h"
+#include "tools/state_file.h"
+
+namespace intaglio::tools {
+namespace {
+
+constexpr size_t kMaxReplayBytes = size_t{1} << 30;
+
+// What the calibrator says of its progress.
+struct Steps {
+  Work& work;
+  int32_t count;
+  const Calibrator* calibrator = nullptr;
+
+  static bool show(void* context, const char* stage, int32_t done, int32_t total) {
+    const Steps& steps = *static_cast<Steps*>(context);
+    if (steps.calibrator != nullptr) steps.work.set_step(steps_done(*steps.calibrator) + 1, steps.count);
+    try {
+      steps.work.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    } catch (const Stopped&) {  // goes through no code that knows no exceptions
+      return false;
+    }
+    return true;
+  }
+};
+
+// What stays the same from the first sample to the last.
+struct Job {
+  const CalibrateChoice& choice;
+  const CalibratedSteps& steps;
+  const LoadedModel& file;
+  const KnownParamsFile& known;
+  CalibrationSamples& samples;
+  const SampleFacts& facts;
+  Work& work;
+};
+
+class Run {
+ public:
+  explicit Run(const Job& job);
+  Outcome<CalibratedModel> run();
+
+ private:
+  // What an error of the calibrator is about, in words.
+  Failure failure_of(const Error& error, int32_t sample = -1) const;
+
+  // Since the caller's work began.
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - choice_.start).count();
+  }
+  Outcome<Done> set_options();
+  Outcome<Done> choose_wide_layers();
+  Outcome<Done> observe(HeldOut& held_out);
+  Outcome<Done> make_model(Calibrator& calibrator);
+  // Behind these the model is complete.
+  Outcome<Done> report(const Calibrator& calibrator, HeldOut& held_out);
+  Outcome<Done> measure_state(const Model& int8);
+  Outcome<Done> make_page(const Calibrator& calibrator, const Model& int8);
+
+  const Job& job_;
+  const CalibrateChoice& choice_;
+  const Model& model_;
+  bool from_state_ = false;
+  QuantizationLists lists_;  // options_ points into them
+  CalibratorOptions options_;
+  int32_t steps_ = 0;           // of the progress: the calibrator's, the samples held out, the page
+  SampleClasses fp32_classes_;  // none where the output is not classes
+  std::vector<int32_t> int8_classes_;
+  CalibratedModel made_;
+};
+
+Run::Run(const Job& job) : job_(job), choice_(job.choice), model_(job.file.model()) {
+  from_state_ = choice_.state != nullptr && choice_.state->was_there();
+  options_.isa = choice_.execution.isa;
+  options_.executor = choice_.execution.executor;
+}
+
+Failure Run::failure_of(const Error& error, int32_t sample) const {
+  if (error.status == Status::kSamplesDiffer && !job_.samples.problem().empty())
+    return Failure{job_.samples.problem()};
+  const std::string what =
+      sample < 0 ? job_.file.path() : "sample " + job_.samples.name(static_cast<size_t>(sample));
+  return failure_in(what, error, &model_);
+}
+
+Outcome<Done> Run::set_options() {
+  if (auto step = set_quantization(choice_.quantization, job_.file, job_.work, lists_, options_); !step)
+    return step;
+  job_.steps.set(choice_.int8_states, lists_, options_, job_.work);
+  job_.known.set(options_);
+  const size_t count = job_.samples.count();
+  set_recover(choice_.recover, model_, from_state_ ? 0 : count, options_);
+  if (!from_state_) {
+    const auto replay = Calibrator::replay_bytes(model_, static_cast<int32_t>(count), options_);
+    if (!replay) return job_.file.failure(replay.error());
+    options_.replay_bytes = std::min(*replay, kMaxReplayBytes);
+  }
+  return Done{};
+}
+
+Outcome<Done> Run::choose_wide_layers() {
+  auto fp32 = LoadedSession::create(job_.file, choice_.execution);
+  if (!fp32) return fp32.failure();
+  const auto found =
+      search_float_layers(job_.file, *fp32, job_.samples, choice_.float_search, options_, job_.work);
+  if (!found) return found.failure();
+  made_.mixed = *found;
+  options_.float_nodes = {made_.mixed->nodes.data(), made_.mixed->nodes.size()};
+  options_.slots = {made_.mixed->slots.data(), made_.mixed->slots.size()};
+  return Done{};
+}
+
+Outcome<Done> Run::observe(HeldOut& held_out) {
+  const bool gives = gives_classes(model_, job_.samples.samples());
+  const SampleSource source = job_.samples.source([&](size_t i, const Session& fp32) {
+    if (gives) fp32_classes_.add(i, job_.samples.name(i), fp32);
+  });
+  int32_t bad = -1;
+  const Error error = held_out.add_all(source, &bad);
+  if (!error.ok()) return failure_of(error, bad);
+  job_.work.clear();
+  fp32_classes_.warn(job_.work);
+  return Done{};
+}
+
+// Its classes are those of the samples that are at hand.
+Outcome<Done> Run::make_model(Calibrator& calibrator) {
+  FinishedModel finished(choice_.memory, choice_.write, choice_.execution.executor.width > 1);
+  const SampleSource source = job_.samples.source([&](size_t i, const Session& int8) {
+    int8_classes_.resize(job_.samples.count());
+    int8_classes_[i] = best_class(class_scores(int8)).value_or(-1);
+  });
+  const Error error = calibrator.finish(finished.sink(), from_state_ ? nullptr : &source);
+  job_.work.clear();
+  if (error.status == Status::kSinkFailed && !finished.problem().empty()) return Failure{finished.problem()};
+  if (!error.ok()) return failure_of(error);
+  job_.work.set_step(steps_of(options_) + 1, steps_);
+  made_.figures.sha256 = finished.sha256();
+  made_.bytes = finished.take_bytes();
+  return Done{};
+}
+
+// What finish() could not measure, since it had no samples.
+Outcome<Done> Run::measure_state(const Model& int8_model) {
+  auto fp32 = LoadedSession::create(job_.file, choice_.execution);
+  if (!fp32) return fp32.failure();
+  auto int8 = LoadedSession::create(int8_model, choice_.execution);
+  if (!int8) return failure_in(choice_.name, int8.error(), &int8_model);
+  auto compared =
+      compare_models(job_.file, *fp32, int8_model, *int8, job_.samples.samples(), choice_.layers, job_.work);
+  if (!compared) return compared.failure();
+  if (!compared->outputs.empty()) made_.figures.calibrating.sqnr = compared->figures().sqnr;
+  made_.layers = std::move(compared->layers);
+  if (fp32_classes_.found().empty()) return Done{};
+  int8_classes_.clear();
+  for (size_t i = 0; i < job_.samples.count(); ++i) {
+    job_.work.show("running the int8 model", i, job_.samples.count());
+    if (auto loaded = job_.samples.load(i, *fp32, *int8); !loaded) return loaded;
+    (*int8)->run();
+    int8_classes_.push_back(best_class(class_scores(**int8)).value_or(-1));
+  }
+  job_.work.clear();
+  return Done{};
+}
+
+Outcome<Done> Run::make_page(const Calibrator& calibrator, const Model& int8) {
+  CalibrationPage page{job_.file,
+                       int8,
+                       calibrator,
+                       {made_.layers.data(), made_.layers.size()},
+                       choice_.name,
+                       from_state_,
+                       made_.figures,
+                       job_.work.warnings(),
+                       choice_.command_keeping};
+  // Layers in FP32 are what to do next only where the preprocessing and the number of samples are not.
+  page.float_was_tried = made_.figures.verdict.grade != Grade::kGood &&
+                         job_.facts.preprocessing_sign.empty() && job_.samples.count() >= kEnoughSamples &&
+                         !job_.steps.has_states() && !from_state_ && !choice_.float_search.asked();
+  if (page.float_was_tried) {
+    job_.work.set_step(steps_, steps_);
+    auto advice = advise_float_layers(job_.file, int8, job_.samples, options_, choice_.execution, job_.work);
+    if (!advice) return advice.failure();
+    page.float_advice = std::move(*advice);
+  }
+  page.figures.seconds = seconds();
+  made_.page = calibration_page(page);
+  return Done{};
+}
+
+Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
+  if (choice_.state != nullptr)
+    if (auto step = save_state(*choice_.state, calibrator); !step) return step;
+  const CalibrationReport& report = calibrator.report();
+  OpenOptions checked;
+  checked.skip_checksum = true;  // finish() has opened these bytes
+  const auto written = Model::open(report.bytes, checked);
+  if (!written) return failure_in(choice_.name, written.error());
+  note_vanished_sums(*written, job_.work);
+  CalibrationFigures& figures = made_.figures;
+  figures.images = job_.samples.count();
+  figures.method = written->calibration().method;
+  figures.calibrating.sqnr = sqnr_db(report.signal, report.noise);
+  made_.seen = report.samples;
+  made_.flat_bytes = report.bytes.size;
+  made_.layers.assign(report.layers.begin(), report.layers.end());
+  made_.recoveries = summarize(report.recoveries, figures.method);
+  if (from_state_ && !job_.steps.has_states())
+    if (auto step = measure_state(*written); !step) return step;
+  const std::vector<int32_t>& classes = fp32_classes_.found();
+  if (!classes.empty()) figures.calibrating.agreement = agreement_of(classes, int8_classes_);
+  if (const Error error = judge_held_out(held_out, job_.samples, classes, !from_state_, figures); !error.ok())
+    return failure_of(error);
+  if (job_.steps.has_states()) {
+    const auto compared = compare_sequences(job_.steps.given(), *written, job_.samples.samples(),
+                                            job_.steps.sequences(), choice_.execution, job_.work);
+    if (!compared) return compared.failure();
+    figures.sequences = *compared;
+    if (from_state_) figures.calibrating.sqnr = compared->sqnr;
+  }
+  job_.work.clear();
+  const std::string& sign = job_.facts.preprocessing_sign;
+  figures.verdict = judge(
+      {figures.held_out.sqnr, figures.held_out.agreement, figures.judged, static_cast<size_t>(report.samples),
+       sign.empty() ? fp32_classes_.preprocessing_sign() : sign, job_.file.model().image_count() > 0});
+  if (choice_.advised_command) figures.command = choice_.advised_command(figures.verdict);
+  figures.calibrating_seconds = seconds();
+  if (choice_.page)
+    if (auto step = make_page(calibrator, *written); !step) return step;
+  job_.work.clear();
+  figures.seconds = seconds();
+  made_.stages = job_.work.stages();
+  return Done{};
+}
+
+Outcome<CalibratedModel> Run::run() {
+  if (auto step = set_options(); !step) return step.failure();
+  if (choice_.float_search.asked())
+    if (auto step = choose_wide_layers(); !step) return step.failure();
+  options_.layer_report = choice_.layers && !from_state_;
+  if (!from_state_ && !made_.mixed)
+    job_.work.set_estimate(estimate_of(options_.recover, options_.layer_report));
+  steps_ = steps_of(options_) + 1 + (choice_.page ? 1 : 0);
+  job_.work.set_beforehand(false);
+  Steps steps{job_.work, steps_};
+  options_.progress = {Steps::show, &steps};
+  const auto needs = Calibrator::measure(model_, options_);
+  if (!needs) return job_.file.failure(needs.error());
+  FileBytes memory(needs->total());
+  auto calibrator = Calibrator::create(model_, {memory.data(), memory.size()}, options_);
+  if (!calibrator) return job_.file.failure(calibrator.error());
+  steps.calibrator = &*calibrator;
+  if (from_state_) {
+    if (auto step = load_state(choice_.state->path(), model_, *calibrator); !step) return step.failure();
+    job_.work.note("the samples of " + choice_.state->path() +
+                   " cannot be run again: biases are corrected from their means");
+  }
+  const CalibrationState before = samples_seen(*calibrator);
+  // Of the samples that are left where others are held out for mixed precision nothing more is.
+  HeldOut held_out(*calibrator, model_, options_,
+                   job_.samples.held_out_count() > 0 ? std::vector<Digest>() : job_.facts.digests);
+  if (auto step = observe(held_out); !step) return step.failure();
+  if (from_state_) warn_of_doubling(choice_.state->path(), before, samples_seen(*calibrator), job_.work);
+  if (auto step = make_model(*calibrator); !step) return step.failure();
+  if (auto step = report(*calibrator, held_out); !step) {
+    if (choice_.write) return Failure{step.message() + "; " + choice_.name + " is complete"};
+    return step.failure();
+  }
+  return std::move(made_);
+}
+
+Outcome<CalibratedModel> bake(const CalibrateChoice& choice, const CalibratedSteps& steps,
+                              const KnownParamsFile& known, const Work& work) {
+  QuantizationLists lists;
+  CalibratorOptions options;
+  if (auto step = set_quantization(choice.quantization, steps.model(), work, lists, options); !step)
+    return step.failure();
+  steps.set(choice.int8_states, lists, options, work);
+  auto baked = known.bake(steps.model(), options, work, choice.memory, choice.write);
+  if (!baked) return baked.failure();
+  CalibratedModel made;
+  made.bytes = std::move(baked->bytes);
+  made.baked = std::move(*baked);
+  return made;
+}
+
+Outcome<CalibratedModel> calibrate_stoppable(const LoadedModel& given, const CalibrateChoice& choice,
+                                             Work& work) {
+  auto steps = CalibratedSteps::of(given);
+  if (!steps) return steps.failure();
+  const LoadedModel& file = steps->model();
+  if (auto step = check_float(file); !step) return step.failure();
+  if (choice.int8_states && !steps->has_states())
+    work.note(option_word("int8-states") + ": " + file.path() + " has no states");
+  if (choice.float_search.asked() && steps->has_states())
+    return Failure{option_word("min-sqnr") + " and " + option_word("max-drop") + ": " + file.path() +
+                   " has states; layers are judged on samples that do not hang on each other"};
+  KnownParamsFile known;
+  if (auto step = known.read(choice.params, file, work); !step) return step.failure();
+  if (choice.samples.places.empty()) return bake(choice, *steps, known, work);
+  auto samples = Samples::open(choice.samples, given, work);
+  if (!samples) return samples.failure();
+  if (auto step = samples->check_output(choice.name); !step) return step.failure();
+  if (auto step = steps->read_sequences(choice.steps, choice.samples, choice.execution, *samples, work);
+      !step)
+    return step.failure();
+  CalibrationSamples kept(*samples, file.model());
+  work.set_beforehand(true);
+  const auto facts = check_samples(kept, choice.execution.executor, work);
+  if (!facts) return facts.failure();
+  if (choice.float_search.asked())
+    if (auto step = kept.hold_out(); !step) return step.failure();
+  const Job job{choice, *steps, file, known, kept, *facts, work};
+  return Run(job).run();
+}
+
+}  // namespace
+
+Outcome<CalibratedModel> calibrate(const LoadedModel& given, const CalibrateChoice& choice, Work& work) {
+  return stoppable([&] { return calibrate_stoppable(given, choice, work); });
+}
+
+Json json_of(const CalibratedModel& made, const CalibrateChoice& choice) {
+  if (made.baked) return json_of(*made.baked);
+  Json json = json_of(made.figures);
+  for (const StageTime& stage : made.stages)
+    json["stages"].push_back({{"name", stage.name}, {"seconds", stage.seconds}});
+  if (made.mixed) json["mixed"] = json_of(choice.float_search, *made.mixed);
+  return json;
+}
+
+}  // namespace intaglio::tools

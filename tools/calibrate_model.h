@@ -1,0 +1,58 @@
+// An int8 model from an FP32 model and a few samples, or from parameters that another tool found.
+#pragma once
+
+#include <chrono>
+
+#include "tools/calibrated_steps.h"
+#include "tools/calibration_figures.h"
+#include "tools/float_search.h"
+#include "tools/known_params.h"
+#include "tools/loaded_model.h"
+#include "tools/slot_choices.h"
+#include "tools/work.h"
+
+namespace intaglio::tools {
+
+struct CalibrateChoice {
+  SampleChoice samples;  // no places: parameters alone
+  int64_t steps = 0;     // of a model with states: how many samples are one sequence; 0: all
+  SessionOptions execution;
+  QuantizationChoice quantization;
+  std::optional<RecoveryMask> recover;  // none: set_recover() says which
+  bool int8_states = false;             // every state stays in int8, also where its rounding adds up
+  FloatSearchChoice float_search;
+  ParamsChoice params;
+  const OutputFile* state =
+      nullptr;  // what was seen of the samples: read if it is there, then written with these added
+  MemoryGoal memory = MemoryGoal::layer_by_layer();
+  bool layers = true;  // each layer is compared, for `layers` and the page
+  bool page = false;   // an HTML page is made
+  std::string name =
+      "the int8 model";  // what messages and the page call the int8 model; no sample has this place
+  WriteModel write;      // gets the int8 model before it is judged, which may take minutes
+  // Commands to be pasted into a shell, for figures and page: what the verdict advises, and the same calibration with these
+  // nodes in FP32 ("@3,@7"). Empty: there is none.
+  std::function<std::string(const Verdict& verdict)> advised_command;
+  std::function<std::string(const std::string& nodes)> command_keeping;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();  // of the figures' seconds
+};
+
+struct CalibratedModel {
+  FileBytes bytes;
+  CalibrationFigures figures;
+  std::vector<LayerReport> layers;
+  std::vector<RecoverySummary> recoveries;
+  int32_t seen = 0;       // samples, with those of the state
+  size_t flat_bytes = 0;  // of the model, without a streamed plan
+  std::optional<FloatSearchResult> mixed;
+  std::vector<StageTime> stages;
+  std::string page;
+  std::optional<BakedParams> baked;  // of parameters alone: then nothing but `bytes` is there beside it
+};
+
+Outcome<CalibratedModel> calibrate(const LoadedModel& given, const CalibrateChoice& choice, Work& work);
+
+// {verdict, remedy, command, images, ...}: see `calibrate --json`.
+Json json_of(const CalibratedModel& made, const CalibrateChoice& choice);
+
+}  // namespace intaglio::tools

@@ -1,0 +1,201 @@
+#include "tools/calibration_figures.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "calibrator/host/system/wording.h"
+#include "calibrator/observe/digest.h"
+#include "calibrator/recover/recovery.h"
+#include "tools/class_scores.h"
+#include "tools/layer_comparison.h"
+#include "tools/text.h"
+
+namespace intaglio::tools {
+
+std::string sha256_text(Span<const uint8_t> bytes) {
+  Sha256 sha;
+  sha.update(bytes.data, bytes.size);
+  std::string text;
+  for (const uint8_t byte : sha.finish().bytes) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const std::string& method) {
+  std::vector<RecoverySummary> summaries;
+  for (const RecoveryRule& rule : recovery_rules()) {
+    RecoverySummary summary;
+    summary.title = rule.title;
+    for (const RecoveryRecord& record : records) {
+      if (record.recovery != rule.bit) continue;
+      const bool kept = record.verdict == RecoveryVerdict::kKept;
+      if (summary.attempts++ == 0) summary.before = record.before;
+      summary.kept += kept ? 1 : 0;
+      summary.in_blocks = record.first_node >= 0;
+      // Of a block what stands in the end; of the whole model the attempt that was kept, else the last one.
+      if (kept || (!summary.in_blocks && summary.kept == 0))
+        summary.after = record.after;
+      else if (summary.in_blocks)
+        summary.after = record.before;
+      if (record.verdict == RecoveryVerdict::kTooFewSamples)
+        summary.outcome = "not tried with fewer than " + std::to_string(rule.least_samples) + " samples";
+      if (record.verdict == RecoveryVerdict::kNoSource)
+        summary.outcome = "not tried, since the samples cannot be read again";
+      if (record.verdict == RecoveryVerdict::kNothingToDo)
+        summary.outcome = "not tried, since this model has nothing that it could change";
+    }
+    if (summary.attempts == 0) continue;
+    summary.tried = summary.outcome.empty();
+    if (summary.tried && summary.in_blocks)
+      summary.outcome = std::to_string(summary.kept) + " of " + std::to_string(summary.attempts) +
+                        " blocks kept, measured on samples held out";
+    else if (summary.tried && rule.bit == recovery::kRangeMethod)
+      summary.outcome = summary.kept > 0 ? method + " kept" : "auto stays: none of the others gains enough";
+    else if (summary.tried)
+      summary.outcome = summary.kept > 0                 ? "kept"
+                        : summary.after < summary.before ? "undone: the gain is too small to be sure of"
+                                                         : "undone: the error of the model's outputs grew";
+    summaries.push_back(summary);
+  }
+  return summaries;
+}
+
+const char* recovery_title(RecoveryMask bit) {
+  for (const RecoveryRule& rule : recovery_rules())
+    if (rule.bit == bit) return rule.title;
+  return "";
+}
+
+const char* verdict_text(RecoveryVerdict verdict) {
+  switch (verdict) {
+    case RecoveryVerdict::kKept:
+      return "kept";
+    case RecoveryVerdict::kNetworkWorse:
+      return "undone: the error of the model's outputs grew";
+    case RecoveryVerdict::kBlockWorse:
+      return "undone: the block's own error did not fall";
+    case RecoveryVerdict::kTooFewSamples:
+      return "not tried: too few samples";
+    case RecoveryVerdict::kNoSource:
+      return "not tried: the samples cannot be read again";
+    case RecoveryVerdict::kNothingToDo:
+      return "not tried: this model has nothing that it could change";
+  }
+  return "";
+}
+
+void note_vanished_sums(const Model& int8, const Work& work) {
+  constexpr float kVanished = 0x1p11f;
+  const auto scale = [&int8](int32_t tensor) {
+    const TensorInfo info = tensor < 0 ? TensorInfo() : int8.tensor(tensor);
+    const bool is_code = info.dtype == DType::kS8 && info.quantization.scales.size == 1;
+    return is_code ? info.quantization.scales[0] : 0.0f;
+  };
+  for (int32_t n = 0; n < int8.node_count(); ++n) {
+    const NodeInfo node = int8.node(n);
+    float largest = node.options.value<Intermediate>().scale;  // of a sum in a convolution
+    if (node.op == Op::kAdd || node.op == Op::kSub)
+      largest = std::max(scale(node.inputs[0]), scale(node.inputs[1]));
+    const float own = scale(node.outputs[0]);
+    if (own > 0 && largest >= kVanished * own)
+      work.note("node '" + std::string(node.name) +
+                "': its inputs nearly cancel out, and int8 cannot represent what is left; " +
+                option_word("keep-float") + " computes it in FP32");
+  }
+}
+
+Json json_of(const CalibrationFigures& figures) {
+  const auto share = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
+  const Verdict& verdict = figures.verdict;
+  Json json = {{"verdict", verdict.grade == Grade::kNone ? Json(nullptr) : Json(grade_name(verdict.grade))},
+               {"remedy", verdict.remedy.empty() ? Json(nullptr) : Json(verdict.remedy)},
+               {"command", figures.command.empty() ? Json(nullptr) : Json(safe(figures.command))},
+               {"images", figures.images},
+               {"seconds", figures.seconds},
+               {"sqnr_db", json_number(figures.held_out.sqnr)},
+               {"agreement", share(figures.held_out.agreement)},
+               {"judged", figures.judged},
+               {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
+               {"calibration_agreement", share(figures.calibrating.agreement)},
+               {"sha256", figures.sha256}};
+  if (figures.sequences)
+    json["sequences"] = {{"count", figures.sequences->sequences},
+                         {"steps", figures.sequences->steps},
+                         {"sqnr_db", json_number(figures.sequences->sqnr)},
+                         {"late_sqnr_db", json_number(figures.sequences->late_sqnr)}};
+  return json;
+}
+
+namespace {
+
+int32_t class_of(const Session& session) { return best_class(class_scores(session)).value_or(-1); }
+
+}  // namespace
+
+Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const std::vector<int32_t>& fp32_classes,
+                     bool repeats, CalibrationFigures& figures) {
+  const bool by_others = samples.held_out_count() >= HeldOut::kFewest;
+  const bool gives = !fp32_classes.empty();
+  std::vector<int32_t> exact = by_others ? std::vector<int32_t>(samples.held_out_count()) : fp32_classes;
+  SampleErrors errors;
+  size_t equal = 0;
+  HeldOut::Ran ran;
+  if (gives) {
+    ran.fp32 = [&](size_t i, const Session& fp32) { exact[i] = class_of(fp32); };
+    ran.int8 = [&](size_t i, const Session& int8) { equal += class_of(int8) == exact[i] ? 1 : 0; };
+  }
+  const Error error = by_others ? held_out.judge_written(samples.held_out_source(), ran, errors)
+                                : held_out.judge(samples.source(), repeats, ran, errors);
+  if (!error.ok()) return error;
+  const NetworkError expected = errors.expected();
+  figures.held_out.sqnr = sqnr_db(expected.signal, expected.noise);
+  if (!by_others && !held_out.is_possible()) return kNoError;
+  figures.judged = errors.samples();
+  if (gives) figures.held_out.agreement = static_cast<double>(equal) / static_cast<double>(figures.judged);
+  return kNoError;
+}
+
+namespace {
+
+// What is left takes so many times as long as each stage took. Least squares over nine networks with 4 to 32 samples:
+// benchmarks/results/calibration_time.md.
+struct Law {
+  RecoveryMask recover;
+  double observing, baking, replaying;
+};
+constexpr std::array<Law, 3> kLaws = {{
+    {recovery::kNone, 0.5, 5.6, 0.0},
+    {recovery::kBiasCorrection, 1.1, 6.7, 0.0},
+    {recovery::kDefault, 1.7, 6.2, 3.4},
+}};
+constexpr double kLayers = 2.2;  // times the time of observing
+
+std::optional<double> seconds_in_all(const Law& law, bool layers, const std::vector<StageTime>& stages) {
+  double seconds = 0;
+  for (const StageTime& stage : stages) {
+    seconds += stage.seconds;
+    if (stage.name == "calibrating") seconds += stage.seconds * (law.observing + (layers ? kLayers : 0));
+    if (stage.name == "bake") seconds += stage.seconds * law.baking;
+    if (stage.name == "first replay") return seconds + stage.seconds * law.replaying;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TimeEstimate estimate_of(RecoveryMask recover, bool layers) {
+  for (const Law& law : kLaws)
+    if (law.recover == recover)
+      return [&law, layers](const std::vector<StageTime>& stages) {
+        return seconds_in_all(law, layers, stages);
+      };
+  return nullptr;
+}
+
+}  // namespace intaglio::tools

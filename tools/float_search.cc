@@ -1,0 +1,428 @@
+#include "tools/float_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "calibrator/host/accuracy/float_layers.h"
+#include "calibrator/host/system/wording.h"
+#include "calibrator/judge/evaluate.h"
+#include "tools/class_scores.h"
+#include "tools/layer_comparison.h"
+#include "tools/text.h"
+
+namespace intaglio::tools {
+
+namespace {
+
+// Samples by which layers are ranked; each takes the time of as many FP32 runs as the model has layers.
+constexpr size_t kRanking = 8;
+constexpr int32_t kWideBits = 16;
+
+class FloatSearch {
+ public:
+  FloatSearch(const LoadedModel& file, LoadedSession& fp32, CalibrationSamples& samples,
+              const FloatSearchChoice& choice, const CalibratorOptions& options, Work& work)
+      : file_(file), fp32_(fp32), samples_(samples), choice_(choice), options_(options), work_(work) {
+    options_.layer_report = false;
+    result_.held_out = samples.held_out_count() > 0;
+    result_.judges = result_.held_out ? samples.held_out_count() : samples.count();
+    result_.nodes.assign(options.float_nodes.begin(), options.float_nodes.end());
+    result_.slots.assign(options.slots.begin(), options.slots.end());
+  }
+
+  Outcome<FloatSearchResult> run() {
+    if (auto step = read_labels(); !step) return step.failure();
+    const auto first = attempt({result_.nodes, result_.slots});
+    if (!first) return first.failure();
+    result_.before = result_.after = first->judgement;
+    result_.bytes_before = result_.bytes_after = first->bytes.size();
+    if (choice_.gain) choice_.min_sqnr = first->judgement.sqnr + *choice_.gain;
+    if (holds(first->judgement)) return result_;
+    if (auto step = rank(first->bytes); !step) return step.failure();
+    return search();
+  }
+
+ private:
+  struct Attempt {
+    FileBytes bytes;  // the int8 model
+    Judgement judgement;
+  };
+  // What is changed in the options.
+  struct Mix {
+    std::vector<int32_t> nodes;      // in FP32
+    std::vector<SlotSetting> slots;  // those of 16 bits are the last
+  };
+  const Model& model() const { return file_.model(); }
+  bool holds(const Judgement& judgement) const {
+    return (!choice_.min_sqnr || judgement.sqnr >= *choice_.min_sqnr) &&
+           (!choice_.max_drop || judgement.drop <= *choice_.max_drop);
+  }
+  const std::string& judge_name(size_t i) const {
+    return result_.held_out ? samples_.held_out_name(i) : samples_.name(i);
+  }
+  Outcome<CalibrationSamples::Sample> judge_sample(size_t i) {
+    return result_.held_out ? samples_.get_held_out(i) : samples_.get(i);
+  }
+
+  Outcome<Done> read_labels() {
+    if (!choice_.max_drop) return Done{};
+    if (!gives_classes(model(), samples_.samples()))
+      return no_classes(file_, samples_.samples(),
+                        ", which " + option_word("max-drop") + " needs; ask for " + option_word("min-sqnr"));
+    const auto labels = tools::read_labels(choice_.labels, model(), work_);
+    if (!labels) return labels.failure();
+    for (size_t i = 0; i < result_.judges; ++i) {
+      const auto label = labels->of(judge_name(i));
+      if (!label) return label.failure();
+      labels_.push_back(*label);
+    }
+    return Done{};
+  }
+
+  // A calibration with these nodes in FP32 and these of 16 bits, judged.
+  Outcome<Attempt> attempt(const Mix& mix) {
+    work_.show("calibrating once more", attempts_++, 0);
+    CalibratorOptions options = options_;
+    options.float_nodes = {mix.nodes.data(), mix.nodes.size()};
+    options.slots = {mix.slots.data(), mix.slots.size()};
+    const auto needs = Calibrator::measure(model(), options);
+    if (!needs) return file_.failure(needs.error());
+    FileBytes memory(needs->total());
+    auto calibrator = Calibrator::create(model(), {memory.data(), memory.size()}, options);
+    if (!calibrator) return file_.failure(calibrator.error());
+    const SampleSource source = samples_.source();
+    int32_t bad = -1;
+    if (const Error error = calibrator->add_all(source, &bad); !error.ok()) {
+      if (error.status == Status::kSamplesDiffer && !samples_.problem().empty())
+        return Failure{samples_.problem()};
+      return failure_in("sample " + samples_.name(static_cast<size_t>(std::max(bad, 0))), error, &model());
+    }
+    if (const Error error = calibrator->finish({}, &source); !error.ok()) return file_.failure(error);
+    const Span<const uint8_t> written = calibrator->report().bytes;
+    Attempt made{FileBytes(written.size), {}};
+    memcpy(made.bytes.data(), written.data, written.size);
+    const auto judgement = judge(made.bytes);
+    if (!judgement) return judgement.failure();
+    made.judgement = *judgement;
+    return made;
+  }
+
+  Outcome<Judgement> judge(const FileBytes& bytes) {
+    const auto int8_model = Model::open(bytes.span());
+    if (!int8_model) return Failure{"the int8 model does not open: " + error_text(int8_model.error())};
+    SessionOptions execution;
+    execution.isa = options_.isa;
+    execution.executor = options_.executor;
+    auto int8 = LoadedSession::create(*int8_model, execution);
+    if (!int8) return Failure{"the int8 model does not run: " + error_text(int8.error(), &*int8_model)};
+    HostArena arena;
+    const Span<const LayerPair> all = pair_layers(model(), *int8_model, arena.arena());
+    std::vector<LayerPair> pairs;
+    for (const int32_t output : output_layers(model(), *int8_model, all, arena.arena()))
+      pairs.push_back(all[static_cast<size_t>(output)]);
+    std::sort(pairs.begin(), pairs.end(),
+              [](const LayerPair& a, const LayerPair& b) { return a.node < b.node; });
+    std::vector<LayerReport> reports(pairs.size());
+    std::vector<int32_t> outputs(pairs.size());
+    std::iota(outputs.begin(), outputs.end(), 0);
+    size_t right = 0, exact_right = 0;
+    for (size_t i = 0; i < result_.judges; ++i) {
+      work_.show("judging", i, result_.judges);
+      const auto sample = judge_sample(i);
+      if (!sample) return sample.failure();
+      fill_inputs(*fp32_, *sample);
+      copy_inputs(*fp32_, **int8);
+      compare_layers(*fp32_, **int8, {pairs.data(), pairs.size()}, {reports.data(), reports.size()}, false);
+      if (labels_.empty()) continue;
+      exact_right += best_class(class_scores(*fp32_)) == labels_[i] ? 1 : 0;
+      right += best_class(class_scores(**int8)) == labels_[i] ? 1 : 0;
+    }
+    work_.clear();
+    Judgement judgement;
+    judgement.sqnr = output_figures({reports.data(), reports.size()}, {outputs.data(), outputs.size()}).sqnr;
+    const auto count = static_cast<double>(result_.judges);
+    judgement.top1 = 100 * static_cast<double>(right) / count;
+    judgement.drop = 100 * static_cast<double>(exact_right) / count - judgement.top1;
+    return judgement;
+  }
+
+  Outcome<Done> rank(const FileBytes& bytes) {
+    const auto int8 = Model::open(bytes.span());
+    if (!int8) return Failure{"the int8 model does not open: " + error_text(int8.error())};
+    SessionOptions execution;
+    execution.isa = options_.isa;
+    execution.executor = options_.executor;
+    const auto meter = SensitivityMeter::create(model(), *int8, execution);
+    if (!meter) return meter.failure();
+    const size_t count = std::min(samples_.count(), kRanking);
+    for (size_t i = 0; i < count; ++i) {
+      work_.show("measuring what each layer costs", i, count);
+      const auto sample = samples_.get(i);
+      if (!sample) return sample.failure();
+      (*meter)->add(*sample);
+    }
+    work_.clear();
+    std::vector<LayerSensitivity> layers = (*meter)->layers();
+    if (choice_.gain)  // the page's advice names layers for FP32
+      for (LayerSensitivity& layer : layers) layer.can_be_wide = false;
+    layers_ = std::make_unique<FloatLayers>(std::move(layers), (*meter)->input_error(), !choice_.no_fpu);
+    result_.layer_count = layers_->layers().size();
+    return Done{};
+  }
+
+  Mix mix_of(const LayerTypes& types) const {
+    Mix mix{{options_.float_nodes.begin(), options_.float_nodes.end()},
+            {options_.slots.begin(), options_.slots.end()}};
+    for (size_t i = 0; i < types.size(); ++i) {
+      const LayerSensitivity& layer = layers_->layers()[i];
+      if (types[i] == LayerType::kFloat && !layer.is_float)
+        mix.nodes.insert(mix.nodes.end(), layer.nodes.begin(), layer.nodes.end());
+      if (types[i] == LayerType::kInt16 && !layer.is_wide)
+        mix.slots.push_back({layer.writer, SlotRole::kOutput, -1, kWideBits});
+    }
+    return mix;
+  }
+
+  // The errors of the layers add up to more or less than what is measured, so that the wanted sum is found by
+  // calibrating. The cheapest model for which what was asked for holds is taken.
+  Outcome<FloatSearchResult> search() {
+    constexpr double kStep = 0.5, kCloseEnough = 1.1;
+    std::vector<LayerTypes> tried;
+    const double measured = std::pow(10.0, -result_.before.sqnr / 10);
+    if (const LayerTypes widest = layers_->widest(); widest != layers_->types_at_first()) {
+      const auto made = attempt(mix_of(widest));
+      if (!made) return made.failure();
+      tried.push_back(widest);
+      if (holds(made->judgement)) take(widest, *made);
+      layers_->fit(measured, std::pow(10.0, -made->judgement.sqnr / 10));
+    }
+    const double sum = layers_->error(layers_->types_at_first());
+    double fails = sum,
+           good = is_taken_ ? layers_->error(layers_->widest()) : 0.0;  // sums of errors; 0: none known
+    double wanted = choice_.min_sqnr ? sum * std::pow(10.0, -*choice_.min_sqnr / 10) / measured : sum * kStep;
+    for (int count = 0; count < choice_.attempts; ++count) {
+      // Of two goals the one may say nothing of the other.
+      wanted = std::min(wanted, fails / kCloseEnough);
+      const LayerTypes types = layers_->choose(wanted);
+      if (std::find(tried.begin(), tried.end(), types) != tried.end()) {
+        if (is_taken_ || is_float_but_one(types)) break;
+        fails = wanted;
+        wanted *= kStep;
+        continue;
+      }
+      tried.push_back(types);
+      const auto made = attempt(mix_of(types));
+      if (!made) return made.failure();
+      if (holds(made->judgement)) {
+        good = wanted;
+        if (choice_.gain) is_taken_ = false;
+        take(types, *made);
+        if (choice_.gain) break;
+      } else {
+        if (choice_.gain && made->judgement.sqnr > result_.after.sqnr) {
+          is_taken_ = false;
+          take(types, *made);
+        }
+        fails = wanted;
+      }
+      if (good > 0.0 && fails < kCloseEnough * good) break;
+      wanted = good > 0.0 ? std::sqrt(good * fails) : wanted * next_step(made->judgement, kStep);
+    }
+    if (is_taken_ || choice_.gain) return result_;
+    return last_resort(tried);
+  }
+
+  static bool is_float_but_one(const LayerTypes& types) {
+    return std::count(types.begin(), types.end(), LayerType::kFloat) ==
+           static_cast<std::ptrdiff_t>(types.size()) - 1;
+  }
+
+  // With one layer with weights in int8, those that should add least.
+  Outcome<FloatSearchResult> last_resort(const std::vector<LayerTypes>& tried) {
+    constexpr size_t kMost = 4;
+    std::vector<LayerTypes> left = layers_->all_but_one();
+    left.resize(std::min(left.size(), kMost));
+    std::optional<Judgement> best;
+    for (const LayerTypes& types : left) {
+      if (best && std::find(tried.begin(), tried.end(), types) != tried.end()) continue;
+      const auto made = attempt(mix_of(types));
+      if (!made) return made.failure();
+      if (holds(made->judgement)) {
+        take(types, *made);
+        return result_;
+      }
+      const auto worse = [this](const Judgement& a, const Judgement& b) {
+        return choice_.min_sqnr ? a.sqnr < b.sqnr : a.drop > b.drop;
+      };
+      if (!best || worse(*best, made->judgement)) best = made->judgement;
+    }
+    return Failure{
+        file_.path() + ": " + wish() + " cannot be reached while a layer with weights is int8: with " +
+        (best ? std::to_string(result_.layer_count - 1) + " of " + std::to_string(result_.layer_count) +
+                    " layers in FP32 " +
+                    (choice_.min_sqnr ? "the SQNR is " + decimal(best->sqnr, 2) + " dB at best"
+                                      : "top1 falls by " + decimal(best->drop, 2) + " points at best")
+              : "none in int8 nothing is left to quantize") +
+        "; ask for less, or deploy the FP32 model. Nothing was written"};
+  }
+
+  // By how much less error to ask for where this was not enough.
+  double next_step(const Judgement& judgement, double step) const {
+    if (!choice_.min_sqnr || judgement.sqnr >= *choice_.min_sqnr) return step;
+    return std::pow(10.0, (judgement.sqnr - *choice_.min_sqnr - 0.1) / 10);
+  }
+
+  std::string wish() const {
+    std::string text;
+    if (choice_.min_sqnr) text = option_word("min-sqnr", decimal(*choice_.min_sqnr, 2));
+    if (choice_.max_drop)
+      text += (text.empty() ? "" : " with ") + option_word("max-drop", decimal(*choice_.max_drop, 2));
+    return text;
+  }
+
+  void take(const LayerTypes& types, const Attempt& made) {
+    const double cost = layers_->cost(types).total();
+    if (is_taken_ && cost >= cost_) return;
+    is_taken_ = true;
+    cost_ = cost;
+    Mix mix = mix_of(types);
+    result_.nodes = std::move(mix.nodes);
+    result_.slots = std::move(mix.slots);
+    const NodeNumbers numbers(model());
+    result_.layers.clear();
+    result_.wide_layers.clear();
+    for (size_t i = 0; i < types.size(); ++i) {
+      const LayerSensitivity& layer = layers_->layers()[i];
+      const int32_t node = layer.nodes.back();
+      // What follows an answer is in FP32 unasked.
+      const auto& kept = options_.float_nodes;
+      const bool is_kept = std::find(kept.begin(), kept.end(), node) != kept.end();
+      if (types[i] == LayerType::kFloat && (is_kept || !layer.is_float))
+        result_.layers.push_back(numbers.name(model().tensor(model().node_outputs(node)[0]).name));
+      if (types[i] == LayerType::kInt16)
+        result_.wide_layers.push_back(
+            numbers.name(model().tensor(model().node_outputs(layer.writer)[0]).name));
+    }
+    result_.after = made.judgement;
+    result_.bytes_after = made.bytes.size();
+    result_.time = (1 + layers_->cost(types).time) / (1 + layers_->cost(layers_->types_at_first()).time);
+  }
+
+  const LoadedModel& file_;
+  LoadedSession& fp32_;
+  CalibrationSamples& samples_;
+  FloatSearchChoice choice_;
+  CalibratorOptions options_;
+  Work& work_;
+  uint64_t attempts_ = 0;
+  std::vector<int32_t> labels_;  // of the samples that judge
+  std::unique_ptr<FloatLayers> layers_;
+  double cost_ = 0.0;  // of the result
+  bool is_taken_ = false;
+  FloatSearchResult result_;
+};
+
+}  // namespace
+
+Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSession& fp32,
+                                               CalibrationSamples& samples, const FloatSearchChoice& choice,
+                                               const CalibratorOptions& options, Work& work) {
+  return FloatSearch(file, fp32, samples, choice, options, work).run();
+}
+
+Json json_of(const FloatSearchChoice& choice, const FloatSearchResult& result) {
+  Json json{{"judged", result.judges},
+            {"held_out", result.held_out},
+            {"sqnr_db_before", json_number(result.before.sqnr)},
+            {"sqnr_db_after", json_number(result.after.sqnr)},
+            {"float_layers", result.layers},
+            {"wide_layers", result.wide_layers},
+            {"time", result.time},
+            {"bytes_before", result.bytes_before},
+            {"bytes_after", result.bytes_after}};
+  if (choice.max_drop) {
+    json["drop_before"] = result.before.drop;
+    json["drop_after"] = result.after.drop;
+  }
+  return json;
+}
+
+namespace {
+
+constexpr double kWantedGain = 3.0, kLeastGain = 0.5;  // dB
+constexpr int kAttempts = 3;
+
+// The fastest of a few runs of each node, in nanoseconds.
+std::vector<double> node_times(LoadedSession& session) {
+  constexpr int kRuns = 3;
+  std::vector<double> times(static_cast<size_t>(session->model().node_count()), INFINITY);
+  for (int run = 0; run < kRuns; ++run) {
+    for (size_t n = 0; n < times.size(); ++n) {
+      const auto start = std::chrono::steady_clock::now();
+      session->run_nodes(static_cast<int32_t>(n), static_cast<int32_t>(n) + 1);
+      const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+      times[n] = std::min(times[n], spent.count());
+    }
+  }
+  return times;
+}
+
+double sum_of(const std::vector<double>& times) {
+  double sum = 0.0;
+  for (const double time : times) sum += time;
+  return sum;
+}
+
+// Of what each node of the FP32 model takes there, and what the node that writes the same tensor takes in int8.
+double time_with(const Model& fp32, const std::vector<double>& float_times, const Model& int8,
+                 const std::vector<double>& int8_times, const std::vector<int32_t>& nodes) {
+  std::map<std::string, double> own;
+  for (int32_t n = 0; n < int8.node_count(); ++n)
+    own[int8.tensor(int8.node(n).outputs[0]).name] = int8_times[static_cast<size_t>(n)];
+  const double all = sum_of(int8_times);
+  double with = all;
+  for (const int32_t n : nodes) {
+    with += float_times[static_cast<size_t>(n)];
+    const auto found = own.find(fp32.tensor(fp32.node(n).outputs[0]).name);
+    if (found != own.end()) with -= found->second;
+  }
+  return with / all;
+}
+
+}  // namespace
+
+Outcome<std::optional<FloatAdvice>> advise_float_layers(const LoadedModel& fp32, const Model& int8,
+                                                        CalibrationSamples& samples,
+                                                        const CalibratorOptions& options,
+                                                        const SessionOptions& execution, Work& work) {
+  using Found = std::optional<FloatAdvice>;
+  auto exact = LoadedSession::create(fp32, execution);
+  if (!exact) return exact.failure();
+  FloatSearchChoice wish;
+  wish.gain = kWantedGain;
+  wish.attempts = kAttempts;
+  CalibratorOptions silent = options;
+  silent.progress = {};
+  const auto found = search_float_layers(fp32, *exact, samples, wish, silent, work);
+  if (!found) return found.failure();
+  FloatAdvice advice;
+  advice.layers = found->layers.size();
+  advice.sqnr_gain = found->after.sqnr - found->before.sqnr;
+  advice.bytes = static_cast<double>(found->bytes_after) / static_cast<double>(found->bytes_before);
+  const Span<const int32_t> kept = options.float_nodes;
+  for (const int32_t n : found->nodes)
+    if (std::find(kept.begin(), kept.end(), n) == kept.end()) advice.nodes.push_back(n);
+  std::sort(advice.nodes.begin(), advice.nodes.end());
+  if (advice.nodes.empty() || !(advice.sqnr_gain >= kLeastGain)) return Found();
+  auto test = LoadedSession::create(int8, execution);
+  if (!test) return Found();  // it ran before
+  advice.time = time_with(fp32.model(), node_times(*exact), int8, node_times(*test), advice.nodes);
+  return Found(advice);
+}
+
+}  // namespace intaglio::tools

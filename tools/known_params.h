@@ -1,0 +1,56 @@
+// Parameters from a file, for an FP32 model: what 'calibrate --params' and 'params import' share.
+#pragma once
+
+#include "importers/params/params_table.h"
+#include "tools/json.h"
+#include "tools/loaded_model.h"
+#include "tools/work.h"
+
+namespace intaglio::tools {
+
+std::string params_format_names(bool written = false);
+// By its name, or by the end of the file's; a failure says which formats there are.
+Outcome<ParamsFormat> params_format(const std::string& name, const std::string& path);
+
+struct ParamsChoice {
+  std::string file, format;
+  std::string map;  // a file of names
+};
+// Of a file that is read: it has to be there.
+Outcome<ParamsFormat> params_format_of_file(const ParamsChoice& choice);
+// The file, with the names that the map gives; `names`: where the map goes, for messages.
+Outcome<ParamsTable> read_named_params(const ParamsChoice& choice, ParamsNameMap* names = nullptr);
+
+// What was made of a file of parameters.
+struct BakedParams {
+  FileBytes bytes;  // the int8 model
+  int32_t activations = 0, weight_layers = 0;
+  size_t unknown = 0;  // names that the model does not have
+  std::string sha256;
+};
+
+// {activations, weight_layers, unknown, sha256}
+Json json_of(const BakedParams& baked);
+
+// What a file says of a model; owns what CalibratorOptions::known points to.
+class KnownParamsFile {
+ public:
+  // Nothing where no file is named.
+  Outcome<Done> read(const ParamsChoice& choice, const LoadedModel& file, const Work& work);
+  void set(CalibratorOptions& options) const {
+    options.known = {resolved_.known.data(), resolved_.known.size()};
+  }
+
+  // An int8 model from the file alone. Fails with the list of what is missing.
+  Outcome<BakedParams> bake(const LoadedModel& file, CalibratorOptions options, const Work& work,
+                            const MemoryGoal& goal, const WriteModel& write) const;
+
+ private:
+  Outcome<Done> check_complete(const LoadedModel& file, const CalibratorOptions& options) const;
+
+  std::string path_;
+  ParamsTable table_;
+  ResolvedParams resolved_;
+};
+
+}  // namespace intaglio::tools

@@ -1,0 +1,69 @@
+#include "tools/model_json.h"
+
+#include <algorithm>
+#include <map>
+
+#include "intaglio/describe.h"
+#include "tools/input_text.h"
+
+namespace intaglio::tools {
+
+std::vector<int32_t> dims_of(const Shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
+
+namespace {
+
+Json json_of_tensor(const TensorInfo& info) {
+  Json json{{"name", info.name}, {"dtype", dtype_name(info.dtype)}, {"shape", dims_of(info.shape)}};
+  if (info.quantization.scales.size == 1) {
+    json["scale"] = info.quantization.scales[0];
+    json["zero_point"] = info.quantization.zero_point;
+  }
+  return json;
+}
+
+}  // namespace
+
+size_t weight_bytes(const Model& model) {
+  std::map<const uint8_t*, size_t> constants;
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const Span<const uint8_t> constant = model.tensor(t).constant;
+    if (constant.data != nullptr)
+      constants[constant.data] = std::max(constants[constant.data], constant.size);
+  }
+  size_t bytes = 0;
+  for (const auto& constant : constants) bytes += constant.second;
+  return bytes;
+}
+
+Json json_of_tensors(const Model& model, Span<const int32_t> tensors) {
+  Json list = Json::array();
+  for (const int32_t t : tensors) list.push_back(json_of_tensor(model.tensor(t)));
+  return list;
+}
+
+Json json_of_images(const Model& model) {
+  Json list = Json::array();
+  for (int32_t i = 0; i < model.image_count(); ++i) {
+    const ImageInput image = model.image(i);
+    list.push_back({{"input", image.input},
+                    {"color", color_name(image.color)},
+                    {"resize", resize_name(image.resize)},
+                    {"border", image.border},
+                    {"mean", std::vector<float>(image.mean, image.mean + image.channels)},
+                    {"norm", std::vector<float>(image.norm, image.norm + image.channels)}});
+  }
+  return list;
+}
+
+int64_t channels_left_out(const Model& model) {
+  int64_t gone = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const KeptChannels kept = model.kept_channels(node.outputs[0]);
+    if (node.options.get<Requantization>() != nullptr && kept.channels > 0)
+      gone += kept.channels - model.tensor(node.outputs[0]).shape.back(0);
+  }
+  return gone;
+}
+
+}  // namespace intaglio::tools

@@ -1,0 +1,19 @@
+// What a model holds, as values with names.
+#pragma once
+
+#include "intaglio/model.h"
+#include "tools/json.h"
+
+namespace intaglio::tools {
+
+std::vector<int32_t> dims_of(const Shape& shape);
+// Bytes of the constants, each counted once however many tensors share it.
+size_t weight_bytes(const Model& model);
+// Of the layers' outputs: channels that the imported network has and the model has not, since they hold one code.
+int64_t channels_left_out(const Model& model);
+// [{name, dtype, shape, scale, zero_point}]
+Json json_of_tensors(const Model& model, Span<const int32_t> tensors);
+// [{input, color, resize, border, mean, norm}]
+Json json_of_images(const Model& model);
+
+}  // namespace intaglio::tools

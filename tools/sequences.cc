@@ -1,0 +1,91 @@
+#include "tools/sequences.h"
+
+#include <algorithm>
+
+#include "calibrator/host/system/wording.h"
+#include "calibrator/judge/evaluate.h"
+#include "tools/class_scores.h"
+#include "tools/layer_comparison.h"
+
+namespace intaglio::tools {
+namespace {
+
+struct OutputSums {
+  double signal = 0, noise = 0;
+
+  void add(const std::vector<float>& exact, const std::vector<float>& found) {
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const double x = static_cast<double>(exact[i]), error = static_cast<double>(found[i]) - x;
+      signal += x * x;
+      noise += error * error;
+    }
+  }
+};
+
+// The mean of the outputs' noise over signal.
+double sqnr_of(const std::vector<OutputSums>& outputs) {
+  double ratio = 0;
+  for (const OutputSums& output : outputs)
+    ratio += output.signal > 0 ? output.noise / output.signal : output.noise > 0 ? 1.0 : 0.0;
+  return sqnr_db(1.0, ratio / static_cast<double>(outputs.size()));
+}
+
+}  // namespace
+
+Outcome<Sequences> Sequences::of(int64_t steps, const SampleChoice& choice, const Samples& samples,
+                                 const LoadedModel& file, const Work& work) {
+  const size_t count = samples.count();
+  Sequences sequences;
+  if (file.model().state_count() == 0) {
+    if (steps > 0) work.note(option_word("steps") + " has no effect: " + file.path() + " has no state");
+    sequences.count_ = count;
+    return sequences;
+  }
+  const char* const leaves_out = !choice.only.empty() ? "only" : choice.limit > 0 ? "limit" : nullptr;
+  if (leaves_out != nullptr || choice.skip_bad)
+    return Failure{option_word(leaves_out != nullptr ? leaves_out : "skip-bad") + ": " + file.path() +
+                   " has states, so its samples are the steps of sequences, and none can be left out"};
+  sequences.steps_ = steps == 0 ? count : static_cast<size_t>(steps);
+  if (count % sequences.steps_ != 0)
+    return Failure{std::to_string(count) + " samples are no sequences of " + std::to_string(steps) +
+                   " steps; " + option_word("steps") + " takes a divisor of their number"};
+  sequences.count_ = count / sequences.steps_;
+  return sequences;
+}
+
+Outcome<SequenceFigures> compare_sequences(const LoadedModel& fp32, const Model& test, const Samples& samples,
+                                           const Sequences& sequences, const SessionOptions& options,
+                                           Work& work) {
+  auto exact = LoadedSession::create(fp32, options);
+  if (!exact) return exact.failure();
+  auto found = LoadedSession::create(test, options);
+  if (!found) return Failure{error_text(found.error(), &test)};
+  const size_t outputs = test.outputs().size;
+  if (fp32.model().outputs().size != outputs || fp32.model().inputs().size != test.inputs().size)
+    return Failure{fp32.path() + ": has other inputs or outputs than the model that it is compared with"};
+  std::vector<OutputSums> all(outputs), late(outputs);
+  for (size_t i = 0; i < samples.count(); ++i) {
+    work.show("running sequences", i, samples.count());
+    if (sequences.begins(i)) {
+      (**exact).reset();
+      (**found).reset();
+    }
+    if (auto step = samples.load(i, **exact); !step) return step.failure();
+    copy_inputs(**exact, **found);
+    (**exact).run();
+    (**found).run();
+    for (size_t k = 0; k < outputs; ++k) {
+      const auto x = real_values((**exact).output(static_cast<int32_t>(k))),
+                 y = real_values((**found).output(static_cast<int32_t>(k)));
+      if (x.size() != y.size())
+        return Failure{fp32.path() + ": output " + std::to_string(k) +
+                       " has another size in the model that it is compared with"};
+      all[k].add(x, y);
+      if (sequences.is_late(i)) late[k].add(x, y);
+    }
+  }
+  work.clear();
+  return SequenceFigures{sequences.count(), sequences.steps(), sqnr_of(all), sqnr_of(late)};
+}
+
+}  // namespace intaglio::tools

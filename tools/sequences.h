@@ -1,0 +1,39 @@
+// Samples as the steps of sequences, for models with states.
+#pragma once
+
+#include "tools/samples.h"
+
+namespace intaglio::tools {
+
+// Each so many samples, in their order, are one sequence. A model's states begin anew with it.
+class Sequences {
+ public:
+  // `steps` as the option has it; 0: all samples are one sequence. Refused where the samples do not make whole
+  // sequences; noted where the model has no states. A model with states takes all samples of a source.
+  static Outcome<Sequences> of(int64_t steps, const SampleChoice& choice, const Samples& samples,
+                               const LoadedModel& file, const Work& work);
+
+  size_t steps() const { return steps_; }
+  size_t count() const { return count_; }
+  bool begins(size_t sample) const { return sample % steps_ == 0; }
+  bool ends(size_t sample) const { return sample % steps_ == steps_ - 1; }
+  // Of the sequence that a sample belongs to.
+  size_t number(size_t sample) const { return sample / steps_; }
+  // Whether it is one of the last quarter of a sequence's steps.
+  bool is_late(size_t sample) const { return 4 * (sample % steps_) >= 3 * steps_; }
+
+ private:
+  size_t steps_ = 1, count_ = 1;
+};
+
+// What a model with states gives on sequences, each model with its own states from the beginning on.
+struct SequenceFigures {
+  size_t sequences = 0, steps = 0;
+  double sqnr = 0,
+         late_sqnr = 0;  // in dB, of all outputs: over every step, and over the last quarter of them
+};
+Outcome<SequenceFigures> compare_sequences(const LoadedModel& fp32, const Model& test, const Samples& samples,
+                                           const Sequences& sequences, const SessionOptions& options,
+                                           Work& work);
+
+}  // namespace intaglio::tools
