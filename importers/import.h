@@ -84,4 +84,5 @@ Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string
 int64_t unforeseen_exceptions();
 void note_unforeseen();  // by what catches one
 
+
 }  // namespace intaglio
