@@ -67,7 +67,7 @@ TEST_CASE("an input that a branch declares is a value of the graph around it") {
       auto& branch = holder.attribute[0].g.make();
       branch.input.add().name = "x";
       branch.node[0] = node;
-      branch.node[0].output[0] = "yes";
+      branch.node[0].output[0] = branch.output[0].name = "inner";
       CHECK(run_file(outer.bytes(), Reals{-1, 2}) == Reals{1, 2});
     } else {
       CHECK(run_file(file.bytes(), Reals{-1, 2}) == Reals{1, 2});

@@ -20,6 +20,8 @@ constexpr Pass kPasses[] = {
      push_transposes},
     {"simplify_reshapes",
      "Transpose that moves nothing becomes Reshape, and a chain of Reshapes becomes one.", simplify_reshapes},
+    {"sink_reshapes", "A Reshape of a picture to fewer axes goes behind what computes element by element.",
+     sink_reshapes},
     {"permute_fully_connected", "A Transpose before a flattening goes into the weights behind it.",
      permute_fully_connected},
     {"fold_pad", "Pad goes into the window of what follows.", fold_pad},

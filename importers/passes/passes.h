@@ -55,6 +55,7 @@ bool quantize_nodes(Draft& draft);
 bool replace_batch_norm(Draft& draft);
 bool replace_depthwise(Draft& draft);
 bool simplify_reshapes(Draft& draft);
+bool sink_reshapes(Draft& draft);
 bool slice_shuffled_channels(Draft& draft);
 bool split_leaky_relu(Draft& draft);
 
