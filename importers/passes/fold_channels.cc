@@ -74,7 +74,7 @@ class ChannelFolding {
 
   bool fold_clamp(int32_t index) {
     const DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
-    if (node.op != Op::kClamp) return false;
+    if (node.op != Op::kClamp || node.outputs.empty()) return false;
     // With another scale behind it, an int8 clamp is a requantization of its own.
     if (!draft_.tensor(node.input()).same_quantization(draft_.tensor(node.output()))) return false;
     affine_ = {};
@@ -442,19 +442,54 @@ class ChannelFolding {
   std::vector<Target> targets_;
 };
 
+// Plus 0 and times 1.
+bool drop_identities(Draft& draft) {
+  bool changed = false;
+  for (DraftNode& node : draft.nodes) {
+    const bool adds = node.op == Op::kAdd || node.op == Op::kSub,
+               multiplies = node.op == Op::kMul || node.op == Op::kDiv;
+    if ((!adds && !multiplies) || has_clamp(node) || draft.tensor(node.output()).dtype != DType::kF32)
+      continue;
+    const size_t constant = draft.tensor(node.inputs[1]).constant ? 1 : 0;
+    const DraftTensor& numbers = draft.tensor(node.inputs[constant]);
+    const int32_t x = node.inputs[1 - constant];
+    const bool is_ordered = node.op == Op::kSub || node.op == Op::kDiv;
+    if (!numbers.constant || numbers.dtype != DType::kF32 || (is_ordered && constant == 0) ||
+        draft.tensor(x).constant || draft.tensor(x).shape != draft.tensor(node.output()).shape)
+      continue;
+    const auto values = values_of<float>(numbers);
+    const float none = adds ? 0.0f : 1.0f;
+    if (!std::all_of(values.begin(), values.end(), [&](float value) { return value == none; }) ||
+        !replace_tensor(draft, node.output(), x))
+      continue;
+    node.outputs.clear();  // dead
+    changed = true;
+  }
+  if (changed) remove_dead_nodes(draft);  // whose inputs have one reader less
+  return changed;
+}
+
 }  // namespace
 
 bool fold_channels(Draft& draft) {
-  bool changed = false;
+  bool changed = drop_identities(draft);
   ChannelFolding folding(draft);
   for (size_t n = 0; n < draft.nodes.size(); ++n)
     changed = folding.fold_affine(static_cast<int32_t>(n)) || changed;
   return changed;
 }
 
-// Relu, Relu6, Clip.
+// Relu, Relu6, Clip; a LeakyRelu of 0 is a Relu.
 bool fuse_clamp(Draft& draft) {
   bool changed = false;
+  for (DraftNode& node : draft.nodes) {
+    if (node.op != Op::kLeakyRelu || draft.tensor(node.output()).dtype != DType::kF32 ||
+        node.options.as<UnaryOptions>().alpha != 0.0f)
+      continue;
+    node.become(Op::kClamp);
+    node.options.as<Clamp>().min = 0.0f;
+    changed = true;
+  }
   ChannelFolding folding(draft);
   for (size_t n = 0; n < draft.nodes.size(); ++n)
     changed = folding.fold_clamp(static_cast<int32_t>(n)) || changed;
