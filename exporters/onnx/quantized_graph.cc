@@ -193,9 +193,10 @@ class Export {
     return is_binary && node.input.count() == 2 && graph_.constant(node.input[1 - use.input]) != nullptr;
   }
 
-  static bool moves_elements(const OnnxNode& node) {
-    for (const char* const op :
-         {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Concat", "Gather", "Slice"})
+  // What may stand between a layer and what has gone into it.
+  static bool is_passed(const OnnxNode& node) {
+    for (const char* const op : {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity",
+                                 "Concat", "Gather", "Slice", "DepthToSpace", "SpaceToDepth", "Relu"})
       if (node.op_type == op) return node.output.count() == 1;
     return false;
   }
@@ -205,7 +206,7 @@ class Export {
   bool drop_folded(OnnxNode& node, int32_t layer) {
     const std::string written = model_.tensor(model_.node_outputs(layer)[0]).name;
     std::vector<std::pair<OnnxNode*, OnnxNode*>> folded;  // what stands before each, and it
-    // Behind a node that moves elements: as far as the one that the layer's tensor is named by.
+    // Behind another node: as far as the one that the layer's tensor is named by.
     size_t sure = 0;
     OnnxNode* last = &node;
     bool has_moved = false;
@@ -220,7 +221,7 @@ class Export {
         if (is_written_elsewhere(next.output[0], layer)) break;
         folded.push_back({last, &next});
         if (!has_moved || base_of(written) == base_of(clean_name(next.output[0]))) sure = folded.size();
-      } else if (moves_elements(next)) {
+      } else if (is_passed(next)) {
         has_moved = true;
       } else {
         break;

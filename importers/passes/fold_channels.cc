@@ -373,18 +373,15 @@ class ChannelFolding {
     return true;
   }
 
-  // Whether the layer's bounds can stand behind the factors: all of one size above 0, or bounds that no factor above 0 moves.
+  // Whether the layer's bounds are those behind the factors, too: 0, or none, with factors above 0.
   bool stretches(const std::vector<int32_t>& entries, const Clamp& clamp) const {
-    const bool stays =
-        (clamp.min == 0.0f || clamp.min == -INFINITY) && (clamp.max == 0.0f || clamp.max == INFINITY);
-    for (const int32_t entry : entries) {
+    if ((clamp.min != 0.0f && clamp.min != -INFINITY) || (clamp.max != 0.0f && clamp.max != INFINITY))
+      return false;
+    return std::all_of(entries.begin(), entries.end(), [&](int32_t entry) {
       if (entry < 0) return false;
       const auto i = static_cast<size_t>(entry);
-      if (affine_.centers[i] != 0.0 || affine_.summands[i] != 0.0 || !(affine_.factors[i] > 0.0) ||
-          (!stays && affine_.factors[i] != affine_.factors[static_cast<size_t>(entries[0])]))
-        return false;
-    }
-    return true;
+      return affine_.centers[i] == 0.0 && affine_.summands[i] == 0.0 && affine_.factors[i] > 0.0;
+    });
   }
 
   void apply(const Target& target, const DraftNode& folded) {
@@ -404,11 +401,6 @@ class ChannelFolding {
       if (affine_.deviations.empty()) continue;
       statistics.mean.push_back(static_cast<float>(affine_.summands[i]));
       statistics.deviation.push_back(affine_.deviations[i]);
-    }
-    if (has_clamp(node)) {
-      auto& clamp = node.options.as<Clamp>();
-      clamp.min = static_cast<float>(clamp.min * factors[0]);
-      clamp.max = static_cast<float>(clamp.max * factors[0]);
     }
     if (std::any_of(factors.begin(), factors.end(), [](double factor) { return factor != 1.0; })) {
       set_channels(draft_, node, factors, bias);
