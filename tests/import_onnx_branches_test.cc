@@ -51,6 +51,30 @@ TEST_CASE("an If whose condition the shapes decide becomes its branch") {
   }
 }
 
+// ONNX gives branches no inputs. Exporters that declare one mean the value of that name around it.
+TEST_CASE("an input that a branch declares is a value of the graph around it") {
+  for (const bool is_nested : {false, true}) {
+    OnnxBuilder file;
+    file.input("x", {1, 2});
+    file.integers("condition", {1});
+    auto& node = add_if(file, "condition", "Abs");
+    for (auto& attribute : node.attribute) attribute.g.make().input.add().name = "x";
+    if (is_nested) {  // the If within a branch of another
+      OnnxBuilder outer;
+      outer.input("x", {1, 2});
+      outer.integers("condition", {1});
+      auto& holder = add_if(outer, "condition", "Neg");
+      auto& branch = holder.attribute[0].g.make();
+      branch.input.add().name = "x";
+      branch.node[0] = node;
+      branch.node[0].output[0] = branch.output[0].name = "inner";
+      CHECK(run_file(outer.bytes(), Reals{-1, 2}) == Reals{1, 2});
+    } else {
+      CHECK(run_file(file.bytes(), Reals{-1, 2}) == Reals{1, 2});
+    }
+  }
+}
+
 TEST_CASE("a branch that is not taken may hold anything, one that is taken not") {
   for (const int64_t taken : {0, 1}) {
     OnnxBuilder file;

@@ -130,8 +130,8 @@ TEST_CASE("convolutions: what does not fit") {
   says(conv(with("pads", Ints{0, 0, int64_t{1} << 40, 0})),
        "padding 1099511627776 is outside the range of 32 bits");
   says(conv(with("strides", Ints{0, 1})), "stride 0 is not allowed (1 to 4096)");
-  says(conv(with("pads", Ints{0, 0, 0, 2})),
-       "padding 2 is not allowed: it must be at least 0 and less than the window (2)");
+  says(conv(with("pads", Ints{0, 0, 0, -1})),
+       "padding -1 is not allowed: it must be at least 0 and less than the window (2)");
   says(conv(kNone, 1, {6, 4, 10, 2}), "the window of 10 does not fit the input of 9 with padding 0 and 0");
   says(conv(kNone, 1, {6, 4, 9, 9}), "the window of 9 does not fit the input of 8 with padding 0 and 0");
   says(conv(with("bogus", int64_t{1})), "attribute 'bogus' is not supported");

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "exporters/readback.h"
 #include "importers/onnx/onnx_operators.h"
@@ -184,6 +185,47 @@ void note_float_nodes(const Model& model, const Model& back, std::vector<std::st
            " in codes in the model, and in FP32 in the file: values can differ by a few steps: ", names));
 }
 
+// Whether a layer's weights, in FP32 in the file, are other numbers than the model's codes.
+bool has_other_weights(const Model& model, const NodeInfo& node, const Model& back, const NodeInfo& other,
+                       const QuantRule& rule) {
+  const auto input = static_cast<size_t>(rule.weight_input);
+  const TensorInfo codes = model.tensor(node.inputs[input]), reals = back.tensor(other.inputs[input]);
+  const auto count = static_cast<size_t>(codes.shape.elements());
+  if (reals.dtype != DType::kF32 || codes.constant.size != count || reals.constant.size != 4 * count)
+    return false;
+  const size_t channels = codes.quantization.scales.size;
+  const size_t behind = rule.weight_axis == 0 ? count / static_cast<size_t>(codes.shape[0]) : 1;
+  for (size_t i = 0; i < count; ++i) {
+    const float scale = codes.quantization.scales[channels == 1 ? 0 : i / behind % channels];
+    float real = 0.0f;
+    std::memcpy(&real, reals.constant.data + 4 * i, 4);
+    const float own = scale * static_cast<float>(static_cast<int8_t>(codes.constant[i]));
+    if (std::fabs(own - real) > 0.5f * scale) return true;
+  }
+  return false;
+}
+
+// A node of the file that computes with a constant on each channel, where the model has that in a layer: it would count twice.
+// Empty: there is none.
+std::string counted_twice(const Model& model, const Model& back) {
+  std::set<std::string> names;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    names.insert(model.node(n).name);
+    for (const int32_t output : model.node_outputs(n)) names.insert(model.tensor(output).name);
+  }
+  for (int32_t n = 0; n < back.node_count(); ++n) {
+    const NodeInfo node = back.node(n);
+    const bool is_norm = node.op == Op::kDepthwiseConv2d;
+    if (!is_norm && node.op != Op::kAdd && node.op != Op::kSub && node.op != Op::kMul) continue;
+    if (names.count(node.name) != 0 || names.count(back.tensor(node.outputs[0]).name) != 0) continue;
+    for (size_t i = 0; i < 2; ++i) {
+      const TensorInfo info = back.tensor(node.inputs[i]);
+      if (info.constant.size != 0 && info.shape.elements() > 1) return node.name;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path,
@@ -234,6 +276,12 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
     const NodeInfo other = found == names.end() ? NodeInfo{} : back.model.node(found->second);
     if (found == names.end() || layer_rule(back.model, all_ops(), other) == nullptr ||
         back.model.tensor(other.inputs[static_cast<size_t>(rule->weight_input)]).dtype != DType::kS8) {
+      if (found != names.end() && other.op == node.op &&
+          has_other_weights(model, node, back.model, other, *rule))
+        return Failure{
+            text(model_path, ": layer ", quoted(node.name),
+                 " cannot be written as ONNX: what the import took into its weights would count twice; keep "
+                 "it in FP32 with 'intaglio calibrate --keep-float'")};
       ++in_float;
       continue;
     }
@@ -248,6 +296,11 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
     result.notes.push_back(
         text(without_least, " of ", layers,
              " int8 layers saturate at the code -127 in the model, and at -128 in the file"));
+  if (const std::string twice = counted_twice(model, back.model); !twice.empty())
+    return Failure{
+        text(model_path, ": node ", quoted(twice),
+             " of the network is part of a layer in the model, which cannot be written as ONNX in this "
+             "form; put it behind the layer in the network, or use 'intaglio export-c'")};
   note_float_nodes(model, back.model, result.notes);
   if (in_float > 0)
     result.notes.push_back(

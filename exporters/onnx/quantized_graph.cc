@@ -175,31 +175,66 @@ class Export {
       values_[written(terms - 2).name] = output;
   }
 
-  // Whether another node of the model writes this value.
+  // Whether another node of the model computes this value.
   bool is_written_elsewhere(const std::string& value, int32_t layer) const {
     const auto found = writers_.find(clean_name(value));
-    return found != writers_.end() && found->second != layer;
+    if (found == writers_.end() || found->second == layer) return false;
+    const Op op = model_.node(found->second).op;
+    return op != Op::kReshape && op != Op::kTranspose && op != Op::kStridedSlice && op != Op::kGather &&
+           op != Op::kConcat;
   }
 
-  // BatchNormalization and an added constant behind a layer, which the import has folded into it: they go, and the
-  // layer writes what they wrote. Whether there were any.
+  // Whether the node computes with a constant on what its input `activation` is.
+  bool has_channel_numbers(const OnnxUse& use) const {
+    const OnnxNode& node = *use.node;
+    const std::string& op = node.op_type;
+    if (op == "BatchNormalization") return use.input == 0;
+    const bool is_binary = op == "Add" || op == "Sub" || op == "Mul" || (op == "Div" && use.input == 0);
+    return is_binary && node.input.count() == 2 && graph_.constant(node.input[1 - use.input]) != nullptr;
+  }
+
+  // What may stand between a layer and what has gone into it.
+  static bool is_passed(const OnnxNode& node) {
+    for (const char* const op : {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity",
+                                 "Concat", "Gather", "Slice", "DepthToSpace", "SpaceToDepth", "Relu"})
+      if (node.op_type == op) return node.output.count() == 1;
+    return false;
+  }
+
+  // Numbers for each channel behind a layer, which the import has folded into it: they go, and what stands before them writes
+  // what they wrote. Whether there were any.
   bool drop_folded(OnnxNode& node, int32_t layer) {
     const std::string written = model_.tensor(model_.node_outputs(layer)[0]).name;
-    bool any = false;
-    while (clean_name(node.output[0]) != written && !graph_.is_output(node.output[0])) {
-      const std::vector<OnnxUse> uses = graph_.uses(node.output[0]);
+    std::vector<std::pair<OnnxNode*, OnnxNode*>> folded;  // what stands before each, and it
+    // Behind another node: as far as the one that the layer's tensor is named by.
+    size_t sure = 0;
+    OnnxNode* last = &node;
+    bool has_moved = false;
+    constexpr int kMostSteps = 64;
+    for (int step = 0; step < kMostSteps; ++step) {
+      const std::string output = last->output[0];
+      if ((!has_moved && clean_name(output) == written) || graph_.is_output(output)) break;
+      const std::vector<OnnxUse> uses = graph_.uses(output);
       if (uses.size() != 1) break;
       OnnxNode& next = *uses[0].node;
-      const bool adds_constant = next.op_type == "Add" && next.input.count() == 2 &&
-                                 graph_.constant(next.input[1 - uses[0].input]) != nullptr;
-      const bool is_folded = next.op_type == "BatchNormalization" || adds_constant;
-      if (!is_folded || is_written_elsewhere(next.output[0], layer)) break;
-      const std::string output = next.output[0];
-      graph_.remove(next);
-      graph_.rename_output(node, node.output[0], output);
-      any = true;
+      if (has_channel_numbers(uses[0])) {
+        if (is_written_elsewhere(next.output[0], layer)) break;
+        folded.push_back({last, &next});
+        if (!has_moved || base_of(written) == base_of(clean_name(next.output[0]))) sure = folded.size();
+      } else if (is_passed(next)) {
+        has_moved = true;
+      } else {
+        break;
+      }
+      last = &next;
     }
-    return any;
+    for (size_t i = sure; i-- > 0;) {  // the last first: what stands before one may be one
+      const auto [before, gone] = folded[i];
+      const std::string output = gone->output[0];
+      graph_.remove(*gone);
+      graph_.rename_output(*before, before->output[0], output);
+    }
+    return sure > 0;
   }
 
   void write_layer(int32_t index, const NodeInfo& layer, const QuantRule& rule) {

@@ -154,6 +154,19 @@ int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string&
   return x;
 }
 
+// More elements along an axis than a window has: the maxima of one window after another.
+static int32_t add_partial_maximum(Draft& draft, const std::string& name, const std::string& source,
+                                   int32_t x, size_t axis, Shape& shape) {
+  const int32_t size = shape[axis], windows = (size - 1) / kMaxPoolWindow + 1;
+  shape[axis] = windows;
+  const int32_t most = add_activation_like(draft, name + "/parts", x, shape);
+  Window2d& pool = add_node(draft, Op::kMaxPool2d, name, source, {x}, most).options.as<Window2d>();
+  (axis == 1 ? pool.kernel_h : pool.kernel_w) = (axis == 1 ? pool.stride_h : pool.stride_w) = kMaxPoolWindow;
+  (axis == 1 ? pool.pad_bottom : pool.pad_right) =
+      static_cast<int32_t>(int64_t{windows} * kMaxPoolWindow - size);
+  return most;
+}
+
 int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                          const std::vector<int32_t>& axes, const Shape& shape) {
   const Shape from = draft.tensor(x).shape;
@@ -181,10 +194,10 @@ int32_t add_maximum_over(Draft& draft, const std::string& name, const std::strin
     window_of(order, window);
     x = add_transpose(draft, name + "/last", source, x, order);
   }
-  if (window[1] > kMaxPoolWindow || window[2] > kMaxPoolWindow)
-    fail("it reduces ", window[1], " x ", window[2], " elements; at most ", kMaxPoolWindow,
-         " each way are supported");
-  const int32_t picture = add_reshape(draft, name + "/picture", source, x, window);
+  int32_t picture = add_reshape(draft, name + "/picture", source, x, window);
+  for (const size_t axis : {size_t{1}, size_t{2}})
+    while (window[axis] > kMaxPoolWindow)
+      picture = add_partial_maximum(draft, name, source, picture, axis, window);
   const int32_t most = add_activation_like(draft, name, x, {window[0], 1, 1, window[3]});
   Window2d& pool = add_node(draft, Op::kMaxPool2d, name, source, {picture}, most).options.as<Window2d>();
   pool.kernel_h = window[1];

@@ -45,9 +45,37 @@ int32_t add_bias(OnnxOp& op, int32_t channels, bool has_one) {
                       {channels}, b);
 }
 
+// The padding that the runtime's windows cannot have, since they would lie in it alone, as zeros around x.
+int32_t pad_beyond_window(OnnxOp& op, int32_t x, OnnxWindow& window) {
+  Shape shape = op.draft().tensor(x).shape;
+  std::vector<int32_t> before(4, 0), after(4, 0);
+  const auto take = [&](WindowAxis& axis, size_t d) {
+    const int64_t most = int64_t{axis.kernel - 1} * axis.dilation;
+    const auto beyond = [&](int32_t& pad) {
+      if (pad <= most) return 0;
+      const auto more = static_cast<int32_t>(pad - most);
+      pad = static_cast<int32_t>(most);
+      return more;
+    };
+    before[d] = beyond(axis.before);
+    after[d] = beyond(axis.after);
+    shape[d] = narrow(int64_t{shape[d]} + before[d] + after[d], "size");
+  };
+  take(window.h, 1);
+  take(window.w, 2);
+  if (shape == op.draft().tensor(x).shape) return x;
+  check_shape(shape, op.draft().tensor(x).dtype);
+  const int32_t padded = add_activation_like(op.draft(), op.name() + "/padded", x, shape);
+  DraftNode& pad = op.add(Op::kPad, {x}, padded);
+  pad.options.as<PadOptions>().before = op.draft().list(before);
+  pad.pads_after = after;
+  return padded;
+}
+
 // Of x [n, h, w, c] by weights [oc, c / groups, kh, kw], to [n, oh, ow, oc].
 int32_t add_convolution(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, int32_t groups,
-                        const OnnxWindow& window, bool has_bias) {
+                        OnnxWindow window, bool has_bias) {
+  x = pad_beyond_window(op, x, window);
   const Shape shape = op.draft().tensor(x).shape;
   const int32_t channels = w.shape[0], kernel_h = w.shape[2], kernel_w = w.shape[3];
   if (groups < 1 || int64_t{groups} * w.shape[1] != shape[3] || channels % groups != 0)

@@ -58,10 +58,12 @@ void import_cast(OnnxOp& op) {
     if (from_integer || op.is_truth(0)) op.note_whole();
     return;
   }
-  if (to == Type::INT32 || to == Type::INT64)
+  const bool is_small = to == Type::INT8 || to == Type::UINT8 || to == Type::INT16 || to == Type::UINT16;
+  if (to == Type::INT32 || to == Type::INT64 || is_small)
     return op.set_output(from_integer ? x : op.as_index(x), 0, true);
   if (to != Type::BOOL)
-    fail("it casts an activation to ", onnx_type_name(to), "; float, int32, int64 and bool are supported");
+    fail("it casts an activation to ", onnx_type_name(to),
+         "; float, integers of up to 64 bits with a sign, uint8, uint16 and bool are supported");
   op.set_output(add_truth(op, op.as_real(x)), 0, false);
   op.note_truth();
 }

@@ -14,20 +14,23 @@ using Names = std::unordered_map<std::string, std::string>;
 
 constexpr int kMostLoopDepth = 16;  // of graphs in attributes
 
-// What a graph writes itself gets another name; others are those of the graph around it.
-void name_own(const onnx_file::GraphProto& graph, const std::string& constants, const std::string& prefix,
-              Names& names, int depth) {
+// What a graph writes itself gets another name; others are those of the graph around it. An If gives its branches nothing: an
+// input that one declares is a value of the graph around it, too.
+void name_own(const onnx_file::GraphProto& graph, bool takes_inputs, const std::string& constants,
+              const std::string& prefix, Names& names, int depth) {
   if (depth > kMostLoopDepth) fail("its graphs are nested more than ", kMostLoopDepth, " deep");
   const auto add = [&](const std::string& name) {
     if (!name.empty()) names.emplace(name, prefix + name);
   };
-  for (const auto& input : graph.input) add(input.name);
+  if (takes_inputs)
+    for (const auto& input : graph.input) add(input.name);
   for (const auto& constant : graph.initializer)
     names.emplace(constant.name, (depth == 0 ? constants : prefix) + constant.name);
   for (const auto& node : graph.node) {
     for (const std::string& output : node.output) add(output);
     for (const auto& attribute : node.attribute)
-      if (attribute.g.has()) name_own(*attribute.g, constants, prefix, names, depth + 1);
+      if (attribute.g.has())
+        name_own(*attribute.g, node.op_type != "If", constants, prefix, names, depth + 1);
   }
 }
 
@@ -178,9 +181,9 @@ std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProt
                                                       ImportBudget& budget) {
   budget.spend_memory(memory_size(body) + prefix.size() * body.node.size(), "a copy of its body");
   Names names;
-  for (int i = 0; i < body.input.count(); ++i)
-    names.emplace(body.input[i].name, inputs[static_cast<size_t>(i)]);
-  name_own(body, constants, prefix, names, 0);
+  const size_t taken = std::min(static_cast<size_t>(body.input.count()), inputs.size());
+  for (size_t i = 0; i < taken; ++i) names.emplace(body.input[static_cast<int>(i)].name, inputs[i]);
+  name_own(body, !inputs.empty(), constants, prefix, names, 0);
   auto made = std::make_unique<onnx_file::GraphProto>();
   made->node = body.node;
   made->output = body.output;

@@ -103,10 +103,43 @@ void import_quant(OnnxOp& op) {
   op.set_output(y);
 }
 
+// y = scale where x is 0 or more, and -scale below.
+void import_bipolar_quant(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const float scale = single(op, 1, "scales");
+  if (!(scale >= std::ldexp(1.0f, -40) && scale <= std::ldexp(1.0f, 40)))
+    fail("the scale ", scale, " is not within 2^-40 to 2^40");
+  if (op.is_constant(0)) {
+    OnnxConstant<float> x = op.floats(0);
+    for (float& value : x.values) value = value >= 0.0f ? scale : -scale;
+    op.set_floats(x);
+    return op.set_grid({{scale}, -1});
+  }
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape, one(shape.size(), 1);
+  const auto number = [&](float value) {
+    return add_constant(op.draft(), op.name() + "/number", DType::kF32, one, std::vector<float>{value});
+  };
+  const int32_t is_below = op.new_tensor(shape), y = op.new_tensor(shape);
+  op.add(Op::kLess, {x, number(0.0f)}, is_below);
+  op.add(Op::kWhere, {is_below, number(-scale), number(scale)}, y);
+  op.set_output(y);
+}
+
+constexpr char kBipolarLimits[] = "One scale.";
+
 constexpr char kLimits[] =
     "2 to 16 bits; FP32 where more than 8 do not fit int16 without their zero point. Weights may have a scale a channel.";
 
 constexpr OnnxOperator kOnnxQuantOperators[] = {
+    {"BipolarQuant", import_bipolar_quant, {Op::kLess, Op::kWhere}, kBipolarLimits, "onnx.brevitas"},
+    {"BipolarQuant",
+     import_bipolar_quant,
+     {Op::kLess, Op::kWhere},
+     kBipolarLimits,
+     "qonnx.custom_op.general"},
+    {"BipolarQuant", import_bipolar_quant, {Op::kLess, Op::kWhere}, kBipolarLimits, "finn.custom_op.general"},
+    {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "finn.custom_op.general"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "onnx.brevitas"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "qonnx.custom_op.general"},
 };

@@ -33,9 +33,8 @@ void note_float_nodes(Draft& draft);
 bool add_masks(Draft& draft);
 bool decompose_space_to_batch(Draft& draft);
 bool drop_repeats(Draft& draft);
-bool fold_batch_norm(Draft& draft);
-bool fold_bias(Draft& draft);
 bool fold_channel_scales(Draft& draft);
+bool fold_channels(Draft& draft);
 bool fold_dilation(Draft& draft);
 bool fold_pad(Draft& draft);
 bool fold_product_scale(Draft& draft);
@@ -56,6 +55,7 @@ bool quantize_nodes(Draft& draft);
 bool replace_batch_norm(Draft& draft);
 bool replace_depthwise(Draft& draft);
 bool simplify_reshapes(Draft& draft);
+bool sink_reshapes(Draft& draft);
 bool slice_shuffled_channels(Draft& draft);
 bool split_leaky_relu(Draft& draft);
 

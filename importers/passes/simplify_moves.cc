@@ -1,4 +1,6 @@
 // What moves elements and need not.
+#include <algorithm>
+
 #include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
 
@@ -36,6 +38,94 @@ bool simplify_reshapes(Draft& draft) {
     changed = true;
   }
   return changed;
+}
+
+// A Reshape of a picture that only adds or drops axes of size 1 goes behind an operator that computes element by element, where all
+// of its operands come so: what is written for one dimension has the nodes of pictures, and Reshapes meet.
+
+namespace {
+
+Shape without_ones(Shape shape) {
+  shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());
+  return shape;
+}
+
+bool computes_elements(const DraftNode& node) {
+  const OpTraits& of = traits(node.op);
+  return of.is(kBroadcasts) || node.op == Op::kClamp ||
+         (of.axes == Axes::kAny && of.int8 == Int8Form::kRescales);
+}
+
+// What the Reshape before each operand reads, or of a constant the same; empty: they do not have one shape.
+std::vector<int32_t> pictures_of(Draft& draft, const Links& links, const DraftNode& node) {
+  const Shape& out = draft.tensor(node.output()).shape;
+  std::vector<int32_t> pictures;
+  Shape picture;
+  for (const int32_t input : node.inputs) {
+    pictures.push_back(-1);
+    if (draft.tensor(input).constant) continue;
+    const int32_t index = links.producer_of(input);
+    if (index < 0 || draft.nodes[static_cast<size_t>(index)].op != Op::kReshape) return {};
+    pictures.back() = draft.nodes[static_cast<size_t>(index)].input();
+    const Shape& from = draft.tensor(pictures.back()).shape;
+    if (from.size() != 4 || draft.tensor(input).shape != out || without_ones(from) != without_ones(out) ||
+        from.back() != out.back() || (!picture.empty() && from != picture))
+      return {};
+    picture = from;
+  }
+  if (picture.empty() || picture == out) return {};
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    if (pictures[i] >= 0) continue;
+    const DraftTensor constant = draft.tensor(node.inputs[i]);
+    Shape shape(4, 1);
+    if (constant.axis >= 0 || constant.shape.empty() || elements(constant.shape) != constant.shape.back())
+      return {};
+    shape.back() = constant.shape.back();
+    draft.tensors.push_back(constant);
+    draft.tensors.back().shape = shape;
+    pictures[i] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  }
+  return pictures;
+}
+
+}  // namespace
+
+bool sink_reshapes(Draft& draft) {
+  bool changed = false;
+  const Links links(draft);
+  std::deque<DraftNode> old;
+  std::vector<std::pair<size_t, DraftNode>> behind;  // Reshapes, and the nodes that they stand behind
+  for (size_t n = 0; n < draft.nodes.size(); ++n) {
+    DraftNode& node = draft.nodes[n];
+    if (!computes_elements(node) || node.outputs.size() != 1) continue;
+    const std::vector<int32_t> pictures = pictures_of(draft, links, node);
+    if (pictures.empty()) continue;
+    int32_t from = -1;
+    for (size_t i = 0; i < pictures.size() && from < 0; ++i)
+      if (!draft.tensor(pictures[i]).constant) from = pictures[i];
+    const int32_t output = node.output();
+    const std::string name = draft.tensor(output).name;
+    const Shape shape = draft.tensor(from).shape;
+    node.outputs[0] = add_activation_like(draft, name, output, shape);
+    node.inputs = pictures;
+    DraftNode reshape;
+    reshape.become(Op::kReshape);
+    reshape.name = name;
+    reshape.source = "Reshape";
+    reshape.inputs = {node.outputs[0]};
+    reshape.outputs = {output};
+    behind.emplace_back(n, std::move(reshape));
+    changed = true;
+  }
+  if (!changed) return false;
+  old.swap(draft.nodes);
+  size_t next = 0;
+  for (size_t n = 0; n < old.size(); ++n) {
+    draft.nodes.push_back(std::move(old[n]));
+    if (next < behind.size() && behind[next].first == n)
+      draft.nodes.push_back(std::move(behind[next++].second));
+  }
+  return true;
 }
 
 // An operand that is repeated along an axis of size 1 (Expand, Tile) before an operator that repeats it

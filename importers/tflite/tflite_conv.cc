@@ -263,6 +263,27 @@ void import_depthwise_conv_2d(TfliteOp& op) {
   add_convolution(op, {Op::kDepthwiseConv2d, x, weighted, windowed, 1, channels, options.activation()});
 }
 
+// x [n, h, w, ic] by weights [oc, kh, kw, ic] to [n, out[1], out[2], oc].
+void add_transposed(TfliteOp& op, int32_t x, DraftTensor weights, size_t bias_input, tflite::Padding padding,
+                    int32_t stride_h, int32_t stride_w, const std::vector<int64_t>& out,
+                    tflite::Activation activation) {
+  const DraftTensor info = op.draft().tensor(x);
+  const int32_t channels = weights.shape[0];
+  TransposedConv conv;
+  conv.h = tflite_transposed_axis(padding, weights.shape[1], stride_h, info.shape[1], out[1]);
+  conv.w = tflite_transposed_axis(padding, weights.shape[2], stride_w, info.shape[2], out[2]);
+  conv.out_h = static_cast<int32_t>(out[1]);
+  conv.out_w = static_cast<int32_t>(out[2]);
+  DraftTensor bias = read_bias(op, info, weights, channels, bias_input);
+  center(op, weights, bias, 0);
+  fit_sums(op, weights, bias, 0);
+  const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
+  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  DraftNode& node = add_transposed_conv(op.draft(), op.name(), op.source(), x, std::move(weights),
+                                        std::move(bias), y, conv);
+  set_activation(node, activation, op.draft().tensor(y));
+}
+
 void import_transpose_conv(TfliteOp& op) {
   op.check_inputs(3, 4);  // shape of the result, weights, x, bias
   const int32_t x = op.activation(2);
@@ -281,21 +302,8 @@ void import_transpose_conv(TfliteOp& op) {
   if (out.size() != 4 || out[3] != channels)
     fail("its output shape does not fit weights ", shape_text(weights.shape));
 
-  TransposedConv conv;
-  conv.h =
-      tflite_transposed_axis(options.padding(), weights.shape[1], options.stride_h(), info.shape[1], out[1]);
-  conv.w =
-      tflite_transposed_axis(options.padding(), weights.shape[2], options.stride_w(), info.shape[2], out[2]);
-  conv.out_h = static_cast<int32_t>(out[1]);
-  conv.out_w = static_cast<int32_t>(out[2]);
-  DraftTensor bias = read_bias(op, info, weights, channels, 3);
-  center(op, weights, bias, 0);
-  fit_sums(op, weights, bias, 0);
-  const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
-  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
-  DraftNode& node = add_transposed_conv(op.draft(), op.name(), op.source(), x, std::move(weights),
-                                        std::move(bias), y, conv);
-  set_activation(node, options.activation(), op.draft().tensor(y));
+  add_transposed(op, x, std::move(weights), 3, options.padding(), options.stride_h(), options.stride_w(), out,
+                 options.activation());
 }
 
 void import_fully_connected(TfliteOp& op) {
@@ -353,6 +361,33 @@ constexpr TfliteOperator kTfliteConvOperators[] = {
 };
 
 }  // namespace
+
+// Its options are the padding (1: SAME, 2: VALID) and the strides along width and height, as int32.
+void import_transpose_conv_bias(TfliteOp& op) {
+  op.check_inputs(3, 3);  // x, weights, bias
+  const int32_t x = op.activation(0);
+  const DraftTensor info = op.draft().tensor(x);
+  if (info.shape.size() != 4)
+    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  const Span<const uint8_t> bytes = op.custom_options();
+  int32_t options[3] = {};
+  if (bytes.size < sizeof options) fail("its options are missing");
+  std::memcpy(options, bytes.data, sizeof options);
+  const bool same = options[0] == 1;
+  if (!same && options[0] != 2) fail("its padding ", options[0], " is not known");
+  DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic]
+  require_axis(weights, 0);
+  if (weights.shape[3] != info.shape[3])
+    fail("weights ", shape_text(weights.shape), " do not fit an input of ", info.shape[3], " channels");
+  const auto size = [&](int32_t in, int32_t kernel, int32_t stride) {
+    check_window_axis({kernel, stride});
+    return int64_t{in} * stride + (same ? 0 : std::max(kernel - stride, 0));
+  };
+  const std::vector<int64_t> out{info.shape[0], size(info.shape[1], weights.shape[1], options[2]),
+                                 size(info.shape[2], weights.shape[2], options[1]), weights.shape[0]};
+  add_transposed(op, x, std::move(weights), 2, same ? tflite::Padding::Same : tflite::Padding::Valid,
+                 options[2], options[1], out, tflite::Activation::None);
+}
 
 WindowAxis tflite_transposed_axis(tflite::Padding padding, int32_t kernel, int32_t stride, int32_t in,
                                   int64_t size) {

@@ -63,8 +63,9 @@ bool is_plain_integer(const tflite::Tensor& tensor) {
   return tensor.type() == kTfliteInt32 || tensor.type() == kTfliteInt64;
 }
 
-// `is_dead_allowed`: a scale that is nearly nothing becomes the least one.
-void read_quantization(const tflite::Tensor& tensor, DraftTensor& made, bool is_dead_allowed) {
+// A scale that is nearly nothing, as of a tensor that is always 0, becomes the least one: whatever its codes are, the numbers
+// are below 2^-32.
+void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
   const tflite::Quantization* quantization = tensor.quantization();
   if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
   const auto* scale = quantization->scale();
@@ -72,9 +73,9 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made, bool is_
   // A bias has the product of two scales, which may be smaller.
   const float least = std::ldexp(1.0f, is_plain_integer(tensor) ? -80 : -40);
   for (const float s : *scale) {
-    const bool is_dead = is_dead_allowed && s > 0.0f && s < least;
+    const bool is_dead = s > 0.0f && s < least;
     if (!is_dead && !(s >= least && s <= std::ldexp(1.0f, 40)))
-      fail("the scale ", s, " is not within 2^-40 to 2^40");
+      fail("the scale ", s, " is not above 0 and at most 2^40");
     made.scales.push_back(is_dead ? least : s);
   }
   if (scale->size() > 1) {
@@ -134,9 +135,7 @@ DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
     made.name = tflite_tensor_name(file, index);
     made.dtype = with_codes && tensor.type() == kTfliteInt16 ? DType::kS32 : dtype_of(tensor.type());
     made.shape = shape_of(tensor);
-    // The values of codes of 16 bits are reals here, and their scale is a rounding: as good as none where they are nothing.
-    const bool is_rounding = made.dtype == DType::kS32 && tensor.type() == kTfliteInt16;
-    read_quantization(tensor, made, is_rounding && !has_data(file, tensor));
+    read_quantization(tensor, made);
     return made;
   });
 }

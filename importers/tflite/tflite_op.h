@@ -115,6 +115,10 @@ class TfliteOp {
   const T* options_or_null() const {
     return op_.options_as<T>();
   }
+  Span<const uint8_t> custom_options() const {
+    const auto* const bytes = op_.custom_options();
+    return bytes == nullptr ? Span<const uint8_t>() : Span<const uint8_t>(bytes->data(), bytes->size());
+  }
   bool shapes_changed() const { return file_.shapes_changed; }
 
  private:

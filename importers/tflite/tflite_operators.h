@@ -19,6 +19,10 @@ struct TfliteOperator {
 };
 
 const TfliteOperator* find_tflite_operator(Builtin builtin);  // nullptr: not supported
+// An operator of another tool, by its name; nullptr: not supported.
+void (*find_tflite_custom_operator(const std::string& code))(TfliteOp& op);
+// MediaPipe's transposed convolution.
+void import_transpose_conv_bias(TfliteOp& op);
 // Old files have the code in a byte, new ones beside it in 32 bits; the larger one counts.
 Builtin tflite_builtin(const tflite::Model& model, const tflite::Operator& op);
 std::string tflite_operator_name(Builtin builtin);  // "CONV_2D"

@@ -187,13 +187,15 @@ class Reader {
       source = operator_name(op, code);
       name = node_name(op, number);
       const TfliteOperator* const known = find_tflite_operator(code);
-      if (known == nullptr && !folds_tflite_constants(code))
+      const auto custom = custom_operator(op, code);
+      if (known == nullptr && custom == nullptr && !folds_tflite_constants(code))
         fail("this operator is not supported",
              ends_networks(code) && file_.calls == 0 ? cut_before(activations_of(op)) : "");
       TfliteOp view(file_, op, source, name, !has_no_output(code));
       check_complex(view, code);
       if (read_tflite_control(view, code, [this](const auto& outputs) { read_graph(outputs); })) return;
       if (fold_tflite_constants(view, code)) return;
+      if (custom != nullptr) return view.all_constant() ? view.evaluate(custom) : custom(view);
       if (known == nullptr) fail("this operator is supported with constant inputs alone");
       if (view.all_constant()) return view.evaluate(known->import);
       known->import(view);
@@ -206,6 +208,11 @@ class Reader {
     } catch (const ReadsFailed&) {
     }
     mark_failed(op);
+  }
+
+  void (*custom_operator(const tflite::Operator& op, Builtin code) const)(TfliteOp&) {
+    const auto* const name = opcode(*file_.model, op).custom_code();
+    return code == Builtin::CUSTOM && name != nullptr ? find_tflite_custom_operator(name->str()) : nullptr;
   }
 
   // Complex numbers are their magnitudes here, which no more than these can work with.

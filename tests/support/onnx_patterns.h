@@ -120,6 +120,7 @@ inline const OnnxPattern kOnnxPatterns[] = {
     {"QLinearWhere", "aqszqszsz", ""},
     {"NhwcMaxPool", "q", "kernel_shape strides pads dilations auto_pad ceil_mode"},
     {"Quant", "as08", "signed narrow rounding_mode"},
+    {"BipolarQuant", "as", ""},
     {"DeformConv", "4wovO", "kernel_shape strides pads dilations group offset_group"},
     {"RoiAlign", "4fi",
      "mode output_height output_width sampling_ratio spatial_scale coordinate_transformation_mode"},

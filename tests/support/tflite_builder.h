@@ -109,7 +109,8 @@ class TfliteBuilder {
                 tflite::NewerOptions kind, flatbuffers::Offset<void> options) {
     codes_.push_back(tflite::CreateOperatorCode(fbb_, 127, 0, 1, code));
     operators_.push_back(tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs,
-                                                      &outputs, tflite::Options::NONE, 0, kind, options));
+                                                      &outputs, tflite::Options::NONE, 0, nullptr, kind,
+                                                      options));
   }
   void custom(const std::string& name, const std::vector<int32_t>& inputs,
               const std::vector<int32_t>& outputs) {
