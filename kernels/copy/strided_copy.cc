@@ -1,6 +1,6 @@
 #include "kernels/copy/strided_copy.h"
 
-#include <cstring>
+#include "kernels/copy/vector_moves.h"
 
 namespace intaglio {
 namespace {
@@ -14,13 +14,51 @@ void copy_row(const T* x, T* y, int32_t n, ptrdiff_t x_step, ptrdiff_t y_step) {
   for (int32_t i = 0; i < n; ++i) y[i * y_step] = x[i * x_step];
 }
 
+// The last axis is a plane's columns; its rows are the axis that has stride 1 in x, so that lines are read whole, or the
+// axis beside it. The others are counted through.
+template <typename T>
+void copy_planes(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t last) {
+  const int32_t columns = c.rank - 1;
+  int32_t rows = columns - 1;
+  for (int32_t i = 0; i < columns; ++i)
+    if (c.x_strides[i] == 1) rows = i;
+  int32_t begin[6] = {first}, end[6], at[6];
+  for (int32_t i = 0; i < c.rank; ++i) end[i] = c.dims[i];
+  end[0] = last;
+  end[rows] -= begin[rows];
+  const ptrdiff_t x_row = c.x_strides[rows], y_row = c.y_strides[rows];
+  x += begin[rows] * x_row;
+  y += begin[rows] * y_row;
+  memcpy(at, begin, sizeof at);
+  for (;;) {
+    ptrdiff_t x_offset = 0, y_offset = 0;
+    for (int32_t i = 0; i < columns; ++i) {
+      if (i == rows) continue;
+      x_offset += static_cast<ptrdiff_t>(at[i]) * c.x_strides[i];
+      y_offset += static_cast<ptrdiff_t>(at[i]) * c.y_strides[i];
+    }
+    copy_plane(x + x_offset, y + y_offset, end[rows], c.dims[columns], x_row, c.x_strides[columns], y_row,
+               c.y_strides[columns]);
+    int32_t i = columns - 1;
+    for (; i >= 0; --i) {
+      if (i == rows) continue;
+      if (++at[i] < end[i]) break;
+      at[i] = begin[i];
+    }
+    if (i < 0) return;
+  }
+}
+
 template <typename T>
 void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t last) {
   if (first >= last) return;
   if (c.rank == 1) {
     const ptrdiff_t x_step = c.x_strides[0], y_step = c.y_strides[0];
+    if constexpr (kVectorMoves)
+      return copy_plane(x + first * x_step, y + first * y_step, 1, last - first, 0, x_step, 0, y_step);
     return copy_row(x + first * x_step, y + first * y_step, last - first, x_step, y_step);
   }
+  if constexpr (kVectorMoves) return copy_planes(c, x, y, first, last);
   const int32_t inner = c.rank - 1;
   int32_t at[6] = {first, 0, 0, 0, 0, 0};
   for (;;) {
