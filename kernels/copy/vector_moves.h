@@ -35,7 +35,7 @@ static inline Moved zip_high(Moved a, Moved b) {
 }
 // Every second element of both, from the first or from the second on.
 template <typename T>
-static inline Moved even(Moved a, Moved b) {
+static inline Moved even_elements(Moved a, Moved b) {
   if (sizeof(T) == 1) {
     const Moved low = _mm_set1_epi16(255);
     return _mm_packus_epi16(_mm_and_si128(a, low), _mm_and_si128(b, low));
@@ -46,7 +46,7 @@ static inline Moved even(Moved a, Moved b) {
   return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), 0x88));
 }
 template <typename T>
-static inline Moved odd(Moved a, Moved b) {
+static inline Moved odd_elements(Moved a, Moved b) {
   if (sizeof(T) == 1) return _mm_packus_epi16(_mm_srli_epi16(a, 8), _mm_srli_epi16(b, 8));
   if (sizeof(T) == 2) return _mm_packs_epi32(_mm_srai_epi32(a, 16), _mm_srai_epi32(b, 16));
   return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), 0xdd));
@@ -69,14 +69,14 @@ static inline Moved zip_high(Moved a, Moved b) {
   return vreinterpretq_u8_u32(vzip2q_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
 }
 template <typename T>
-static inline Moved even(Moved a, Moved b) {
+static inline Moved even_elements(Moved a, Moved b) {
   if (sizeof(T) == 1) return vuzp1q_u8(a, b);
   if (sizeof(T) == 2)
     return vreinterpretq_u8_u16(vuzp1q_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)));
   return vreinterpretq_u8_u32(vuzp1q_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
 }
 template <typename T>
-static inline Moved odd(Moved a, Moved b) {
+static inline Moved odd_elements(Moved a, Moved b) {
   if (sizeof(T) == 1) return vuzp2q_u8(a, b);
   if (sizeof(T) == 2)
     return vreinterpretq_u8_u16(vuzp2q_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)));
@@ -132,12 +132,12 @@ static inline void copy_rows(const uint8_t* x, uint8_t* y, int32_t rows, int32_t
 }
 
 template <typename T>
-inline constexpr int32_t kLanes = 16 / static_cast<int32_t>(sizeof(T));
+inline constexpr int32_t kMovedLanes = 16 / static_cast<int32_t>(sizeof(T));
 
 static constexpr int32_t log2_of(int32_t power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
 
 // The elements of kCount vectors as one list: its halves in turn, kRounds times. So kCount rows become columns by
-// log2(kCount) rounds, and kCount columns become rows by log2(kLanes).
+// log2(kCount) rounds, and kCount columns become rows by log2(kMovedLanes).
 template <typename T, int32_t kCount, int32_t kRounds>
 static inline void zip_halves(Moved (&v)[kCount]) {
 #pragma GCC unroll 4
@@ -155,34 +155,43 @@ static inline void zip_halves(Moved (&v)[kCount]) {
 
 // Below: y[r * y_step + c] = x[r + c * x_step] for r < rows, c < columns. What is left of a side overlaps the vector before.
 
-// columns <= kCount <= kLanes, rows >= kLanes
+// columns <= kCount <= kMovedLanes, rows >= kMovedLanes, and every row of y has room for kCount elements, y_step = kCount.
 template <typename T, int32_t kCount>
-static inline void transpose_few_columns(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step,
-                                         ptrdiff_t y_step) {
-  constexpr int32_t kStep = kLanes<T>;
-  constexpr auto kSize = static_cast<ptrdiff_t>(sizeof(T));
-  const bool is_whole = columns == kCount && y_step == kCount;
-  T together[kCount * kStep] = {};
+static inline void transpose_whole_rows(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step) {
+  constexpr int32_t kStep = kMovedLanes<T>;
   for (int32_t i = 0; i < rows; i += kStep) {
     const int32_t r = i < rows - kStep ? i : rows - kStep;
     Moved v[kCount];
 #pragma GCC unroll 16
     for (int32_t c = 0; c < kCount; ++c) v[c] = load_moved<Moved>(x + (c < columns ? c : 0) * x_step + r);
     zip_halves<T, kCount, log2_of(kCount)>(v);
-    T* const to = is_whole ? y + ptrdiff_t{r} * kCount : together;
 #pragma GCC unroll 16
-    for (int32_t c = 0; c < kCount; ++c) store_moved(to + c * kStep, v[c]);
-    if (!is_whole)
-      copy_rows(reinterpret_cast<const uint8_t*>(together), reinterpret_cast<uint8_t*>(y + r * y_step), kStep,
-                columns * static_cast<int32_t>(kSize), kCount * kSize, y_step * kSize);
+    for (int32_t c = 0; c < kCount; ++c) store_moved(y + ptrdiff_t{r} * kCount + c * kStep, v[c]);
   }
 }
 
-// rows <= kCount <= kLanes, columns >= kLanes, and every column of x holds kCount elements, x_step = kCount.
+// columns <= kCount <= kMovedLanes, rows >= kMovedLanes
+template <typename T, int32_t kCount>
+__attribute__((noinline)) static void transpose_few_columns(const T* x, T* y, int32_t rows, int32_t columns,
+                                                            ptrdiff_t x_step, ptrdiff_t y_step) {
+  if (columns == kCount && y_step == kCount)
+    return transpose_whole_rows<T, kCount>(x, y, rows, columns, x_step);
+  constexpr int32_t kStep = kMovedLanes<T>, kMost = 16 * kStep;
+  constexpr auto kSize = static_cast<ptrdiff_t>(sizeof(T));
+  T together[kCount * kMost];
+  for (int32_t i = 0; i < rows; i += kMost) {
+    const int32_t r = i < rows - kStep ? i : rows - kStep, count = rows - r < kMost ? rows - r : kMost;
+    transpose_whole_rows<T, kCount>(x + r, together, count, columns, x_step);
+    copy_rows(reinterpret_cast<const uint8_t*>(together), reinterpret_cast<uint8_t*>(y + r * y_step), count,
+              columns * static_cast<int32_t>(kSize), kCount * kSize, y_step * kSize);
+  }
+}
+
+// rows <= kCount <= kMovedLanes, columns >= kMovedLanes, and every column of x holds kCount elements, x_step = kCount.
 template <typename T, int32_t kCount>
 static inline void transpose_whole_columns(const T* x, T* y, int32_t rows, int32_t columns,
                                            ptrdiff_t y_step) {
-  constexpr int32_t kStep = kLanes<T>;
+  constexpr int32_t kStep = kMovedLanes<T>;
   for (int32_t i = 0; i < columns; i += kStep) {
     const int32_t c = i < columns - kStep ? i : columns - kStep;
     Moved v[kCount];
@@ -195,14 +204,14 @@ static inline void transpose_whole_columns(const T* x, T* y, int32_t rows, int32
   }
 }
 
-// rows <= kCount <= kLanes, columns >= kLanes. Columns are put together first, many at once: a vector must not be read while
+// rows <= kCount <= kMovedLanes, columns >= kMovedLanes. Columns are put together first, many at once: a vector must not be read while
 // its parts are on their way to the cache.
 template <typename T, int32_t kCount>
-static inline void transpose_few_rows(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step,
-                                      ptrdiff_t y_step) {
+__attribute__((noinline)) static void transpose_few_rows(const T* x, T* y, int32_t rows, int32_t columns,
+                                                         ptrdiff_t x_step, ptrdiff_t y_step) {
   if (rows == kCount && x_step == kCount)
     return transpose_whole_columns<T, kCount>(x, y, rows, columns, y_step);
-  constexpr int32_t kStep = kLanes<T>, kMost = 16 * kStep;
+  constexpr int32_t kStep = kMovedLanes<T>, kMost = 16 * kStep;
   constexpr auto kSize = static_cast<ptrdiff_t>(sizeof(T));
   T together[kCount * kMost] = {};
   for (int32_t i = 0; i < columns; i += kMost) {
@@ -214,11 +223,11 @@ static inline void transpose_few_rows(const T* x, T* y, int32_t rows, int32_t co
   }
 }
 
-// rows and columns >= kLanes. Lines of x are read whole.
+// rows and columns >= kMovedLanes. Lines of x are read whole.
 template <typename T>
 static inline void transpose_tiles(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step,
                                    ptrdiff_t y_step) {
-  constexpr int32_t kStep = kLanes<T>, kLine = 4 * kStep;
+  constexpr int32_t kStep = kMovedLanes<T>, kLine = 4 * kStep;
   for (int32_t first = 0; first < rows; first += kLine) {
     const int32_t end = rows - first < kLine ? rows : first + kLine;
     for (int32_t j = 0; j < columns; j += kStep) {
@@ -239,7 +248,7 @@ static inline void transpose_tiles(const T* x, T* y, int32_t rows, int32_t colum
 template <typename T>
 static inline void transpose_matrix(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step,
                                     ptrdiff_t y_step) {
-  constexpr int32_t kStep = kLanes<T>;
+  constexpr int32_t kStep = kMovedLanes<T>;
   if (rows >= kStep && columns >= kStep) {
     transpose_tiles(x, y, rows, columns, x_step, y_step);
   } else if (rows >= kStep && columns > 1) {
@@ -269,7 +278,7 @@ static inline void transpose_matrix(const T* x, T* y, int32_t rows, int32_t colu
 // y[i] = x[i * kStride] for i < n, kStride 2 or 4. The last vector ends with the last element, behind which nothing is read.
 template <typename T, int32_t kStride>
 static inline void copy_every(const T* x, T* y, int32_t n) {
-  constexpr int32_t kStep = kLanes<T>;
+  constexpr int32_t kStep = kMovedLanes<T>;
   const auto load = [](const T* from, Moved(&v)[4]) {
 #pragma GCC unroll 4
     for (int32_t k = 0; k < kStride; ++k) v[k] = load_moved<Moved>(from + k * kStep);
@@ -278,8 +287,9 @@ static inline void copy_every(const T* x, T* y, int32_t n) {
   int32_t i = 0;
   for (; i + kStep < n; i += kStep) {
     load(x + ptrdiff_t{i} * kStride, v);
-    store_moved(y + i,
-                kStride == 2 ? even<T>(v[0], v[1]) : even<T>(even<T>(v[0], v[1]), even<T>(v[2], v[3])));
+    store_moved(y + i, kStride == 2
+                           ? even_elements<T>(v[0], v[1])
+                           : even_elements<T>(even_elements<T>(v[0], v[1]), even_elements<T>(v[2], v[3])));
   }
   if (i == 0) {
     for (; i < n; ++i) y[i] = x[ptrdiff_t{i} * kStride];
@@ -287,7 +297,9 @@ static inline void copy_every(const T* x, T* y, int32_t n) {
   }
   i = n - kStep;
   load(x + ptrdiff_t{i} * kStride - (kStride - 1), v);
-  store_moved(y + i, kStride == 2 ? odd<T>(v[0], v[1]) : odd<T>(odd<T>(v[0], v[1]), odd<T>(v[2], v[3])));
+  store_moved(y + i, kStride == 2
+                         ? odd_elements<T>(v[0], v[1])
+                         : odd_elements<T>(odd_elements<T>(v[0], v[1]), odd_elements<T>(v[2], v[3])));
 }
 
 // y[r * y_row + c * y_step] = x[r * x_row + c * x_step]

@@ -23,7 +23,7 @@ void average_16(const int8_t* x, const Taps& taps, int32_t folded, float scale, 
   avx2_store_some(y, _mm_packs_epi16(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1)), count);
 }
 
-// Fewer than sixteen channels.
+// Fewer than eight channels.
 void max_some(const int8_t* x, const Taps& taps, __m128i lo, __m128i hi, int8_t* y, int32_t count) {
   __m128i best = lo;
   for_each_tap(taps, [&](ptrdiff_t offset) { best = _mm_max_epi8(best, avx2_load_some(x + offset, count)); });
@@ -31,6 +31,17 @@ void max_some(const int8_t* x, const Taps& taps, __m128i lo, __m128i hi, int8_t*
 }
 
 // Two vectors of channels, from 0 and from `second` on.
+void max_two_8(const int8_t* x, ptrdiff_t second, const Taps& taps, __m128i lo, __m128i hi, int8_t* y) {
+  const auto load = [](const int8_t* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); };
+  __m128i best = lo;
+  for_each_tap(taps, [&](ptrdiff_t offset) {
+    best = _mm_max_epi8(best, _mm_unpacklo_epi64(load(x + offset), load(x + offset + second)));
+  });
+  best = _mm_min_epi8(best, hi);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(y), best);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(y + second), _mm_unpackhi_epi64(best, best));
+}
+
 void max_two_16(const int8_t* x, ptrdiff_t second, const Taps& taps, __m128i lo, __m128i hi, int8_t* y) {
   const auto load = [](const int8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
   __m128i best[2] = {lo, lo};
@@ -77,7 +88,8 @@ void max_s8_avx2(const int8_t* x, const Taps& taps, int32_t zero_point, int32_t 
   const __m256i least = _mm256_set1_epi8(static_cast<int8_t>(lo));
   const __m256i most = _mm256_set1_epi8(static_cast<int8_t>(hi));
   const __m128i least_16 = _mm256_castsi256_si128(least), most_16 = _mm256_castsi256_si128(most);
-  if (channels < 16) return max_some(x, taps, least_16, most_16, y, channels);
+  if (channels < 8) return max_some(x, taps, least_16, most_16, y, channels);
+  if (channels < 16) return max_two_8(x, channels - 8, taps, least_16, most_16, y);
   if (channels < 32) return max_two_16(x, channels - 16, taps, least_16, most_16, y);
   for (int32_t c = 0; c < channels; c += 64) {
     const int32_t from = c + 32 <= channels ? c : channels - 32, left = channels - 32 - from;
