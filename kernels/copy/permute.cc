@@ -8,6 +8,31 @@
 namespace intaglio {
 namespace {
 
+#if ITG_VECTOR_MOVES
+__attribute__((noinline)) StridedCopy copy_of(const Permutation& t) {
+  StridedCopy c = {};
+  c.rank = t.rank;
+  int32_t step = 1;
+  for (int32_t i = t.rank - 1; i >= 0; --i) {
+    c.dims[i] = t.dims[i];
+    c.x_strides[i] = t.strides[i];
+    c.y_strides[i] = step;
+    step *= t.dims[i];
+  }
+  return c;
+}
+
+// The other mover has the vectors.
+void permute(const Permutation& t, const uint8_t* x, uint8_t* y, int32_t first, int32_t last) {
+  strided_copy_8(copy_of(t), x, y, first, last);
+}
+void permute(const Permutation& t, const uint16_t* x, uint16_t* y, int32_t first, int32_t last) {
+  strided_copy_16(copy_of(t), x, y, first, last);
+}
+void permute(const Permutation& t, const uint32_t* x, uint32_t* y, int32_t first, int32_t last) {
+  strided_copy_32(copy_of(t), x, y, first, last);
+}
+#else
 // Rows and columns of one tile: what it reads and what it writes stay in the first-level cache.
 constexpr int32_t kTile = 32;
 
@@ -30,30 +55,9 @@ void copy_matrix(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t row_
   }
 }
 
-// By the vectors of the other mover.
-template <typename T>
-void copy_permuted(const Permutation& t, const T* x, T* y, int32_t first, int32_t last) {
-  StridedCopy c = {};
-  c.rank = t.rank;
-  int32_t step = 1;
-  for (int32_t i = t.rank - 1; i >= 0; --i) {
-    c.dims[i] = t.dims[i];
-    c.x_strides[i] = t.strides[i];
-    c.y_strides[i] = step;
-    step *= t.dims[i];
-  }
-  if constexpr (sizeof(T) == 1)
-    strided_copy_8(c, x, y, first, last);
-  else if constexpr (sizeof(T) == 2)
-    strided_copy_16(c, x, y, first, last);
-  else
-    strided_copy_32(c, x, y, first, last);
-}
-
 template <typename T>
 void permute(const Permutation& t, const T* x, T* y, int32_t first, int32_t last) {
   if (first >= last) return;
-  if constexpr (kVectorMoves) return copy_permuted(t, x, y, first, last);
   // The last axis is a matrix's columns; its rows are the axis that has stride 1 in the input, so that
   // tiles read whole lines. The remaining axes are counted through.
   const int32_t columns_axis = t.rank - 1;
@@ -102,6 +106,7 @@ void permute(const Permutation& t, const T* x, T* y, int32_t first, int32_t last
     if (i < 0) return;
   }
 }
+#endif
 
 }  // namespace
 

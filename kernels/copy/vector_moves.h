@@ -15,7 +15,7 @@
 namespace intaglio {
 
 #if defined(__x86_64__) || defined(__aarch64__)
-inline constexpr bool kVectorMoves = true;
+#define ITG_VECTOR_MOVES 1
 
 #if defined(__x86_64__)
 using Moved = __m128i;
@@ -99,231 +99,160 @@ static inline void store_moved(void* p, Word word) {
 template <typename Word>
 static inline void copy_short_rows(const uint8_t* x, uint8_t* y, int32_t rows, ptrdiff_t last,
                                    ptrdiff_t x_pitch, ptrdiff_t y_pitch) {
-  for (int32_t r = 0; r < rows; ++r, x += x_pitch, y += y_pitch) {
+  for (; rows > 0; --rows, x += x_pitch, y += y_pitch) {
     const Word first = load_moved<Word>(x), end = load_moved<Word>(x + last);
     store_moved(y, first);
     store_moved(y + last, end);
   }
 }
 
-// Rows of 1 byte and more. A row of more than a few vectors is worth a call of memcpy.
-static inline void copy_rows(const uint8_t* x, uint8_t* y, int32_t rows, int32_t bytes, ptrdiff_t x_pitch,
-                             ptrdiff_t y_pitch) {
-  constexpr int32_t kVector = 16, kLong = 16 * kVector;
-  if (bytes > kLong) {
-    for (int32_t r = 0; r < rows; ++r, x += x_pitch, y += y_pitch) memcpy(y, x, static_cast<size_t>(bytes));
-  } else if (bytes > 2 * kVector) {
-    for (int32_t r = 0; r < rows; ++r, x += x_pitch, y += y_pitch) {
-      const Moved end = load_moved<Moved>(x + bytes - kVector);
-      for (int32_t i = 0; i < bytes - kVector; i += kVector) store_moved(y + i, load_moved<Moved>(x + i));
-      store_moved(y + bytes - kVector, end);
-    }
-  } else if (bytes >= kVector) {
-    copy_short_rows<Moved>(x, y, rows, bytes - kVector, x_pitch, y_pitch);
-  } else if (bytes >= 8) {
-    copy_short_rows<uint64_t>(x, y, rows, bytes - 8, x_pitch, y_pitch);
-  } else if (bytes >= 4) {
-    copy_short_rows<uint32_t>(x, y, rows, bytes - 4, x_pitch, y_pitch);
-  } else if (bytes >= 2) {
-    copy_short_rows<uint16_t>(x, y, rows, bytes - 2, x_pitch, y_pitch);
-  } else {
-    for (int32_t r = 0; r < rows; ++r, x += x_pitch, y += y_pitch) *y = *x;
-  }
-}
-
-template <typename T>
-inline constexpr int32_t kMovedLanes = 16 / static_cast<int32_t>(sizeof(T));
-
 static constexpr int32_t log2_of(int32_t power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
 
-// The elements of kCount vectors as one list: its halves in turn, kRounds times. So kCount rows become columns by
-// log2(kCount) rounds, and kCount columns become rows by log2(kMovedLanes).
+// The columns as one list: its halves in turn. Each of the rounds doubles how many elements of a row stand together.
 template <typename T, int32_t kCount, int32_t kRounds>
 static inline void zip_halves(Moved (&v)[kCount]) {
 #pragma GCC unroll 4
   for (int32_t round = 0; round < kRounds; ++round) {
-    Moved next[kCount];
+    Moved zipped[kCount];
 #pragma GCC unroll 8
-    for (int32_t i = 0; i < kCount / 2; ++i) {
-      next[2 * i] = zip_low<T>(v[i], v[i + kCount / 2]);
-      next[2 * i + 1] = zip_high<T>(v[i], v[i + kCount / 2]);
+    for (int32_t c = 0; c < kCount / 2; ++c) {
+      zipped[2 * c] = zip_low<T>(v[c], v[c + kCount / 2]);
+      zipped[2 * c + 1] = zip_high<T>(v[c], v[c + kCount / 2]);
     }
 #pragma GCC unroll 16
-    for (int32_t i = 0; i < kCount; ++i) v[i] = next[i];
+    for (int32_t c = 0; c < kCount; ++c) v[c] = zipped[c];
   }
 }
 
-// Below: y[r * y_step + c] = x[r + c * x_step] for r < rows, c < columns. What is left of a side overlaps the vector before.
+// From here on pitches and steps are in bytes, and an element has `size` of them: 1, 2 or 4.
 
-// columns <= kCount <= kMovedLanes, rows >= kMovedLanes, and every row of y has room for kCount elements, y_step = kCount.
+// y[r, c] = x[r + c * x_step] in vectors of rows, at least one; the last overlaps the one before. kCount columns: as many as
+// a vector has elements, with rows y_row apart, or fewer, and rows that follow each other. Columns from `columns` on hold
+// anything.
 template <typename T, int32_t kCount>
-static inline void transpose_whole_rows(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step) {
-  constexpr int32_t kStep = kMovedLanes<T>;
-  for (int32_t i = 0; i < rows; i += kStep) {
-    const int32_t r = i < rows - kStep ? i : rows - kStep;
+__attribute__((noinline)) static void columns_to_rows(const uint8_t* x, uint8_t* y, int32_t rows,
+                                                      int32_t columns, ptrdiff_t x_step, ptrdiff_t y_row) {
+  constexpr int32_t kSize = sizeof(T), kLanes = 16 / kSize;
+  const ptrdiff_t next = kCount == kLanes ? y_row : 16;
+  for (int32_t i = 0; i < rows; i += kLanes) {
+    const int32_t r = i < rows - kLanes ? i : rows - kLanes;
     Moved v[kCount];
 #pragma GCC unroll 16
-    for (int32_t c = 0; c < kCount; ++c) v[c] = load_moved<Moved>(x + (c < columns ? c : 0) * x_step + r);
+    for (int32_t c = 0; c < kCount; ++c)
+      v[c] = load_moved<Moved>(x + ptrdiff_t{r} * kSize + (c < columns ? c * x_step : 0));
     zip_halves<T, kCount, log2_of(kCount)>(v);
+    uint8_t* const to = y + ptrdiff_t{r} * y_row;
 #pragma GCC unroll 16
-    for (int32_t c = 0; c < kCount; ++c) store_moved(y + ptrdiff_t{r} * kCount + c * kStep, v[c]);
+    for (int32_t c = 0; c < kCount; ++c) store_moved(to + c * next, v[c]);
   }
 }
 
-// columns <= kCount <= kMovedLanes, rows >= kMovedLanes
-template <typename T, int32_t kCount>
-__attribute__((noinline)) static void transpose_few_columns(const T* x, T* y, int32_t rows, int32_t columns,
-                                                            ptrdiff_t x_step, ptrdiff_t y_step) {
-  if (columns == kCount && y_step == kCount)
-    return transpose_whole_rows<T, kCount>(x, y, rows, columns, x_step);
-  constexpr int32_t kStep = kMovedLanes<T>, kMost = 16 * kStep;
-  constexpr auto kSize = static_cast<ptrdiff_t>(sizeof(T));
-  T together[kCount * kMost];
-  for (int32_t i = 0; i < rows; i += kMost) {
-    const int32_t r = i < rows - kStep ? i : rows - kStep, count = rows - r < kMost ? rows - r : kMost;
-    transpose_whole_rows<T, kCount>(x + r, together, count, columns, x_step);
-    copy_rows(reinterpret_cast<const uint8_t*>(together), reinterpret_cast<uint8_t*>(y + r * y_step), count,
-              columns * static_cast<int32_t>(kSize), kCount * kSize, y_step * kSize);
-  }
+// The fewest columns that there is a form for. Few forms are few bytes of code.
+static inline int32_t form_of(int32_t columns, int32_t size) {
+  return columns == 2 ? 2 : columns <= 4 && size != 2 ? 4 : 16 / size;
 }
 
-// rows <= kCount <= kMovedLanes, columns >= kMovedLanes, and every column of x holds kCount elements, x_step = kCount.
-template <typename T, int32_t kCount>
-static inline void transpose_whole_columns(const T* x, T* y, int32_t rows, int32_t columns,
-                                           ptrdiff_t y_step) {
-  constexpr int32_t kStep = kMovedLanes<T>;
-  for (int32_t i = 0; i < columns; i += kStep) {
-    const int32_t c = i < columns - kStep ? i : columns - kStep;
-    Moved v[kCount];
-#pragma GCC unroll 16
-    for (int32_t r = 0; r < kCount; ++r) v[r] = load_moved<Moved>(x + ptrdiff_t{c} * kCount + r * kStep);
-    zip_halves<T, kCount, log2_of(kStep)>(v);
-#pragma GCC unroll 16
-    for (int32_t r = 0; r < kCount; ++r)
-      if (r < rows) store_moved(y + r * y_step + c, v[r]);
-  }
+static inline void columns_to_rows(const uint8_t* x, uint8_t* y, int32_t rows, int32_t columns,
+                                   ptrdiff_t x_step, ptrdiff_t y_row, int32_t size, int32_t form) {
+  const bool is_pair = form == 2;
+  const auto move = size == 4   ? is_pair ? columns_to_rows<uint32_t, 2> : columns_to_rows<uint32_t, 4>
+                      : size == 2 ? is_pair ? columns_to_rows<uint16_t, 2> : columns_to_rows<uint16_t, 8>
+                      : is_pair ? columns_to_rows<uint8_t, 2>
+                    : form == 4 ? columns_to_rows<uint8_t, 4>
+                                : columns_to_rows<uint8_t, 16>;
+  move(x, y, rows, columns, x_step, y_row);
 }
 
-// rows <= kCount <= kMovedLanes, columns >= kMovedLanes. Columns are put together first, many at once: a vector must not be read while
-// its parts are on their way to the cache.
-template <typename T, int32_t kCount>
-__attribute__((noinline)) static void transpose_few_rows(const T* x, T* y, int32_t rows, int32_t columns,
-                                                         ptrdiff_t x_step, ptrdiff_t y_step) {
-  if (rows == kCount && x_step == kCount)
-    return transpose_whole_columns<T, kCount>(x, y, rows, columns, y_step);
-  constexpr int32_t kStep = kMovedLanes<T>, kMost = 16 * kStep;
-  constexpr auto kSize = static_cast<ptrdiff_t>(sizeof(T));
-  T together[kCount * kMost] = {};
-  for (int32_t i = 0; i < columns; i += kMost) {
-    const int32_t c = i < columns - kStep ? i : columns - kStep,
-                  count = columns - c < kMost ? columns - c : kMost;
-    copy_rows(reinterpret_cast<const uint8_t*>(x + c * x_step), reinterpret_cast<uint8_t*>(together), count,
-              rows * static_cast<int32_t>(kSize), x_step * kSize, kCount * kSize);
-    transpose_whole_columns<T, kCount>(together, y + c, rows, count, y_step);
-  }
-}
-
-// rows and columns >= kMovedLanes. Lines of x are read whole.
+// y[i] = x[2 * i] for i < n. The last vector ends with the last element, behind which nothing is read.
 template <typename T>
-static inline void transpose_tiles(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step,
-                                   ptrdiff_t y_step) {
-  constexpr int32_t kStep = kMovedLanes<T>, kLine = 4 * kStep;
-  for (int32_t first = 0; first < rows; first += kLine) {
-    const int32_t end = rows - first < kLine ? rows : first + kLine;
-    for (int32_t j = 0; j < columns; j += kStep) {
-      const int32_t c = j < columns - kStep ? j : columns - kStep;
-      for (int32_t i = first; i < end; i += kStep) {
-        const int32_t r = i < rows - kStep ? i : rows - kStep;
-        Moved v[kStep];
-#pragma GCC unroll 16
-        for (int32_t k = 0; k < kStep; ++k) v[k] = load_moved<Moved>(x + (c + k) * x_step + r);
-        zip_halves<T, kStep, log2_of(kStep)>(v);
-#pragma GCC unroll 16
-        for (int32_t k = 0; k < kStep; ++k) store_moved(y + (r + k) * y_step + c, v[k]);
-      }
-    }
-  }
-}
-
-template <typename T>
-static inline void transpose_matrix(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_step,
-                                    ptrdiff_t y_step) {
-  constexpr int32_t kStep = kMovedLanes<T>;
-  if (rows >= kStep && columns >= kStep) {
-    transpose_tiles(x, y, rows, columns, x_step, y_step);
-  } else if (rows >= kStep && columns > 1) {
-    if (columns == 2)
-      transpose_few_columns<T, 2>(x, y, rows, columns, x_step, y_step);
-    else if (columns <= 4 || kStep == 4)
-      transpose_few_columns<T, 4>(x, y, rows, columns, x_step, y_step);
-    else if (columns <= 8 || kStep == 8)
-      transpose_few_columns < T, kStep<8 ? kStep : 8>(x, y, rows, columns, x_step, y_step);
-    else
-      transpose_few_columns<T, kStep>(x, y, rows, columns, x_step, y_step);
-  } else if (columns >= kStep && rows > 1) {
-    if (rows == 2)
-      transpose_few_rows<T, 2>(x, y, rows, columns, x_step, y_step);
-    else if (rows <= 4 || kStep == 4)
-      transpose_few_rows<T, 4>(x, y, rows, columns, x_step, y_step);
-    else if (rows <= 8 || kStep == 8)
-      transpose_few_rows < T, kStep<8 ? kStep : 8>(x, y, rows, columns, x_step, y_step);
-    else
-      transpose_few_rows<T, kStep>(x, y, rows, columns, x_step, y_step);
-  } else {
-    for (int32_t r = 0; r < rows; ++r)
-      for (int32_t c = 0; c < columns; ++c) y[r * y_step + c] = x[r + c * x_step];
-  }
-}
-
-// y[i] = x[i * kStride] for i < n, kStride 2 or 4. The last vector ends with the last element, behind which nothing is read.
-template <typename T, int32_t kStride>
-static inline void copy_every(const T* x, T* y, int32_t n) {
-  constexpr int32_t kStep = kMovedLanes<T>;
-  const auto load = [](const T* from, Moved(&v)[4]) {
-#pragma GCC unroll 4
-    for (int32_t k = 0; k < kStride; ++k) v[k] = load_moved<Moved>(from + k * kStep);
-  };
-  Moved v[4];
+static inline void copy_every_second(const uint8_t* from, uint8_t* to, int32_t n) {
+  constexpr int32_t kStep = 16 / static_cast<int32_t>(sizeof(T));
+  const T* const x = reinterpret_cast<const T*>(from);
+  T* const y = reinterpret_cast<T*>(to);
   int32_t i = 0;
-  for (; i + kStep < n; i += kStep) {
-    load(x + ptrdiff_t{i} * kStride, v);
-    store_moved(y + i, kStride == 2
-                           ? even_elements<T>(v[0], v[1])
-                           : even_elements<T>(even_elements<T>(v[0], v[1]), even_elements<T>(v[2], v[3])));
+  for (; i + kStep < n; i += kStep)
+    store_moved(y + i, even_elements<T>(load_moved<Moved>(x + 2 * ptrdiff_t{i}),
+                                        load_moved<Moved>(x + 2 * ptrdiff_t{i} + kStep)));
+  if (i > 0) {
+    const T* const end = x + 2 * ptrdiff_t{n} - 1;
+    store_moved(y + n - kStep,
+                odd_elements<T>(load_moved<Moved>(end - 2 * kStep), load_moved<Moved>(end - kStep)));
+  } else {
+    for (; i < n; ++i) y[i] = x[2 * ptrdiff_t{i}];
   }
-  if (i == 0) {
-    for (; i < n; ++i) y[i] = x[ptrdiff_t{i} * kStride];
+}
+
+template <typename T>
+static inline void copy_elements(const uint8_t* x, uint8_t* y, int32_t n, ptrdiff_t x_step,
+                                 ptrdiff_t y_step) {
+  if (x_step == 2 * ptrdiff_t{sizeof(T)} && y_step == ptrdiff_t{sizeof(T)})
+    return copy_every_second<T>(x, y, n);
+  for (int32_t i = 0; i < n; ++i, x += x_step, y += y_step) store_moved(y, load_moved<T>(x));
+}
+
+// A plane: y[r * y_row + c * y_step] = x[r * x_row + c * x_step] for r < rows, c < columns.
+struct MovedPlane {
+  const uint8_t* x;
+  uint8_t* y;
+  int32_t rows, columns;
+  ptrdiff_t x_row, x_step, y_row, y_step;
+};
+
+static inline void copy_plane_by_elements(const MovedPlane& p, int32_t size) {
+  const uint8_t* x = p.x;
+  uint8_t* y = p.y;
+  for (int32_t r = 0; r < p.rows; ++r, x += p.x_row, y += p.y_row) {
+    if (size == 1)
+      copy_elements<uint8_t>(x, y, p.columns, p.x_step, p.y_step);
+    else if (size == 2)
+      copy_elements<uint16_t>(x, y, p.columns, p.x_step, p.y_step);
+    else
+      copy_elements<uint32_t>(x, y, p.columns, p.x_step, p.y_step);
+  }
+}
+
+// Where x_row and y_step are one element: a matrix that is turned.
+static inline void transpose_plane(const MovedPlane& p, int32_t size) {
+  const int32_t lanes = 16 / size;
+  if (p.rows < lanes || p.columns == 1) return copy_plane_by_elements(p, size);
+  if (p.columns < lanes) {
+    const int32_t form = form_of(p.columns, size);
+    const ptrdiff_t pitch = ptrdiff_t{form} * size;
+    if (form == p.columns && p.y_row == pitch)
+      return columns_to_rows(p.x, p.y, p.rows, form, p.x_step, pitch, size, form);
+    // Through a buffer, many rows at once.
+    uint8_t together[16 * 16 * 16];
+    const int32_t most = 16 * lanes;
+    for (int32_t i = 0; i < p.rows; i += most) {
+      const int32_t r = i < p.rows - lanes ? i : p.rows - lanes, some = p.rows - r < most ? p.rows - r : most;
+      columns_to_rows(p.x + ptrdiff_t{r} * size, together, some, p.columns, p.x_step, pitch, size, form);
+      copy_rows(together, p.y + r * p.y_row, some, p.columns * size, pitch, p.y_row);
+    }
     return;
   }
-  i = n - kStep;
-  load(x + ptrdiff_t{i} * kStride - (kStride - 1), v);
-  store_moved(y + i, kStride == 2
-                         ? odd_elements<T>(v[0], v[1])
-                         : odd_elements<T>(odd_elements<T>(v[0], v[1]), odd_elements<T>(v[2], v[3])));
+  // Lines of x are read whole, and the rows of y stay in the first cache.
+  const int32_t line = 4 * lanes;
+  for (int32_t i = 0; i < p.rows; i += line) {
+    const int32_t r = i < p.rows - lanes ? i : p.rows - lanes, some = p.rows - r < line ? p.rows - r : line;
+    for (int32_t j = 0; j < p.columns; j += lanes) {
+      const int32_t c = j < p.columns - lanes ? j : p.columns - lanes;
+      columns_to_rows(p.x + c * p.x_step + ptrdiff_t{r} * size, p.y + r * p.y_row + ptrdiff_t{c} * size, some,
+                      lanes, p.x_step, p.y_row, size, lanes);
+    }
+  }
 }
 
-// y[r * y_row + c * y_step] = x[r * x_row + c * x_step]
-template <typename T>
-static inline void copy_plane(const T* x, T* y, int32_t rows, int32_t columns, ptrdiff_t x_row,
-                              ptrdiff_t x_step, ptrdiff_t y_row, ptrdiff_t y_step) {
-  constexpr auto kSize = static_cast<ptrdiff_t>(sizeof(T));
-  if (x_step == 1 && y_step == 1)
-    return copy_rows(reinterpret_cast<const uint8_t*>(x), reinterpret_cast<uint8_t*>(y), rows,
-                     columns * static_cast<int32_t>(kSize), x_row * kSize, y_row * kSize);
-  if (x_row == 1 && y_step == 1) return transpose_matrix(x, y, rows, columns, x_step, y_row);
-  if (x_step == 1 && y_row == 1) return transpose_matrix(x, y, columns, rows, x_row, y_step);
-  for (int32_t r = 0; r < rows; ++r, x += x_row, y += y_row) {
-    if (x_step == 2 && y_step == 1)
-      copy_every<T, 2>(x, y, columns);
-    else if (x_step == 4 && y_step == 1)
-      copy_every<T, 4>(x, y, columns);
-    else
-      for (int32_t c = 0; c < columns; ++c) y[c * y_step] = x[c * x_step];
-  }
+static inline void copy_plane(const MovedPlane& p, int32_t size) {
+  if (p.x_step == size && p.y_step == size)
+    return copy_rows(p.x, p.y, p.rows, p.columns * size, p.x_row, p.y_row);
+  if (p.x_row == size && p.y_step == size) return transpose_plane(p, size);
+  if (p.x_step == size && p.y_row == size)
+    return transpose_plane({p.x, p.y, p.columns, p.rows, p.x_step, p.x_row, p.y_step, p.y_row}, size);
+  copy_plane_by_elements(p, size);
 }
 
 #else
-inline constexpr bool kVectorMoves = false;
+#define ITG_VECTOR_MOVES 0
 #endif
 
 }  // namespace intaglio
