@@ -112,14 +112,12 @@ void copy_rows(const uint8_t* x, uint8_t* y, int32_t rows, int32_t bytes, ptrdif
   constexpr int32_t kVector = 16, kLong = 16 * kVector;  // a longer row is worth a call
   if (bytes > kLong) {
     for (; rows > 0; --rows, x += x_pitch, y += y_pitch) memcpy(y, x, static_cast<size_t>(bytes));
-  } else if (bytes > 2 * kVector) {
+  } else if (bytes >= kVector) {
     const ptrdiff_t last = bytes - kVector;
     for (; rows > 0; --rows, x += x_pitch, y += y_pitch) {
       for (ptrdiff_t i = 0; i < last; i += kVector) store_moved(y + i, load_moved<Moved>(x + i));
       store_moved(y + last, load_moved<Moved>(x + last));
     }
-  } else if (bytes >= kVector) {
-    copy_short_rows<Moved>(x, y, rows, bytes - kVector, x_pitch, y_pitch);
   } else if (bytes >= 8) {
     copy_short_rows<uint64_t>(x, y, rows, bytes - 8, x_pitch, y_pitch);
   } else if (bytes >= 4) {
