@@ -42,9 +42,11 @@ IsaMask cpu_isa() {
     found |= isa::kAvxVnni;
   if ((b7 & bit(29)) != 0) found |= isa::kShaNi;
   constexpr uint32_t kFoundation = bit(16) | bit(17) | bit(30) | bit(31);  // F, DQ, BW, VL
-  constexpr uint32_t kVnni = bit(11);
-  if ((saved & kZmmState) == kZmmState && (b7 & kFoundation) == kFoundation && (c7 & kVnni) != 0)
+  constexpr uint32_t kVnni = bit(11), kVbmi = bit(1);
+  if ((saved & kZmmState) == kZmmState && (b7 & kFoundation) == kFoundation && (c7 & kVnni) != 0) {
     found |= isa::kAvx512Ymm | isa::kAvx512Vnni;
+    if ((c7 & kVbmi) != 0) found |= isa::kAvx512Vbmi;
+  }
   return found;
 }
 

@@ -59,7 +59,8 @@ TEST_CASE("a target asks for no more than its CPUs have") {
         std::pair("arm-neona55", isa::kNeon | isa::kNeonDot | isa::kNeonA55),
         std::pair("x86-avxvnni", isa::kAvx2 | isa::kAvxVnni),
         std::pair("x86-avx512ymm", isa::kAvx2 | isa::kAvx512Ymm),
-        std::pair("x86-avx512vnni", isa::kAvx2 | isa::kAvx512Ymm | isa::kAvx512Vnni)}) {
+        std::pair("x86-avx512vnni", isa::kAvx2 | isa::kAvx512Ymm | isa::kAvx512Vnni),
+        std::pair("x86-avx512vbmi", isa::kAvx2 | isa::kAvx512Ymm | isa::kAvx512Vnni | isa::kAvx512Vbmi)}) {
     char text[16];
     std::snprintf(text, sizeof text, "0x%xu", static_cast<unsigned>(isa));
     folder.good(std::string("export-c %/net.itg -o %/checked --target ") + target);

@@ -103,6 +103,8 @@ TEST_CASE("cpu_isa says what the compiler's own test says") {
   CHECK(((found & isa::kAvx2) != 0) ==
         (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0));
   CHECK(((found & isa::kAvx512Vnni) != 0) == (__builtin_cpu_supports("avx512vnni") != 0));
+  CHECK(((found & isa::kAvx512Vbmi) != 0) ==
+        (__builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("avx512vbmi") != 0));
 }
 #endif
 

@@ -234,7 +234,7 @@ void check_copy(Random& random, Copy copy_function) {
     for (int32_t d = rank; d-- > 0;) {
       const bool repeats = side == 0 && random.one_in(10);
       const auto step =
-          static_cast<int32_t>(repeats ? 0 : span * (random.one_in(4) ? random.between(1, 3) : 1));
+          static_cast<int32_t>(repeats ? 0 : span * (random.one_in(4) ? random.between(1, 4) : 1));
       const ptrdiff_t reach = ptrdiff_t{step} * (dims[d] - 1);
       const bool backwards = random.one_in(6);
       strides[side][d] = backwards ? -step : step;
@@ -270,7 +270,56 @@ TEST_CASE("copies, random sizes and strides") {
   const int32_t cases = test::shape_count(3000);
   for (int32_t trial = 0; trial < cases; ++trial) {
     check_copy<uint8_t>(random, strided_copy_8);
+    check_copy<uint16_t>(random, strided_copy_16);
     check_copy<uint32_t>(random, strided_copy_32);
+  }
+}
+
+// Rows and matrices around vectors: rows of any length beside each other, every second element, planes that are turned.
+template <typename T, typename Copy>
+void check_planes(Random& random, Copy copy_function) {
+  const int32_t rows = random.between(1, 40), columns = random.between(1, random.one_in(3) ? 300 : 40),
+                dims[3] = {random.between(1, 3), rows, columns};
+  int32_t strides[2][3];
+  size_t size[2];
+  for (int32_t side = 0; side < 2; ++side) {
+    int32_t* const s = strides[side];
+    if (random.one_in(4)) {
+      s[1] = 1;
+      s[2] = rows + random.between(0, 3);
+      s[0] = s[2] * columns;
+    } else {
+      s[2] = side == 0 ? random.between(1, 5) : random.one_in(4) ? 2 : 1;
+      s[1] = s[2] * (columns - 1) + 1 + random.between(0, 5);
+      s[0] = s[1] * rows;
+    }
+    size[side] = 1;
+    for (int32_t d = 0; d < 3; ++d) size[side] += static_cast<size_t>(s[d] * (dims[d] - 1));
+  }
+  test::Exact<T> x(size[0]), y(size[1]);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(random.bits());
+  memset(y.data(), 0x5a, y.size() * sizeof(T));
+  std::vector<T> expected(y.data(), y.data() + y.size());
+  for (int32_t i = 0; i < dims[0]; ++i)
+    for (int32_t r = 0; r < rows; ++r)
+      for (int32_t c = 0; c < columns; ++c) {
+        const auto at = [&](const int32_t* s) { return static_cast<size_t>(i * s[0] + r * s[1] + c * s[2]); };
+        expected[at(strides[1])] = x[at(strides[0])];
+      }
+  const StridedCopy copy = make_strided_copy(dims, strides[0], strides[1], 3);
+  const int32_t cut = random.between(0, copy.dims[0]);
+  copy_function(copy, x.data(), y.data(), cut, copy.dims[0]);
+  copy_function(copy, x.data(), y.data(), 0, cut);
+  REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(T)) == 0);
+}
+
+TEST_CASE("copies of planes, random sizes and strides") {
+  Random random(8);
+  const int32_t cases = test::shape_count(3000);
+  for (int32_t trial = 0; trial < cases; ++trial) {
+    check_planes<uint8_t>(random, strided_copy_8);
+    check_planes<uint16_t>(random, strided_copy_16);
+    check_planes<uint32_t>(random, strided_copy_32);
   }
 }
 

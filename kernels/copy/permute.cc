@@ -2,9 +2,37 @@
 
 #include <cstring>
 
+#include "kernels/copy/strided_copy.h"
+#include "kernels/copy/vector_moves.h"
+
 namespace intaglio {
 namespace {
 
+#if ITG_VECTOR_MOVES
+__attribute__((noinline)) StridedCopy copy_of(const Permutation& t) {
+  StridedCopy c = {};
+  c.rank = t.rank;
+  int32_t step = 1;
+  for (int32_t i = t.rank - 1; i >= 0; --i) {
+    c.dims[i] = t.dims[i];
+    c.x_strides[i] = t.strides[i];
+    c.y_strides[i] = step;
+    step *= t.dims[i];
+  }
+  return c;
+}
+
+// The other mover has the vectors.
+void permute(const Permutation& t, const uint8_t* x, uint8_t* y, int32_t first, int32_t last) {
+  strided_copy_8(copy_of(t), x, y, first, last);
+}
+void permute(const Permutation& t, const uint16_t* x, uint16_t* y, int32_t first, int32_t last) {
+  strided_copy_16(copy_of(t), x, y, first, last);
+}
+void permute(const Permutation& t, const uint32_t* x, uint32_t* y, int32_t first, int32_t last) {
+  strided_copy_32(copy_of(t), x, y, first, last);
+}
+#else
 // Rows and columns of one tile: what it reads and what it writes stay in the first-level cache.
 constexpr int32_t kTile = 32;
 
@@ -78,6 +106,7 @@ void permute(const Permutation& t, const T* x, T* y, int32_t first, int32_t last
     if (i < 0) return;
   }
 }
+#endif
 
 }  // namespace
 

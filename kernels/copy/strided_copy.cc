@@ -1,10 +1,51 @@
 #include "kernels/copy/strided_copy.h"
 
-#include <cstring>
+#include "kernels/copy/vector_moves.h"
 
 namespace intaglio {
 namespace {
 
+#if ITG_VECTOR_MOVES
+// The last axis is a plane's columns; its rows are the axis that has stride 1 in x, so that lines are read whole, or the
+// axis beside it. The others are counted through.
+void copy_planes(const StridedCopy& c, const uint8_t* x, uint8_t* y, int32_t first, int32_t last,
+                 int32_t size) {
+  const int32_t columns = c.rank - 1;
+  int32_t rows = columns > 0 ? columns - 1 : 0;
+  for (int32_t i = 0; i < columns; ++i)
+    if (c.x_strides[i] == 1) rows = i;
+  int32_t begin[6] = {first}, end[6], at[6];
+  for (int32_t i = 0; i < c.rank; ++i) end[i] = c.dims[i];
+  end[0] = last;
+  memcpy(at, begin, sizeof at);
+  for (;;) {
+    ptrdiff_t x_offset = 0, y_offset = 0;
+    for (int32_t i = 0; i < c.rank; ++i) {
+      x_offset += static_cast<ptrdiff_t>(at[i]) * c.x_strides[i];
+      y_offset += static_cast<ptrdiff_t>(at[i]) * c.y_strides[i];
+    }
+    copy_plane({x + x_offset * size, y + y_offset * size, columns > 0 ? end[rows] - begin[rows] : 1,
+                end[columns] - begin[columns], ptrdiff_t{c.x_strides[rows]} * size,
+                ptrdiff_t{c.x_strides[columns]} * size, ptrdiff_t{c.y_strides[rows]} * size,
+                ptrdiff_t{c.y_strides[columns]} * size},
+               size);
+    int32_t i = columns - 1;
+    for (; i >= 0; --i) {
+      if (i == rows) continue;
+      if (++at[i] < end[i]) break;
+      at[i] = begin[i];
+    }
+    if (i < 0) return;
+  }
+}
+
+template <typename T>
+void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t last) {
+  if (first < last)
+    copy_planes(c, reinterpret_cast<const uint8_t*>(x), reinterpret_cast<uint8_t*>(y), first, last,
+                sizeof(T));
+}
+#else
 template <typename T>
 void copy_row(const T* x, T* y, int32_t n, ptrdiff_t x_step, ptrdiff_t y_step) {
   if (x_step == 1 && y_step == 1) {
@@ -39,6 +80,8 @@ void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t 
   }
 }
 
+#endif
+
 }  // namespace
 
 StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_strides, const int32_t* y_strides,
@@ -61,6 +104,32 @@ StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_strides, con
   }
   if (c.rank == 0) c = {1, {1}, {1}, {1}};
   return c;
+}
+
+void copy_rows(const uint8_t* x, uint8_t* y, int32_t rows, int32_t bytes, ptrdiff_t x_pitch,
+               ptrdiff_t y_pitch) {
+#if ITG_VECTOR_MOVES
+  constexpr int32_t kVector = 16, kLong = 16 * kVector;  // a longer row is worth a call
+  if (bytes > kLong) {
+    for (; rows > 0; --rows, x += x_pitch, y += y_pitch) memcpy(y, x, static_cast<size_t>(bytes));
+  } else if (bytes >= kVector) {
+    const ptrdiff_t last = bytes - kVector;
+    for (; rows > 0; --rows, x += x_pitch, y += y_pitch) {
+      for (ptrdiff_t i = 0; i < last; i += kVector) store_moved(y + i, load_moved<Moved>(x + i));
+      store_moved(y + last, load_moved<Moved>(x + last));
+    }
+  } else if (bytes >= 8) {
+    copy_short_rows<uint64_t>(x, y, rows, bytes - 8, x_pitch, y_pitch);
+  } else if (bytes >= 4) {
+    copy_short_rows<uint32_t>(x, y, rows, bytes - 4, x_pitch, y_pitch);
+  } else if (bytes >= 2) {
+    copy_short_rows<uint16_t>(x, y, rows, bytes - 2, x_pitch, y_pitch);
+  } else {
+    for (; rows > 0; --rows, x += x_pitch, y += y_pitch) *y = *x;
+  }
+#else
+  for (; rows > 0; --rows, x += x_pitch, y += y_pitch) memcpy(y, x, static_cast<size_t>(bytes));
+#endif
 }
 
 void strided_copy_8(const StridedCopy& copy, const uint8_t* x, uint8_t* y, int32_t first, int32_t last) {

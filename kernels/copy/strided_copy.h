@@ -24,4 +24,8 @@ void strided_copy_8(const StridedCopy& copy, const uint8_t* x, uint8_t* y, int32
 void strided_copy_16(const StridedCopy& copy, const uint16_t* x, uint16_t* y, int32_t first, int32_t last);
 void strided_copy_32(const StridedCopy& copy, const uint32_t* x, uint32_t* y, int32_t first, int32_t last);
 
+// Rows of 1 byte and more, each x_pitch and y_pitch bytes behind the one before, which overlap nowhere.
+void copy_rows(const uint8_t* x, uint8_t* y, int32_t rows, int32_t bytes, ptrdiff_t x_pitch,
+               ptrdiff_t y_pitch);
+
 }  // namespace intaglio

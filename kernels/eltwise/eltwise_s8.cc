@@ -4,23 +4,23 @@
 
 namespace intaglio {
 
-#define ITG_ELTWISE_S8(isa)                                                                     \
-  void add_rows_s8_##isa(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
-                         const AddS8& params);                                                  \
-  void add_code_s8_##isa(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params); \
-  void mul_rows_s8_##isa(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
-                         const MulS8& params);                                                  \
-  void mul_code_s8_##isa(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params); \
+#define ITG_ELTWISE_S8(isa, arithmetic)                                                                \
+  void add_rows_s8_##arithmetic(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
+                                const AddS8& params);                                                  \
+  void add_code_s8_##arithmetic(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params); \
+  void mul_rows_s8_##arithmetic(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
+                                const MulS8& params);                                                  \
+  void mul_code_s8_##arithmetic(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params); \
   void lookup_s8_##isa(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 #include "kernels/eltwise/eltwise_s8_kernels.inc"
 #undef ITG_ELTWISE_S8
 
 namespace {
 
-#define ITG_ELTWISE_S8(isa)                                                                    \
-  ITG_KERNEL(EltwiseS8Kernel, eltwise_s8, isa,                                                 \
-             ITG_COMPILED(isa, k.add_rows = add_rows_s8_##isa; k.add_code = add_code_s8_##isa; \
-                          k.mul_rows = mul_rows_s8_##isa; k.mul_code = mul_code_s8_##isa;      \
+#define ITG_ELTWISE_S8(isa, arithmetic)                                                                      \
+  ITG_KERNEL(EltwiseS8Kernel, eltwise_s8, isa,                                                               \
+             ITG_COMPILED(isa, k.add_rows = add_rows_s8_##arithmetic; k.add_code = add_code_s8_##arithmetic; \
+                          k.mul_rows = mul_rows_s8_##arithmetic; k.mul_code = mul_code_s8_##arithmetic;      \
                           k.lookup = lookup_s8_##isa;))
 constexpr EltwiseS8Kernel kKernels[] = {
 #include "kernels/eltwise/eltwise_s8_kernels.inc"

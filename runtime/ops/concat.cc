@@ -72,16 +72,13 @@ void run_any(const NodeView& node, const NodeRun& run) {
   for (int32_t i = 0; i < node.input_count(); ++i) {
     const auto bytes = static_cast<int32_t>(node.input(i).bytes()) / outer;
     const auto* const x = run.input<uint8_t>(node, i);
-    if (outer == 1) {
-      const int32_t dims[1] = {bytes}, strides[1] = {1};
-      const StridedCopy copy = make_strided_copy(dims, strides, strides, 1);
-      for_pieces(*run.executor, bytes, 1,
-                 [&](int32_t first, int32_t count) { strided_copy_8(copy, x, y, first, first + count); });
-    } else {
-      const StridedCopy copy = {2, {outer, bytes}, {bytes, 1}, {out_bytes, 1}};
-      for_pieces(*run.executor, outer, bytes,
-                 [&](int32_t first, int32_t count) { strided_copy_8(copy, x, y, first, first + count); });
-    }
+    // A thread's share is some of the pieces, or some of the only one.
+    const bool is_one = outer == 1;
+    const int32_t x_row = is_one ? 1 : bytes, y_row = is_one ? 1 : out_bytes;
+    for_pieces(*run.executor, is_one ? bytes : outer, x_row, [&](int32_t first, int32_t count) {
+      copy_rows(x + ptrdiff_t{first} * x_row, y + ptrdiff_t{first} * y_row, is_one ? 1 : count,
+                is_one ? count : bytes, x_row, y_row);
+    });
     y += bytes;
   }
 }

@@ -61,14 +61,28 @@ void run_any(const NodeView& node, const NodeRun& run) {
   const auto* const index = run.input<int32_t>(node, 1);
   const auto* const x = run.input<uint8_t>(node, 0);
   auto* const y = run.output<uint8_t>(node);
-  for_pieces(*run.executor, int64_t{outer} * count, static_cast<int64_t>(piece),
-             [&](int32_t first, int32_t some) {
-               for (int32_t i = first; i < first + some; ++i) {
-                 const size_t from = static_cast<size_t>(i / count) * static_cast<size_t>(dim) +
-                                     static_cast<size_t>(index_on_axis(index[i % count], dim));
-                 memcpy(y + static_cast<size_t>(i) * piece, x + from * piece, piece);
-               }
-             });
+  const auto gather = [&](auto move) {
+    for_pieces(*run.executor, int64_t{outer} * count, static_cast<int64_t>(piece),
+               [&](int32_t first, int32_t some) {
+                 const size_t slice = static_cast<size_t>(dim) * piece;
+                 const uint8_t* from = x + static_cast<size_t>(first / count) * slice;
+                 uint8_t* to = y + static_cast<size_t>(first) * piece;
+                 int32_t at = first % count;
+                 for (int32_t i = 0; i < some; ++i, to += piece) {
+                   move(to, from + static_cast<size_t>(index_on_axis(index[at], dim)) * piece);
+                   if (++at < count) continue;
+                   at = 0;
+                   from += slice;
+                 }
+               });
+  };
+  // Of few bytes a call of memcpy costs more than the move.
+  if (kPacksWeights && piece == 1)
+    gather([](uint8_t* to, const uint8_t* from) { *to = *from; });
+  else if (kPacksWeights && piece == 4)
+    gather([](uint8_t* to, const uint8_t* from) { memcpy(to, from, 4); });
+  else
+    gather([piece](uint8_t* to, const uint8_t* from) { memcpy(to, from, piece); });
 }
 
 constexpr QuantRule quant_rule() {

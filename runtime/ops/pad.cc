@@ -3,8 +3,9 @@
 #include <cfloat>
 
 #include "kernels/arithmetic/requant_s16.h"
+#include "kernels/copy/strided_copy.h"
 #include "runtime/ops/checks.h"
-#include "runtime/ops/strided_copy_run.h"
+#include "runtime/ops/split.h"
 
 namespace intaglio {
 namespace {
@@ -44,21 +45,35 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_padding(node);
 }
 
+// The input's elements, of `size` bytes, at their places. The last two axes are rows; those before them are counted through.
+void copy_inside(const NodeView& node, const NodeRun& run, int32_t size) {
+  const Shape in = node.input_shape(0), out = node.output_shape();
+  const int32_t* const before = node.options<PadOptions>().before.data;
+  const int32_t last = in.rank - 1, rows = last > 0 ? in[last - 1] : 1, bytes = in[last] * size;
+  const ptrdiff_t slice = ptrdiff_t{rows} * bytes, y_row = ptrdiff_t{out[last]} * size;
+  const auto* const x = run.input<uint8_t>(node, 0);
+  auto* const y = run.output<uint8_t>(node);
+  for_pieces(*run.executor, in.elements() * size / slice, slice, [&](int32_t first, int32_t count) {
+    for (int32_t s = first; s < first + count; ++s) {
+      ptrdiff_t place = ptrdiff_t{before[last]} * size, step = y_row;
+      int32_t rest = s * rows;
+      for (int32_t i = last - 1; i >= 0; --i) {
+        place += (rest % in[i] + before[i]) * step;
+        rest /= in[i];
+        step *= out[i];
+      }
+      copy_rows(x + s * slice, y + place, rows, bytes, bytes, y_row);
+    }
+  });
+}
+
 template <typename T>
 void run_padding(const NodeView& node, const NodeRun& run, T value) {
-  const Shape in = node.input_shape(0), out = node.output_shape();
   auto* const y = run.output<T>(node);
-  for_pieces(*run.executor, out.elements(), 1, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output_shape().elements(), 1, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) y[i] = value;
   });
-  int32_t x_strides[kMaxRank] = {}, y_strides[kMaxRank] = {};
-  row_major_strides(in, x_strides);
-  row_major_strides(out, y_strides);
-  ptrdiff_t start = 0;
-  for (int32_t i = 0; i < in.rank; ++i)
-    start += static_cast<ptrdiff_t>(node.options<PadOptions>().before[static_cast<size_t>(i)]) * y_strides[i];
-  run_strided_copy<T>(run, make_strided_copy(in.dims, x_strides, y_strides, in.rank), run.input<T>(node, 0),
-                      y + start);
+  copy_inside(node, run, sizeof(T));
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ARMHF, ARM64 = "arm-linux-gnueabihf-g++", "aarch64-linux-gnu-g++"
-X86 = ["avx2", "avxvnni", "avx512ymm", "avx512vnni", "shani"]
+X86 = ["avx2", "avxvnni", "avx512ymm", "avx512vnni", "avx512vbmi", "shani"]
 A64 = ["neon", "neondot", "neoni8mm", "neona53", "neona55", "neonsha2"]
 # Android's C library is not here: its programs' headers are played by those of Debian's cross compilers.
 ANDROID_32 = ("--target=armv7a-linux-androideabi21 -isystem {work}/soft -isystem /usr/arm-linux-gnueabihf/include/c++/12 "
