@@ -36,7 +36,9 @@ struct Arguments {
 class Pool {
  public:
   static Outcome<Pool> read(const std::string& path, const LoadedModel& file, size_t most) {
-    const auto samples = Samples::open({{{path, {}, {}}}}, file, Work());
+    SampleChoice choice;
+    choice.places = {{path, {}, {}}};
+    const auto samples = Samples::open(choice, file, Work());
     if (!samples) return samples.failure();
     Pool pool;
     const size_t count = std::min(most, samples->count());

@@ -1,7 +1,6 @@
 #include "calibrator/bake/dead_channels.h"
 
-#include <algorithm>
-#include <cmath>
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
@@ -25,6 +24,12 @@ struct Reals {
 constexpr double kRounding = 1e-3;
 // The multipliers of an addition have 15 bits and more: each operand is off by less than this part of itself.
 constexpr double kSumRounding = 1.0 / 16384;
+
+// NaN: the lower end.
+double between(double value, double lo, double hi) {
+  value = value > lo ? value : lo;
+  return value < hi ? value : hi;
+}
 
 bool pads(const NodeOptions& options) {
   const auto window = options.value<Window2d>();
@@ -198,7 +203,7 @@ class ChannelAnalysis {
     int64_t most = 0;
     for (size_t c = 0; bias != nullptr && c < count; ++c) {
       const int64_t value = bias_of(*bias, c);
-      most = std::max(most, value < 0 ? -value : value);
+      if (value > most || -value > most) most = value < 0 ? -value : value;
     }
     return most + int64_t{128} * 255 * static_cast<int64_t>(weights.constant.size / count / depth * depth) <=
            INT32_MAX;
@@ -214,9 +219,9 @@ class ChannelAnalysis {
     const Quantization& output = tensor(node.outputs[0]).quantization;
     const auto clamp = node.options.value<Clamp>();
     const auto code = [&](double real, double moved) {
-      double q = std::nearbyint(real / double{output.scales[0]} + moved) + output.zero_point;
-      q = std::fmin(std::fmax(q, clamp.lo), clamp.hi);
-      return static_cast<int16_t>(std::fmin(std::fmax(q, -128.0), 127.0));
+      double q = round_even(real / double{output.scales[0]} + moved) + output.zero_point;
+      q = between(q, clamp.lo, clamp.hi);
+      return static_cast<int16_t>(between(q, -128.0, 127.0));
     };
     return {code(reals.lo, -rounding), code(reals.hi, rounding)};
   }
@@ -285,7 +290,7 @@ class ChannelAnalysis {
       for (const int32_t input : node.inputs) {
         const Reals reals = reals_of(input, c % channels(input));
         sum = {sum.lo + reals.lo, sum.hi + reals.hi};
-        most += std::fmax(std::fabs(reals.lo), std::fabs(reals.hi));
+        most += -reals.lo > reals.hi ? -reals.lo : reals.hi;
         join(first(input) + c % channels(input), first(out) + c);
       }
       if (padded) sum = {sum.lo < 0 ? sum.lo : 0, sum.hi > 0 ? sum.hi : 0};

@@ -14,14 +14,14 @@ namespace {
 
 using Bytes = std::vector<uint64_t>;  // tables are read where they stand, which needs an aligned start
 
-constexpr const char* kEntry = "TFLITE_METADATA";
+constexpr const char* kMetadataEntry = "TFLITE_METADATA";
 constexpr flatbuffers::uoffset_t kMaxMetadataDepth = 16;
 
 // An aligned copy of the buffer, and its size; 0 without one.
 size_t metadata_bytes(const tflite::Model& model, Bytes& copy) {
   if (model.metadata() == nullptr || model.buffers() == nullptr) return 0;
   for (const tflite::Metadata* const entry : *model.metadata()) {
-    if (entry->name() == nullptr || entry->name()->str() != kEntry) continue;
+    if (entry->name() == nullptr || entry->name()->str() != kMetadataEntry) continue;
     if (entry->buffer() >= model.buffers()->size()) return 0;
     const auto* const data = model.buffers()->Get(entry->buffer())->data();
     if (data == nullptr || data->size() == 0) return 0;
