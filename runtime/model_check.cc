@@ -367,8 +367,8 @@ Error check_model(const schema::Model& root, const Model& model) {
 
 // Here and not with the tensors: what firmware reads of a model stays as small as it was.
 KeptChannels Model::kept_channels(int32_t index) const {
-  const auto& tensor =
-      *static_cast<const schema::Model*>(root_)->tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  const auto& root = *flatbuffers::GetRoot<schema::Model>(bytes().data);
+  const auto& tensor = *root.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
   if (tensor.kept_channels() == nullptr || tensor.channels() > INT32_MAX) return {};
   const KeptChannels kept{static_cast<int32_t>(tensor.channels()),
                           {tensor.kept_channels()->data(), tensor.kept_channels()->size()}};
