@@ -252,6 +252,7 @@ Outcome<Done> Run::run() {
   options_.layer_report = wants_layers() && !from_state_;
   if (!from_state_ && !mixed_)
     job_.progress.set_estimate(estimate_of(options_.recover, options_.layer_report));
+  options_.recover = possible_recoveries(model_, options_);
   steps_ = steps_of(options_) + 1 + (arguments_.report.empty() ? 0 : 1);
   job_.progress.set_beforehand(false);
   Steps steps{job_.progress, steps_};

@@ -1,6 +1,7 @@
 #include "calibrator/recover/recovery.h"
 
 #include "calibrator/ranges/auto_rules.h"
+#include "calibrator/recover/depthwise_scales.h"
 #include "intaglio/version.h"
 
 namespace intaglio {
@@ -49,6 +50,7 @@ void Provenance::describe(const CalibratorOptions& options, const Network& netwo
   bool recovers = false;
   for (const RecoveryRule& rule : recovery_rules()) {
     if ((options.recover & rule.bit) == 0) continue;
+    if (rule.bit == recovery::kDepthwiseScales && network.scales.factors.empty()) continue;
     add(", ");
     add(rule.title);
     recovers = true;
@@ -68,6 +70,7 @@ void Provenance::describe(const CalibratorOptions& options, const Network& netwo
 namespace {
 
 constexpr RecoveryRule kRules[] = {
+    {recovery::kDepthwiseScales, "depthwise", kDepthwiseScaled, 2},
     {recovery::kRangeMethod, "method", "range method", kAutoRules.other_method.least_samples},
     {recovery::kEqualization, "cle", "equalization", 2},
     {recovery::kBiasAbsorption, "absorb", "bias absorption", 2},
@@ -135,6 +138,14 @@ Error RecoveryContext::use(const Network& wanted) {
 Result<Candidate> RecoveryContext::judged(const char* stage, Candidate candidate) const {
   ITG_TRY(judge.ask({stage}, candidate.error));
   return candidate;
+}
+
+RecoveryMask possible_recoveries(const Model& fp32, const CalibratorOptions& options) {
+  RecoveryMask recover = options.recover;
+  if (options.safe_pairs) recover &= ~recovery::kLayers;
+  if (!options.known.empty()) recover &= recovery::kDefault;
+  if (!DepthwiseScales::may_apply(fp32, options)) recover &= ~recovery::kDepthwiseScales;
+  return recover;
 }
 
 int32_t steps_of(const CalibratorOptions& options) {
