@@ -1,6 +1,7 @@
 #include "cli/calibration_run.h"
 
 #include "calibrator/calibration.h"
+#include "calibrator/option_checks.h"
 #include "calibrator/recover/recovery.h"
 #include "cli/advised_command.h"
 #include "cli/calibration_figures.h"
@@ -24,7 +25,8 @@ struct Steps {
 
   static bool show(void* context, const char* stage, int32_t done, int32_t total) {
     const Steps& steps = *static_cast<Steps*>(context);
-    if (steps.calibration != nullptr) steps.line.set_step(steps.calibration->finished.steps_done + 1, steps.count);
+    if (steps.calibration != nullptr)
+      steps.line.set_step(steps.calibration->finished.steps_done + 1, steps.count);
     try {
       steps.line.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
     } catch (const Stopped&) {  // goes through no code that knows no exceptions

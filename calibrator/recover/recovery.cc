@@ -1,7 +1,6 @@
 #include "calibrator/recover/recovery.h"
 
 #include "calibrator/ranges/auto_rules.h"
-#include "calibrator/recover/depthwise_scales.h"
 #include "intaglio/version.h"
 
 namespace intaglio {
@@ -138,14 +137,6 @@ Error RecoveryContext::use(const Network& wanted) {
 Result<Candidate> RecoveryContext::judged(const char* stage, Candidate candidate) const {
   ITG_TRY(judge.ask({stage}, candidate.error));
   return candidate;
-}
-
-RecoveryMask possible_recoveries(const Model& fp32, const CalibratorOptions& options) {
-  RecoveryMask recover = options.recover;
-  if (options.safe_pairs) recover &= ~recovery::kLayers;
-  if (!options.known.empty()) recover &= recovery::kDefault;
-  if (!DepthwiseScales::may_apply(fp32, options)) recover &= ~recovery::kDepthwiseScales;
-  return recover;
 }
 
 int32_t steps_of(const CalibratorOptions& options) {

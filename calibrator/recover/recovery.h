@@ -97,9 +97,6 @@ struct RecoveryRule {
 Span<const RecoveryRule> recovery_rules();
 const RecoveryRule& rule_of(RecoveryMask bit);
 
-// Those of the options that have something to do in such a model.
-RecoveryMask possible_recoveries(const Model& fp32, const CalibratorOptions& options);
-
 // Steps of a calibration, in order: the samples with the first int8 model, each recovery that is asked for,
 // the report.
 int32_t steps_of(const CalibratorOptions& options);
