@@ -18,7 +18,19 @@ constexpr double kLeast = 0x1p-16;  // of a factor
 constexpr uint32_t kFewestSamples = 4;
 
 // Of more samples these are probed once more: what probes reach counts for a part then.
+// By their digests.
 constexpr int32_t kProbedSamples = static_cast<int32_t>(kAutoRules.probes.full_samples);
+
+// How many samples stand before this one, whatever order they come in.
+int32_t place_of(const Replay& samples, int32_t i) {
+  const Digest own = samples.digest(i);
+  int32_t place = 0;
+  for (int32_t other = 0; other < samples.count(); ++other) {
+    const Digest digest = samples.digest(other);
+    place += memcmp(&digest, &own, sizeof own) < 0 ? 1 : 0;
+  }
+  return place;
+}
 
 }  // namespace
 
@@ -122,11 +134,12 @@ Error DepthwiseScales::observe(RecoveryContext& context) {
   observing.first_mean = no_means_;
   observing.lanes = {&lane, 1};
   const FloatModel& fp32 = context.fp32;
-  const int32_t probed = has_probes(fp32.model, rewrite_.network().seen.sample_count) ? kProbedSamples : 0;
+  const bool has = has_probes(fp32.model, rewrite_.network().seen.sample_count);
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(context.step("observing once more", i, context.samples.count()));
+    const bool is_probed = has && place_of(context.samples, i) < kProbedSamples;
     for (const Probe probe : kProbes) {
-      if (i >= probed) break;
+      if (!is_probed) break;
       ITG_TRY(context.samples.load(i));
       observe_probe(fp32, observing, 0, fp32.executor, probe);
     }

@@ -7,7 +7,7 @@
 //                                         over the largest of the same output
 //
 // Tensors whose factors change have their values observed once more. Of all others only the last bits of FP32 may differ, so that
-// what was seen of them stays. The probes (ranges/probes.h) of the first 8 samples run once more.
+// what was seen of them stays. The probes (ranges/probes.h) of the first 8 samples, by their digests, run once more.
 #pragma once
 
 #include "calibrator/recover/channel_scaling.h"
