@@ -7,6 +7,7 @@ using namespace intaglio;
 static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
               ITG_RECOVER_ADAPTIVE_ROUNDING == recovery::kAdaptiveRounding &&
               ITG_RECOVER_EQUALIZATION == recovery::kEqualization &&
+              ITG_RECOVER_DEPTHWISE_SCALES == recovery::kDepthwiseScales &&
               ITG_RECOVER_RANGE_METHOD == recovery::kRangeMethod &&
               ITG_RECOVER_BIAS_ABSORPTION == recovery::kBiasAbsorption &&
               ITG_RECOVERY_NO_SOURCE == static_cast<int>(RecoveryVerdict::kNoSource));

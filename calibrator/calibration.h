@@ -72,7 +72,7 @@ struct FinishJob {
   const CalibratorOptions& options;
   const CalibrationState& seen;
   FinishMemory& memory;
-  // An earlier calibration, with more samples. Its method and its corrections of biases hold: samples that made them need not
+  // An earlier calibration, with more samples. Its method, its factors and its corrections of biases hold: samples that made them need not
   // judge them once more. nullptr: none.
   const Candidate* earlier = nullptr;
   // The model is judged by others, and never handed over: its bytes are not written anew, reopened and replayed, and

@@ -63,7 +63,7 @@ size_t record_count(const Model& model) {
 }
 
 // What the caller asked for, less the recoveries that then cannot run.
-void set_options(Calibration& calibration, const CalibratorOptions& options) {
+void set_options(Calibration& calibration, const Model& model, const CalibratorOptions& options) {
   FloatModel& fp32 = calibration.fp32;
   fp32.threads.set(options.executor);
   fp32.executor = fp32.threads.executor();
@@ -71,8 +71,7 @@ void set_options(Calibration& calibration, const CalibratorOptions& options) {
   fp32.isa = options.isa;
   calibration.options = options;
   calibration.options.executor = fp32.executor;
-  if (options.safe_pairs) calibration.options.recover &= ~recovery::kLayers;
-  if (!options.known.empty()) calibration.options.recover &= recovery::kDefault;
+  calibration.options.recover = possible_recoveries(model, options);
   const IsaMask isa = options.isa & cpu_isa();
   calibration.observing.observe = &observe_f32_best(isa);
   calibration.observing.patch_sums = &patch_sums_best(isa);
@@ -181,7 +180,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
 
   Arena arena({memory.data + needs.session_bytes, needs.observer_bytes});
   Calibration& calibration = arena.make<Calibration>(1)[0];
-  set_options(calibration, options);
+  set_options(calibration, model, options);
   ITG_TRY(open_session(calibration.fp32, model, *session_needs, {memory.data, needs.session_bytes}));
   ITG_TRY(make_lists(calibration, arena));
   uint8_t* const replay = memory.data + needs.session_bytes + needs.observer_bytes;
@@ -218,7 +217,7 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
       lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
                outputs + sizeof(LaneObservers) + (has_functions(model) ? sizeof(FunctionBehind) : 0) +
                model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
-      input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +
+      input_bytes(model) + output_parts(model) * sizeof(OutputTensor) +
       record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
 }
 

@@ -3,6 +3,7 @@
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/bias_correction.h"
+#include "calibrator/recover/depthwise_scales.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
 #include "calibrator/recover/range_method.h"
@@ -30,11 +31,12 @@ class Finish {
         arena_(job.memory.output),
         judge_(calibration.fp32, calibration.observing.outputs, calibration.exact_outputs, options_.progress,
                int8_, samples_, walk_, arena_),
-        equalizer_(calibration.fp32.model, job.seen, options_, arena_),
+        depthwise_scales_(calibration.fp32, job.seen, options_, arena_),
+        equalizer_(calibration.fp32, job.seen, options_, arena_),
         absorber_(calibration.fp32, job.seen, options_, arena_),
         int8_({calibration.fp32, options_, job.memory.slots.map, job.memory.output.size}, arena_),
         kept_(calibration.references.rest()),
-        given_{calibration.fp32.model, job.seen, {}},
+        given_{calibration.fp32.model, job.seen, {}, false, false, {}},
         guard_(job.memory.records),
         context_{options_,
                  calibration.fp32,
@@ -56,6 +58,7 @@ class Finish {
   // The order of a calibration.
   Error run(const ModelSink& sink) {
     constexpr Step kSteps[] = {
+        {recovery::kDepthwiseScales, [](Finish& f) { return f.scale_depthwise(); }},
         {recovery::kRangeMethod, [](Finish& f) { return choose_method(f.context_, f.best_); }},
         {recovery::kEqualization, [](Finish& f) { return f.equalizer_.run(f.context_, f.best_); }},
         {recovery::kBiasAbsorption, [](Finish& f) { return f.absorber_.run(f.context_, f.best_); }},
@@ -100,8 +103,8 @@ class Finish {
   Error bake() {
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(context_.build(best_));
-    if (job_.dry_run && (options_.recover & ~recovery::kBiasCorrection) == 0)
-      return kNoError;  // nothing asks for it
+    constexpr RecoveryMask kUnjudged = recovery::kBiasCorrection | recovery::kDepthwiseScales;
+    if (job_.dry_run && (options_.recover & ~kUnjudged) == 0) return kNoError;  // nothing asks for it
     const bool decides = options_.recover != recovery::kNone;
     ITG_TRY(judge_.ask({"first replay", decides ? Part::kJudges : Part::kAll}, best_.error));
     baked_ = best_.error;
@@ -127,6 +130,11 @@ class Finish {
 
   Result<Candidate> change_layers(RecoveryMask which) {
     return intaglio::change_layers(context_, which, best_);
+  }
+
+  Result<Candidate> scale_depthwise() {
+    return job_.earlier != nullptr ? depthwise_scales_.run_as(context_, job_.earlier->scales, best_)
+                                   : depthwise_scales_.run(context_, best_);
   }
 
   Result<Candidate> correct_biases() {
@@ -194,6 +202,7 @@ class Finish {
     report.bytes = int8_.bytes();
     finished_.reported = best_.network->seen.observers;
     finished_.made = best_;
+    finished_.made.scales = best_.network->scales;
     finished_.made.network = nullptr;
     return kNoError;
   }
@@ -210,6 +219,7 @@ class Finish {
   Replay samples_;
   Arena arena_;
   Judge judge_;
+  DepthwiseScales depthwise_scales_;
   Equalizer equalizer_;
   BiasAbsorber absorber_;
   Int8Model int8_;

@@ -2,6 +2,7 @@
 
 #include "calibrator/observe/observer.h"
 #include "calibrator/quantization/int8_nodes.h"
+#include "calibrator/recover/depthwise_scales.h"
 #include "runtime/op_search.h"
 #include "runtime/quantization_range.h"
 
@@ -165,6 +166,14 @@ Error check_constants(const Model& model, IsaMask isa) {
     if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
   }
   return kNoError;
+}
+
+RecoveryMask possible_recoveries(const Model& fp32, const CalibratorOptions& options) {
+  RecoveryMask recover = options.recover;
+  if (options.safe_pairs) recover &= ~recovery::kLayers;
+  if (!options.known.empty()) recover &= recovery::kDefault;
+  if (!DepthwiseScales::may_apply(fp32, options)) recover &= ~recovery::kDepthwiseScales;
+  return recover;
 }
 
 }  // namespace intaglio

@@ -12,4 +12,7 @@ Error check_float(const Model& model);
 // kNonFinite, with tensor and channel, where a weight or other constant is not finite.
 Error check_constants(const Model& model, IsaMask isa);
 
+// The recoveries of the options that have something to do in such a model.
+RecoveryMask possible_recoveries(const Model& fp32, const CalibratorOptions& options);
+
 }  // namespace intaglio

@@ -5,6 +5,7 @@
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/recover/bias_absorption.h"
+#include "calibrator/recover/depthwise_scales.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
 #include "runtime/op_search.h"
@@ -42,13 +43,20 @@ uint64_t row_bound(const TensorInfo& weights, int32_t axis) {
   return kRows * round_up(taps * round_up(depth, kDepth), kVector);
 }
 
+// Of an output or a part of one, in the list of NetworkErrorMeter.
+constexpr uint64_t kPartBytes = 512;
+
 // What answers, and what follows them, take of activations in FP32.
 uint64_t answer_bytes(const Model& model, const CalibratorOptions& options) {
   uint64_t bytes = 0;
   for (int32_t n = 0; n < model.node_count(); ++n)
-    if (answer_op(model, n, options) != Op::kNone || follows_answer(model, n, options))
+    if (answer_op(model, n, options) != Op::kNone || follows_answer(model, n, options) ||
+        joins_answers(model, n, options)) {
       bytes += model.tensor(model.node_outputs(n)[0]).bytes() + kMemoryAlignment;
-  return bytes;
+      for (const int32_t input : model.node_inputs(n))  // the parts that a Concat joins leave codes first
+        if (input >= 0) bytes += model.tensor(input).bytes() + kMemoryAlignment;
+    }
+  return bytes + kPartBytes * static_cast<uint64_t>(output_parts(model));
 }
 
 bool is_weight(const Model& model, int32_t tensor) {
@@ -114,7 +122,9 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<uint64_t>(model.image(i).channels);
-  bytes += 8 * names + layer_recovery_bytes(model, options) + Equalizer::bytes(model, options) +
+  bytes += 8 * names + layer_recovery_bytes(model, options) +
+           Equalizer::bytes(model, session.persistent_bytes, options) +
+           DepthwiseScales::bytes(model, session.persistent_bytes, options) +
            BiasAbsorber::bytes(model, session.persistent_bytes, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;

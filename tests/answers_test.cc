@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "calibrator/host/accuracy/simulator.h"
+#include "calibrator/host/system/host_arena.h"
 #include "calibrator/judge/evaluate.h"
+#include "calibrator/observe/output_tensors.h"
 #include "tests/support/calibrate.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
@@ -64,6 +66,18 @@ class Network {
   Network& twice() {
     const int32_t from = last;
     add(Op::kAdd, dims(), {from});
+    return *this;
+  }
+  // Behind the last one, along the last axis.
+  Network& join(const std::string& name) {
+    const int32_t first = last;
+    const std::vector<int32_t> own = dims();
+    back_to(name);
+    std::vector<int32_t> out = dims();
+    const int32_t other = last;
+    out.back() += own.back();
+    last = first;
+    add(Op::kConcat, out, {other}).options.as<ConcatOptions>().axis = static_cast<int32_t>(out.size()) - 1;
     return *this;
   }
   Network& output() {
@@ -264,6 +278,81 @@ TEST_CASE("an answer's slot cannot be set, and int8 answers have it") {
   const std::string text = text_of(status_with(1, SlotRole::kOutput, false), &model);
   CHECK(text.find("t1") != std::string::npos);
   CHECK(text.find("--int8-answers") != std::string::npos);
+}
+
+TEST_CASE("parts that a Concat joins for the caller keep a scale each, and are judged each") {
+  const auto map = [] { return Network({1, 4, 4, 3}); };
+  struct Case {
+    const char* what;
+    AlignedBytes bytes;
+    bool in_float;
+    size_t parts;
+  };
+  std::vector<Case> cases;
+  cases.push_back({"two layers",
+                   map().conv(4, 1, 0).back_to("input").conv(3, 3, 1).join("t0").output().finish(), true, 2});
+  cases.push_back(
+      {"moved behind it",
+       map().conv(4, 1, 0).back_to("input").conv(3, 3, 1).join("t0").reshape({1, 16, 7}).output().finish(),
+       true, 2});
+  cases.push_back(
+      {"a softmax behind it",
+       map().conv(4, 1, 0).back_to("input").conv(3, 3, 1).join("t0").unary(Op::kSoftmax).output().finish(),
+       true, 2});
+  cases.push_back({"a part that is joined twice",
+                   map().conv(4, 1, 0).back_to("input").conv(3, 3, 1).join("t0").join("t1").output().finish(),
+                   true, 3});
+  cases.push_back({"joined once more, each read once",
+                   map()
+                       .conv(4, 1, 0)
+                       .back_to("input")
+                       .conv(3, 3, 1)
+                       .join("t0")
+                       .back_to("input")
+                       .conv(2, 1, 0)
+                       .join("t2")
+                       .output()
+                       .finish(),
+                   true, 3});
+  cases.push_back(
+      {"the input among the parts", map().conv(4, 1, 0).join("input").output().finish(), false, 2});
+  cases.push_back(
+      {"a layer behind it",
+       map().conv(4, 1, 0).back_to("input").conv(3, 3, 1).join("t0").conv(4, 1, 0).output().finish(), false,
+       1});
+  cases.push_back(
+      {"a function behind it",
+       map().conv(4, 1, 0).back_to("input").conv(3, 3, 1).join("t0").unary(Op::kHardSwish).output().finish(),
+       false, 1});
+  cases.push_back({"read twice",
+                   map().conv(4, 1, 0).back_to("input").conv(3, 3, 1).join("t0").twice().output().finish(),
+                   false, 1});
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const Model model = *Model::open(c.bytes.view());
+    HostArena memory;
+    CHECK(output_tensors(model, memory.arena()).size == c.parts);
+    for (const bool int8_answers : {false, true}) {
+      CAPTURE(int8_answers);
+      CalibratorOptions options = plain();
+      options.int8_answers = int8_answers;
+      RunningModel int8(calibrated(model, options), int8_ops());
+      REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error()));
+      const DType dtype = c.in_float && !int8_answers ? DType::kF32 : DType::kS8;
+      CHECK(int8.model().tensor(int8.model().outputs()[0]).dtype == dtype);
+      for (int32_t n = 0; n < int8.model().node_count(); ++n)
+        if (int8.model().node(n).op == Op::kConcat)
+          CHECK(int8.model().tensor(int8.model().node(n).outputs[0]).dtype == dtype);
+    }
+  }
+  // A setting of the node's own is followed.
+  const Model model = *Model::open(cases[0].bytes.view());
+  CalibratorOptions options = plain();
+  const SlotSetting setting{2, SlotRole::kOutput};
+  options.slots = {&setting, 1};
+  RunningModel int8(calibrated(model, options), int8_ops());
+  REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error()));
+  CHECK(int8.model().tensor(int8.model().outputs()[0]).dtype == DType::kS8);
 }
 
 TEST_CASE("biases correct an answer's mean, from the samples and from what was seen of them") {

@@ -14,8 +14,11 @@ struct Calibration {
 };
 
 Calibration calibrate(const Model& model, const Samples& samples, size_t spare_bytes) {
-  AlignedBytes memory(Calibrator::measure(model)->total() + spare_bytes);
-  Calibrator calibrator = *Calibrator::create(model, memory.span());
+  CalibratorOptions options;
+  options.recover =
+      recovery::kRangeMethod | recovery::kBiasCorrection;  // others load each sample whatever there is
+  AlignedBytes memory(Calibrator::measure(model, options)->total() + spare_bytes);
+  Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
   struct Counted {
     SampleSource source;
     int32_t loads;

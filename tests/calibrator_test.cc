@@ -167,6 +167,7 @@ TEST_CASE("recoveries are recorded, and only those asked for run") {
     const Samples samples = small_cnn_samples(c.samples);
     CalibratorOptions options;
     options.method = c.method;
+    options.recover = recovery::kRangeMethod | recovery::kBiasCorrection;
     Bench bench(model, options);
     bench.add(samples);
     bench.finish(&samples);

@@ -114,7 +114,7 @@ TEST_CASE("in the middle of a recovery that takes long: neither model nor report
   OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "many.npy", "-o",
                       target / "int8.itg", "--report", target / "page.html", "--state",
                       target / "seen.itgcal", "--recover", "all"});
-  REQUIRE_MESSAGE(command.wait_for("step 5 of 10: learned scales"), command.text());
+  REQUIRE_MESSAGE(command.wait_for("step 6 of 11: learned scales"), command.text());
   command.send(SIGINT);
   CHECK(command.end() == 128 + SIGINT);
   CHECK(target.names().empty());
@@ -127,11 +127,12 @@ TEST_CASE("progress shows a bar, the step of how many and a count, and goes away
   OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "some.npy", "-o",
                       folder / "int8.itg"});
   CHECK(command.end() == 0);
-  CHECK(holds(command.text(), "[                    ] step 1 of 5: calibrating 0/40"));
-  CHECK(holds(command.text(), "] step 2 of 5: range method "));
-  CHECK(holds(command.text(), "] step 3 of 5: bias correction "));
-  CHECK(holds(command.text(), "] step 4 of 5: store "));
-  CHECK(holds(command.text(), "] step 5 of 5: held out "));
+  CHECK(holds(command.text(), "[                    ] step 1 of 6: calibrating 0/40"));
+  CHECK(holds(command.text(), "] step 2 of 6: channel ranges "));
+  CHECK(holds(command.text(), "] step 3 of 6: range method "));
+  CHECK(holds(command.text(), "] step 4 of 6: bias correction "));
+  CHECK(holds(command.text(), "] step 5 of 6: store "));
+  CHECK(holds(command.text(), "] step 6 of 6: held out "));
   // Of all that was shown the bar never goes back, nor does the step.
   size_t bar = 0, step = 0, shown = 0;
   for (size_t at = command.text().find('['); at != std::string::npos; at = command.text().find('[', at + 1)) {

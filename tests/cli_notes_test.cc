@@ -110,7 +110,7 @@ TEST_CASE("calibrate's default equalizes where normalizations have factors and s
   CHECK(default_of(Op::kNormalize, 8, Compat::kNone, "default") == kAdded);
   CHECK(default_of(Op::kNormalize, 7, Compat::kNone, "default") == kUsual);
   CHECK(default_of(Op::kNormalize, 8, Compat::kPpq, "default") == kUsual);
-  CHECK(default_of(Op::kNormalize, 8, Compat::kNone, "method,bias") == kUsual);
+  CHECK(default_of(Op::kNormalize, 8, Compat::kNone, "depthwise,method,bias") == kUsual);
   CHECK(default_of(Op::kAdd, 8, Compat::kNone, "default") == kUsual);
 }
 

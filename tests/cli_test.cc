@@ -116,7 +116,7 @@ TEST_CASE("a value that is wrong whatever the files hold exits with 2, and nothi
            {"inspect %/none.itg --target z80",
             "--target z80: is not known; the nearest is scalar; there are scalar, x86-avx2"},
            {"export-c %/none.itg -o %/out --target toaster", "--target toaster"},
-           {calibrate + "magic", "--recover: 'magic' is no recovery; there are method, cle"},
+           {calibrate + "magic", "--recover: 'magic' is no recovery; there are depthwise, method, cle"},
            {calibrate + "bias,", "'' is no recovery"},
            {calibrate + "all,bias", "'all' cannot be combined"},
            {calibrate + "none --set 0:bits=1", "--set 0:bits=1: bits are 2 to 32"},

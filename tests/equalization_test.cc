@@ -105,6 +105,50 @@ AlignedBytes normalized_net(float outlier) {
 
 constexpr RecoveryMask kScaling = recovery::kEqualization;
 
+// image [1, 6, 6, 4] -> a: conv to 8 channels, ReLU or LeakyReLU -> d: depthwise -> e: conv -> mean -> logits. The biases are one
+// constant of zeros. Channel 3 of a is `outlier` times as large, and d's weights take that back.
+AlignedBytes depthwise_net(float outlier, bool leaky) {
+  ModelBuilder net;
+  Random random(8);
+  const std::vector<int32_t> map{1, kSide, kSide, kChannels};
+  const int32_t image = net.tensor("image", DType::kF32, {1, kSide, kSide, 4});
+  const int32_t a = net.tensor("a", DType::kF32, map), d = net.tensor("d", DType::kF32, map),
+                e = net.tensor("e", DType::kF32, map), mean = net.tensor("mean", DType::kF32, {1, kChannels}),
+                logits = net.tensor("logits", DType::kF32, {1, 5});
+  const auto constant = [&](const char* name, const std::vector<int32_t>& shape,
+                            const std::vector<float>& v) {
+    return net.constant(name, DType::kF32, shape, v);
+  };
+  std::vector<float> wa = random.reals(kChannels * 4, -0.5f, 0.5f),
+                     wd = random.reals(9 * kChannels, -0.5f, 0.5f);
+  for (size_t i = 0; i < 4; ++i) wa[3 * 4 + i] *= outlier;
+  for (size_t tap = 0; tap < 9; ++tap) wd[tap * kChannels + 3] /= outlier;
+  const int32_t zeros = constant("zeros", {kChannels}, std::vector<float>(kChannels, 0.0f));
+  net.input(image);
+  const int32_t linear = leaky ? net.tensor("linear", DType::kF32, map) : a;
+  GraphNode& first =
+      net.node(Op::kConv2d, {image, constant("wa", {kChannels, 1, 1, 4}, wa), zeros}, {linear});
+  if (leaky)
+    net.node(Op::kLeakyRelu, {linear}, {a}).options.as<UnaryOptions>().alpha = 0.1f;
+  else
+    first.options.as<Clamp>().min = 0.0f;
+  Window2d& window = net.node(Op::kDepthwiseConv2d, {a, constant("wd", {3, 3, kChannels}, wd), zeros}, {d})
+                         .options.as<Window2d>();
+  window.kernel_h = window.kernel_w = 3;
+  window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
+  net.node(Op::kConv2d,
+           {d, constant("we", {kChannels, 1, 1, kChannels}, random.reals(kChannels * kChannels, -0.5f, 0.5f)),
+            zeros},
+           {e});
+  net.node(Op::kMean, {e}, {mean}).options.as<ReduceOptions>().axes = net.keep({1, 2});
+  net.node(Op::kFullyConnected,
+           {mean, constant("wl", {5, kChannels}, random.reals(5 * kChannels, -0.5f, 0.5f)),
+            constant("bl", {5}, random.reals(5, -0.2f, 0.2f))},
+           {logits});
+  net.output(logits);
+  return net.finish();
+}
+
 }  // namespace
 
 TEST_CASE("a residual stage is one set; inputs, outputs and what is capped stay as they are") {
@@ -180,6 +224,49 @@ TEST_CASE("an outlier channel of a normalization goes into its factors and the w
   CHECK(outcome.verdict(kScaling) == RecoveryVerdict::kKept);
   CHECK(outcome.after < 0.3 * outcome.before);
   CHECK(outcome.state_after == outcome.state_before);
+}
+
+TEST_CASE("before a depthwise layer each channel has a scale of its own, whatever its factor is") {
+  constexpr RecoveryMask kDepthwise = recovery::kDepthwiseScales;
+  for (const bool leaky : {false, true}) {
+    CAPTURE(leaky);
+    const AlignedBytes net = depthwise_net(50.0f, leaky);
+    const RecoveryOutcome outcome = calibrate(net, {kDepthwise});
+    CHECK(outcome.verdict(kDepthwise) == RecoveryVerdict::kKept);
+    CHECK(outcome.after < 0.1 * outcome.before);
+    CHECK(outcome.state_after == outcome.state_before);
+    CHECK(outcome.says("depthwise scales"));
+    CHECK(calibrate(net, {kDepthwise, true}).bytes == outcome.bytes);
+    CHECK(calibrate(net, {kDepthwise, false, isa::kScalar}).bytes == outcome.bytes);
+    CHECK(calibrate(net, {kDepthwise, true, isa::kAvx2, 8}).bytes == outcome.bytes);
+    CHECK(calibrate(net, {kDepthwise, false, isa::kAll, 1, 12, false}).bytes == outcome.bytes);
+    // What comes after it starts from the scaled model, and leaves it as it was.
+    const RecoveryMask all = kDepthwise | kScaling | recovery::kBiasAbsorption | recovery::kDefault;
+    const RecoveryOutcome both = calibrate(net, {all});
+    CHECK(both.after < 0.1 * both.before);
+    CHECK(both.state_after == both.state_before);
+    CHECK(calibrate(net, {all, true, isa::kScalar, 1, 12, false}).bytes == both.bytes);
+    const RecoveryOutcome even = calibrate(depthwise_net(1.0f, leaky), {kDepthwise});
+    CHECK(!even.says("depthwise scales"));
+    CHECK(even.after == even.before);
+    CHECK(calibrate(net, {kDepthwise, false, isa::kAll, 1, 3}).verdict(kDepthwise) ==
+          RecoveryVerdict::kTooFewSamples);
+  }
+}
+
+TEST_CASE("sets of channels before depthwise layers are those that such a layer reads") {
+  HostArena memory;
+  const AlignedBytes residual = residual_net(1.0f), depthwise = depthwise_net(1.0f, true);
+  CHECK(group_channels(*Model::open(residual.view()), memory.arena(), ChannelSets::kDepthwise).channels == 0);
+  const Result<Model> model = Model::open(depthwise.view());
+  REQUIRE(static_cast<bool>(model));
+  const ChannelGroups groups = group_channels(*model, memory.arena(), ChannelSets::kDepthwise);
+  CHECK(groups.channels == kChannels);  // of linear and a, which are one set
+  for (int32_t t = 0; t < model->tensor_count(); ++t) {
+    const std::string name = model->tensor(t).name;
+    CAPTURE(name);
+    CHECK(groups.is_free(t) == (name == "linear" || name == "a"));
+  }
 }
 
 }  // namespace intaglio::test::equalization_test

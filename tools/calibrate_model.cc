@@ -2,6 +2,7 @@
 
 #include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/wording.h"
+#include "calibrator/option_checks.h"
 #include "calibrator/recover/recovery.h"
 #include "tools/calibration_page.h"
 #include "tools/class_scores.h"
@@ -248,6 +249,7 @@ Outcome<CalibratedModel> Run::run() {
   options_.layer_report = choice_.layers && !from_state_;
   if (!from_state_ && !made_.mixed)
     job_.work.set_estimate(estimate_of(options_.recover, options_.layer_report));
+  options_.recover = possible_recoveries(model_, options_);
   steps_ = steps_of(options_) + 1 + (choice_.page ? 1 : 0);
   job_.work.set_beforehand(false);
   Steps steps{job_.work, steps_};

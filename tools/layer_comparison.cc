@@ -123,6 +123,12 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   result.shifted = std::strstr(test_model.calibration().options, kChannelsShifted) != nullptr;
   if (result.scaled)
     drop_moved_layers(reference_model, pairs, group_channels(reference_model, memory.arena()), result.layers);
+  const bool before_depthwise = std::strstr(test_model.calibration().options, kDepthwiseScaled) != nullptr;
+  if (before_depthwise)
+    drop_moved_layers(reference_model, pairs,
+                      group_channels(reference_model, memory.arena(), ChannelSets::kDepthwise),
+                      result.layers);
+  result.scaled = result.scaled || before_depthwise;
   if (result.shifted)
     drop_moved_layers(reference_model, pairs, find_shifts(reference_model, memory.arena()), result.layers);
   return result;

@@ -85,7 +85,7 @@ inline constexpr OptionRule kOptionRules[] = {
      {{"--safe-pairs"}},
      "eq, lsq and adaround do not run, since they choose single codes"},
     {"calibrate",
-     {"--recover", "cle|absorb|eq|lsq|adaround"},
+     {"--recover", "depthwise|cle|absorb|eq|lsq|adaround"},
      OptionRuleKind::kExcludes,
      {{"--params"}},
      "the scales of the file are not changed; only method and bias can run"},

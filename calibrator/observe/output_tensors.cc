@@ -1,5 +1,6 @@
 #include "calibrator/observe/output_tensors.h"
 
+#include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/workspace/float_model.h"
 #include "runtime/liveness.h"
 #include "runtime/op_search.h"
@@ -22,15 +23,60 @@ OutputTensor output_tensor(const Model& model, int32_t tensor) {
   return {tensor, writer, 0, static_cast<size_t>(model.tensor(tensor).shape.elements())};
 }
 
+namespace {
+
+constexpr int32_t kMostJoins = 8;
+
+// What wrote the values of a tensor, whatever moved them since; -1: a model input.
+int32_t maker_of(const Model& model, int32_t tensor) {
+  int32_t writer = writer_of(model, tensor);
+  for (int32_t i = 0; i < kMostNodesBetween && writer >= 0; ++i) {
+    const NodeInfo node = model.node(writer);
+    const OpDef* const def = find_op(float_ops(), model, node);
+    if (def == nullptr || def->quant.output != OutputRule::kSameAsInput || node.inputs[0] < 0) break;
+    if (model.tensor(node.inputs[0]).shape.elements() != model.tensor(node.outputs[0]).shape.elements())
+      break;
+    writer = writer_of(model, node.inputs[0]);
+  }
+  return writer;
+}
+
+// Calls visit(part) for what `whole` is judged by.
+template <typename Visit>
+void for_each_part(const Model& model, const OutputTensor& whole, int32_t depth, Visit&& visit) {
+  const int32_t maker = whole.elements == 0 ? -1 : maker_of(model, whole.tensor);
+  if (maker < 0 || depth == kMostJoins || !joins(model, maker)) return visit(whole);
+  for (const int32_t input : model.node_inputs(maker)) {
+    const TensorInfo info = model.tensor(input);
+    if (info.is_constant()) continue;
+    for_each_part(model, {input, writer_of(model, input), 0, static_cast<size_t>(info.shape.elements())},
+                  depth + 1, visit);
+  }
+}
+
+template <typename Visit>
+void for_each_part(const Model& model, Visit&& visit) {
+  for (const int32_t output : model.outputs()) for_each_part(model, output_tensor(model, output), 0, visit);
+}
+
+}  // namespace
+
+size_t output_parts(const Model& model) {
+  size_t count = 0;
+  for_each_part(model, [&count](const OutputTensor&) { ++count; });
+  return count;
+}
+
 Span<const OutputTensor> output_tensors(const Model& model, Arena& arena) {
-  const Span<OutputTensor> outputs = arena.make<OutputTensor>(model.outputs().size);
-  size_t first = 0;
-  for (size_t i = 0; i < outputs.size; ++i) {
-    const OutputTensor made = output_tensor(model, model.outputs()[i]);
-    size_t at = i;
+  const Span<OutputTensor> outputs = arena.make<OutputTensor>(output_parts(model));
+  if (outputs.empty()) return {};
+  size_t i = 0;
+  for_each_part(model, [&](const OutputTensor& made) {
+    size_t at = i++;
     for (; at > 0 && outputs[at - 1].node > made.node; --at) outputs[at] = outputs[at - 1];
     outputs[at] = made;
-  }
+  });
+  size_t first = 0;
   for (OutputTensor& output : outputs) {
     output.first = first;
     first += output.elements;

@@ -20,7 +20,11 @@ struct OutputTensor {
 // Of one output of the model; `first` is 0. Without elements where no FP32 value stands behind it.
 OutputTensor output_tensor(const Model& model, int32_t output);
 
-// One a model output, by ascending node.
+// How many tensors output_tensors() gives.
+size_t output_parts(const Model& model);
+
+// One a model output, by ascending node. Of an output that a Concat joins, through nothing that changes values: one a part, so that
+// small values are not judged by large ones beside them.
 Span<const OutputTensor> output_tensors(const Model& model, Arena& arena);
 
 // Values of all of them.

@@ -281,7 +281,7 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
       !has_int16_version(model.node(node), find_op(float_ops(), model, model.node(node))->quant))
     return false;
   return !continues_float(model, node, options) && !gives_index(model, node) &&
-         !follows_answer(model, node, options);
+         !follows_answer(model, node, options) && !joins_answers(model, node, options);
 }
 
 namespace {
@@ -319,7 +319,20 @@ bool runs_behind(const Model& model, int32_t node) {
   return find_op_index(int8_ops(), own) != kNoOp;
 }
 
-// Whether the caller gets these values and nothing else reads them, reshaped or not.
+// Whether a node joins what other nodes write, and the options leave it free.
+bool joins_parts(const Model& model, int32_t node, const CalibratorOptions& options) {
+  if (options.int8_answers || options.compat != Compat::kNone || !options.known.empty()) return false;
+  if (!joins(model, node)) return false;
+  for (const SlotSetting& setting : options.slots)
+    if (setting.node == node) return false;
+  for (const SlotRange& range : options.ranges)
+    if (range.node == node) return false;
+  for (const int32_t input : model.node_inputs(node))
+    if (!model.tensor(input).is_constant() && writer_of(model, input) < 0) return false;
+  return !is_wide(model, node, options);
+}
+
+// Whether the caller gets these values and nothing else reads them, reshaped and joined to others or not.
 bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& options) {
   for (int32_t i = 0; i < kMostNodesBetween; ++i) {
     const int32_t tensor = model.node_outputs(node)[0];
@@ -335,6 +348,7 @@ bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& o
     if (readers + caller != 1) return false;
     if (caller == 1) return true;
     if (!runs_behind(model, reader)) return false;
+    if (joins(model, reader) && !joins_parts(model, reader, options)) return false;
     node = reader;
   }
   return false;
@@ -362,6 +376,26 @@ bool gives_wide_answer(const Model& model, int32_t node, const CalibratorOptions
   // In this order: is_wide() asks this of what wrote each operand, and only few nodes may give an answer. The other way
   // round its time would double with each residual sum.
   return op_of_answer(model, node, options) != Op::kNone && is_wide(model, node, options);
+}
+
+bool joins(const Model& model, int32_t node) {
+  const NodeInfo info = model.node(node);
+  const OpDef* const def = find_op(float_ops(), model, info);
+  if (def == nullptr || !def->quant.inputs_as_output) return false;
+  int64_t elements = 0;
+  for (const int32_t input : info.inputs) elements += input < 0 ? 0 : model.tensor(input).shape.elements();
+  return info.inputs.size > 1 && elements == model.tensor(info.outputs[0]).shape.elements();
+}
+
+bool joins_answers(const Model& model, int32_t node, const CalibratorOptions& options) {
+  int32_t before = node;
+  for (int32_t i = 0; i < kMostNodesBetween; ++i) {
+    if (joins_parts(model, before, options)) return reaches_output(model, before, options);
+    if (!runs_behind(model, before)) return false;
+    before = writer_of(model, model.node_inputs(before)[0]);
+    if (before < 0) return false;
+  }
+  return false;
 }
 
 bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& options) {

@@ -59,6 +59,15 @@ Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options)
 // Whether a node with codes of 16 bits would give an answer, had it 8: its output has 16, too.
 bool gives_wide_answer(const Model& model, int32_t node, const CalibratorOptions& options);
 
+// Whether a node joins tensors to one: a Concat.
+bool joins(const Model& model, int32_t node);
+
+// Whether a node joins parts of what the caller reads, or stands between such a node and the caller. Boxes and scores then keep a
+// scale each: they leave codes in front of it, and it runs in FP32. Between it and the output stand nothing but such nodes and
+// those that follow answers, and each tensor is read once. Not where the model's inputs are among the parts, where a setting
+// names the node, with known parameters, int8_answers and as other tools do it.
+bool joins_answers(const Model& model, int32_t node, const CalibratorOptions& options);
+
 // Whether a node stands between an answer and the model's output.
 bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& options);
 

@@ -48,9 +48,11 @@ double probes_share(double samples, bool in_head) {
 
 }  // namespace
 
-double room_of(const TensorObserver& observer) {
-  return exp_real(kLn2 * kAutoRules.room.octaves / sqrt_real(samples_of(observer) + 1.0));
+double room_of_samples(double samples) {
+  return exp_real(kLn2 * kAutoRules.room.octaves / sqrt_real(samples + 1.0));
 }
+
+double room_of(const TensorObserver& observer) { return room_of_samples(samples_of(observer)); }
 
 Range wide_range(const TensorObserver& observer, const Bounds& bounds) {
   return within(scaled(seen_range(observer), kAutoRules.wide_room), bounds);

@@ -45,6 +45,7 @@ struct Bounds;
 
 // How many times as far as what n samples show others are expected to reach: 2^(1 / sqrt(n + 1)).
 double room_of(const TensorObserver& observer);
+double room_of_samples(double samples);
 
 // The range of codes of 16 bits.
 Range wide_range(const TensorObserver& observer, const Bounds& bounds);

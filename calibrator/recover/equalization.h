@@ -11,8 +11,7 @@
 // w is 1 where only depthwise layers read the channel: each of their outputs has a scale of its own.
 #pragma once
 
-#include "calibrator/recover/channels/channels.h"
-#include "calibrator/recover/model_rewrite.h"
+#include "calibrator/recover/channel_scaling.h"
 
 namespace intaglio {
 
@@ -20,26 +19,20 @@ class Equalizer {
  public:
   Equalizer() = default;
   // Takes what it needs from `arena` where the options ask for equalization.
-  Equalizer(const Model& fp32, const CalibrationState& seen, const CalibratorOptions& options, Arena& arena);
-  static uint64_t bytes(const Model& fp32, const CalibratorOptions& options);
+  Equalizer(const FloatModel& fp32, const CalibrationState& seen, const CalibratorOptions& options,
+            Arena& arena);
+  static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
 
   // Scales the model, observes the samples once more, chooses parameters anew. The network's error decides
   // whether that stays.
   Result<Candidate> run(RecoveryContext& context, const Candidate& now);
 
  private:
-  Error find_peaks(RecoveryContext& context);
-  void find_readers(const Model& model);
-  void choose_exponents(const Model& model, bool with_room);
+  void choose_factors(const Model& model, bool with_room);
   Error judge(RecoveryContext& context, const Candidate& candidate, bool by_samples, NetworkError& error);
-  void scale_weights(const Network& from);
-  void scale_factors(const Model& model) const;
 
   ModelRewrite rewrite_;
-  ChannelGroups groups_;
-  Span<float> peaks_;        // of each channel of each set
-  Span<double> readers_;     // of each: w above; 0: nothing but depthwise layers reads it
-  Span<int32_t> exponents_;  // of each: s = 2^exponent
+  ChannelScaling scaling_;
 };
 
 // Whether a normalization of the network has factors: outliers among them cost 8 bits most, and scaling takes them away.

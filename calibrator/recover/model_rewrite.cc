@@ -58,21 +58,33 @@ Model ModelRewrite::copy(const Network& from) {
   network_.seen = from.seen;
   network_.seen.observers = own.observers;
   network_.seen.mean_sums = own.mean_sums;
+  network_.scales = from.scales;
   network_.channels_scaled = from.channels_scaled;
   network_.channels_shifted = from.channels_shifted;
   return network_.model = *Model::open(file_, open);
 }
 
-Error ModelRewrite::observe(RecoveryContext& context) {
-  OpenOptions open;
-  open.skip_checksum = true;
-  const Result<Model> model = Model::open(file_, open);
+Error ModelRewrite::open(RecoveryContext& context) {
+  OpenOptions options;
+  options.skip_checksum = true;
+  const Result<Model> model = Model::open(file_, options);
   if (!model) return model.error();
   network_.model = *model;
+  return context.use(network_);
+}
+
+Error ModelRewrite::use_unobserved(RecoveryContext& context, const Network& from) {
+  CalibrationState& seen = network_.seen;
+  memcpy(seen.observers.data, from.seen.observers.data, seen.observers.size * sizeof(TensorObserver));
+  memcpy(seen.mean_sums.data, from.seen.mean_sums.data, seen.mean_sums.size * sizeof(int64_t));
+  return open(context);
+}
+
+Error ModelRewrite::observe(RecoveryContext& context) {
   CalibrationState& seen = network_.seen;
   for (TensorObserver& observer : seen.observers) reset(observer);
   for (int64_t& sum : seen.mean_sums) sum = 0;
-  ITG_TRY(context.use(network_));
+  ITG_TRY(open(context));
   LaneObservers& first = context.observing.lanes[0];
   const LaneObservers elsewhere = first;
   first = {seen.observers, seen.mean_sums, seen.inputs, elsewhere.means};

@@ -19,10 +19,14 @@ class ModelRewrite {
   Model copy(const Network& from);
   // The copy as it is now comes into use, and all samples are observed in it.
   Error observe(RecoveryContext& context);
+  // The copy comes into use with what has been seen of the network that it was made from, which the caller changes.
+  Error use_unobserved(RecoveryContext& context, const Network& from);
   // Valid from then on, until the next copy().
   Network& network() { return network_; }
 
  private:
+  Error open(RecoveryContext& context);
+
   Span<uint8_t> file_;
   Network network_;
 };

@@ -150,7 +150,7 @@ Error find_method(RecoveryContext& context, const Network& network, FoundMethod&
   // The gain of a correction by samples depends on what the ranges clip: each method is judged with both.
   const auto judge = [&](RangeMethod method) -> Error {
     HalvesError errors[2];  // by samples: the second
-    Candidate candidate{method, false, {}, &network, {}};
+    Candidate candidate{method, false, {}, &network, {}, {}};
     ITG_TRY(judge_method(context, candidate, most, &errors[0], corrects ? &errors[1] : nullptr));
     for (const bool by_samples : {false, true}) {
       const HalvesError& halves = errors[by_samples ? 1 : 0];

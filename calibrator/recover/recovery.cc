@@ -49,6 +49,7 @@ void Provenance::describe(const CalibratorOptions& options, const Network& netwo
   bool recovers = false;
   for (const RecoveryRule& rule : recovery_rules()) {
     if ((options.recover & rule.bit) == 0) continue;
+    if (rule.bit == recovery::kDepthwiseScales && network.scales.factors.empty()) continue;
     add(", ");
     add(rule.title);
     recovers = true;
@@ -68,6 +69,7 @@ void Provenance::describe(const CalibratorOptions& options, const Network& netwo
 namespace {
 
 constexpr RecoveryRule kRules[] = {
+    {recovery::kDepthwiseScales, "depthwise", kDepthwiseScaled, 2},
     {recovery::kRangeMethod, "method", "range method", kAutoRules.other_method.least_samples},
     {recovery::kEqualization, "cle", "equalization", 2},
     {recovery::kBiasAbsorption, "absorb", "bias absorption", 2},

@@ -7,6 +7,12 @@
 
 namespace intaglio {
 
+// Which scales before depthwise layers have been kept (depthwise_scales.h); nothing where there are no factors.
+struct KeptScales {
+  Span<const float> factors;
+  Span<const TensorObserver> observers;  // as CalibrationState::observers
+};
+
 // An FP32 model and what has been seen of it: the caller's, or one that computes the same with other weights and biases.
 struct Network {
   Model model;
@@ -15,6 +21,7 @@ struct Network {
   // before it. Empty: its session takes the place of that one.
   Span<uint8_t> persistent;
   bool channels_scaled = false, channels_shifted = false;
+  KeptScales scales;
 };
 
 // Which corrections of biases have been kept (bias_correction.h).
@@ -30,6 +37,7 @@ struct Candidate {
   KeptBiases biases;
   const Network* network = nullptr;
   NetworkError error;  // over the samples that judge
+  KeptScales scales;   // of a network that is gone
 };
 
 // Keeps the better of two models, and the record of each attempt.
@@ -102,6 +110,8 @@ bool may_judge_by_half(RecoveryMask recover);
 // In CalibrationInfo::options where equalization has stayed: activations inside are those of the FP32 model with channels
 // scaled.
 inline constexpr char kChannelsScaled[] = "channels scaled";
+// The same where scales before depthwise layers have stayed: of what these layers read.
+inline constexpr char kDepthwiseScaled[] = "depthwise scales";
 // The same where bias absorption has stayed.
 inline constexpr char kChannelsShifted[] = "channels shifted";
 

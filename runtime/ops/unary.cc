@@ -84,6 +84,13 @@ constexpr QuantRule observed(Unary function, SignRule sign) {
   return rule;
 }
 
+// y(a x) = a y(x) for a > 0.
+constexpr QuantRule scaling(Unary function, SignRule sign) {
+  QuantRule rule = observed(function, sign);
+  rule.channels = ChannelRule::kScales;
+  return rule;
+}
+
 constexpr QuantRule fixed(Unary function, float scale, int8_t zero_point) {
   QuantRule rule =
       observed(function, zero_point == kUnitZeroPoint ? SignRule::kNonNegative : SignRule::kKeeps);
@@ -111,7 +118,7 @@ const OpRun kLeakyReluF32Run = {run}, kSigmoidF32Run = {run}, kTanhF32Run = {run
 extern const OpDef kLeakyReluF32, kSigmoidF32, kTanhF32, kHardSwishF32, kHardSigmoidF32, kSwishF32, kGeluF32,
     kExpF32, kAbsF32, kSqrtF32, kRsqrtF32, kReciprocalF32, kLogF32, kErfF32, kEluF32, kSoftplusF32, kMishF32,
     kGeluTanhF32;
-const OpDef kLeakyReluF32 = define(Op::kLeakyRelu, &kLeakyReluF32Run, observed(leaky_relu, SignRule::kKeeps));
+const OpDef kLeakyReluF32 = define(Op::kLeakyRelu, &kLeakyReluF32Run, scaling(leaky_relu, SignRule::kKeeps));
 const OpDef kSigmoidF32 = define(Op::kSigmoid, &kSigmoidF32Run, fixed(sigmoid, kUnitScale, kUnitZeroPoint));
 const OpDef kTanhF32 = define(Op::kTanh, &kTanhF32Run, fixed(hyperbolic_tangent, 1.0f / 128.0f, 0));
 const OpDef kHardSwishF32 = define(Op::kHardSwish, &kHardSwishF32Run, observed(hard_swish, SignRule::kKeeps));
@@ -120,7 +127,7 @@ const OpDef kHardSigmoidF32 =
 const OpDef kSwishF32 = define(Op::kSwish, &kSwishF32Run, observed(swish, SignRule::kKeeps));
 const OpDef kGeluF32 = define(Op::kGelu, &kGeluF32Run, observed(gelu, SignRule::kKeeps));
 const OpDef kExpF32 = define(Op::kExp, &kExpF32Run, observed(exponential, SignRule::kNonNegative));
-const OpDef kAbsF32 = define(Op::kAbs, &kAbsF32Run, observed(magnitude, SignRule::kNonNegative));
+const OpDef kAbsF32 = define(Op::kAbs, &kAbsF32Run, scaling(magnitude, SignRule::kNonNegative));
 const OpDef kSqrtF32 = define(Op::kSqrt, &kSqrtF32Run, observed(square_root, SignRule::kNonNegative));
 const OpDef kRsqrtF32 =
     define(Op::kRsqrt, &kRsqrtF32Run, observed(reciprocal_square_root, SignRule::kNonNegative));

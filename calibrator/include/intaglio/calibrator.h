@@ -77,10 +77,11 @@ inline constexpr RecoveryMask kWeightScales = 1 << 1;      // weight scales that
 inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // weight scales along their gradient
 inline constexpr RecoveryMask kAdaptiveRounding = 1 << 3;  // weights rounded up or down by the output error
 inline constexpr RecoveryMask kEqualization = 1 << 4;      // channels share the range of their tensor better
+inline constexpr RecoveryMask kDepthwiseScales = 1 << 5;   // inputs of depthwise layers get a scale a channel
 inline constexpr RecoveryMask kRangeMethod = 1 << 6;     // RangeMethod::kAuto may become another, by the same
 inline constexpr RecoveryMask kBiasAbsorption = 1 << 7;  // constant parts of channels go into biases
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
-inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod,
+inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod | kDepthwiseScales,
                               kAll = kDefault | kLayers | kBiasAbsorption;  // equalization: asked for by name
 }  // namespace recovery
 

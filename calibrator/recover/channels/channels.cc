@@ -5,10 +5,13 @@ namespace intaglio {
 
 namespace {
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 class Grouping {
  public:
-  Grouping(const Model& model, Arena& arena)
+  Grouping(const Model& model, ChannelSets sets, Arena& arena)
       : model_(model),
+        sets_(sets),
         parent_(arena.make<int32_t>(static_cast<size_t>(model.tensor_count()))),
         fixed_(arena.make<bool>(static_cast<size_t>(model.tensor_count()))) {
     for (size_t t = 0; t < parent_.size; ++t) parent_[t] = static_cast<int32_t>(t);
@@ -26,6 +29,7 @@ class Grouping {
       fix(model_.state(i).output);
     }
     for (int32_t n = 0; n < model_.node_count(); ++n) look_at(n);
+    if (sets_ == ChannelSets::kDepthwise) drop_other_sets(arena);
     for (size_t t = 0; t < parent_.size; ++t) {
       const int32_t root = find(static_cast<int32_t>(t));
       const bool constant = model_.tensor(static_cast<int32_t>(t)).is_constant();
@@ -55,6 +59,18 @@ class Grouping {
     parent_[static_cast<size_t>(high)] = low;
     if (fixed_[static_cast<size_t>(high)]) fixed_[static_cast<size_t>(low)] = true;
   }
+  void drop_other_sets(Arena& arena) {
+    const Span<bool> has_reader = arena.make<bool>(parent_.size);
+    if (has_reader.empty()) return;
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      const NodeInfo node = model_.node(n);
+      const OpDef* const def = find_op(float_ops(), model_, node);
+      if (def != nullptr && def->quant.weight_input >= 0 && is_depthwise(model_, node, def->quant))
+        has_reader[static_cast<size_t>(find(node.inputs[0]))] = true;
+    }
+    for (size_t t = 0; t < parent_.size; ++t)
+      if (!has_reader[static_cast<size_t>(find(static_cast<int32_t>(t)))]) fixed_[t] = true;
+  }
   void fix_all(const NodeInfo& node) {
     for (const int32_t input : node.inputs)
       if (input >= 0) fix(input);
@@ -65,9 +81,8 @@ class Grouping {
     const NodeInfo node = model_.node(n);
     const OpDef* const def = find_op(float_ops(), model_, node);
     const auto clamp = node.options.value<Clamp>();
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    const bool relu = (clamp.min == 0.0f || clamp.min == -kInfinity) && clamp.max == kInfinity;
     if (def == nullptr || node.outputs.size != 1) return fix_all(node);
+    const bool relu = (clamp.min == 0.0f || clamp.min == -kInfinity) && clamp.max == kInfinity;
     if (!relu) fix(node.outputs[0]);
     if (def->quant.weight_input >= 0) {
       look_at_weights(node, def->quant);
@@ -88,7 +103,8 @@ class Grouping {
     for (size_t i = 1; i < node.inputs.size; ++i) {
       const int32_t input = node.inputs[i];
       if (input < 0) continue;
-      shared = shared || !is_own_constant(model_, input);
+      const bool is_bias = static_cast<int8_t>(i) == rule.bias_input;
+      shared = shared || !(is_own_constant(model_, input) || (is_bias && is_zero(model_.tensor(input))));
       if (!model_.tensor(input).is_constant()) fix(input);
     }
     if (shared || !reads) fix(node.inputs[0]);
@@ -113,16 +129,20 @@ class Grouping {
   }
 
   const Model& model_;
+  ChannelSets sets_;
   Span<int32_t> parent_;
   Span<bool> fixed_;  // of a root: of its whole set
 };
 
 }  // namespace
 
-ChannelGroups group_channels(const Model& fp32, Arena& arena) { return Grouping(fp32, arena).run(arena); }
+ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets) {
+  return Grouping(fp32, sets, arena).run(arena);
+}
 
 size_t channel_group_bytes(const Model& fp32) {
-  return static_cast<size_t>(fp32.tensor_count()) * (sizeof(int32_t) + sizeof(bool) + sizeof(size_t)) + 64;
+  return static_cast<size_t>(fp32.tensor_count()) * (sizeof(int32_t) + 2 * sizeof(bool) + sizeof(size_t)) +
+         96;
 }
 
 bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rule) {
@@ -167,8 +187,6 @@ bool keeps_channels(const Model& model, const NodeInfo& node, const QuantRule& r
 }
 
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool has_own_bias(const Model& model, const NodeInfo& node, const QuantRule& rule) {
   const auto bias = static_cast<size_t>(rule.bias_input);

@@ -23,7 +23,13 @@ struct ChannelGroups {
   }
 };
 
-ChannelGroups group_channels(const Model& fp32, Arena& arena);
+// Which sets there are.
+enum class ChannelSets : uint8_t {
+  kAll,
+  kDepthwise,  // those that a depthwise layer reads
+};
+
+ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets = ChannelSets::kAll);
 size_t channel_group_bytes(const Model& fp32);
 
 // A layer whose every output channel reads the input channel of the same number alone.

@@ -1,0 +1,40 @@
+// The scaling of channels: which factor each channel of an FP32 model gets, and the model that has them.
+//
+// Channel c of a tensor is divided by s[c]: the weights that make it are divided by s[c], and those that read it are
+// multiplied by s[c] (channels/channels.h). So channels share the range of their tensor better. A normalization's factors and
+// summands are scaled like weights.
+#pragma once
+
+#include "calibrator/recover/channels/channels.h"
+#include "calibrator/recover/model_rewrite.h"
+
+namespace intaglio {
+
+struct ChannelScaling {
+  ChannelGroups groups;
+  Span<float> peaks;  // of each channel of each set: largest |x| over the samples
+  Span<double>
+      readers;  // of each: largest weight that reads it, over the largest of the same output; 0: nothing but
+                // depthwise layers reads it, each of whose outputs has a scale of its own
+  Span<float> factors;  // of each: s
+
+  ChannelScaling() = default;
+  ChannelScaling(const ChannelGroups& sets, Arena& arena);
+  // Of the lists above, for channel_group_bytes() more.
+  static uint64_t bytes(const Model& fp32);
+
+  // Runs every sample through the FP32 model.
+  Error find_peaks(RecoveryContext& context);
+  void find_readers(const Model& model);
+  // Multiplies and divides the constants of `model`, which may be written.
+  void scale(const Model& model) const;
+  // Of a free tensor's channels.
+  const float* factors_of(int32_t tensor) const {
+    return groups.is_free(tensor) ? factors.data + groups.first_of(tensor) : nullptr;
+  }
+
+ private:
+  void scale_summands(const Model& model) const;
+};
+
+}  // namespace intaglio

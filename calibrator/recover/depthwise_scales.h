@@ -1,0 +1,44 @@
+// A scale a channel for what depthwise layers read. Each of their outputs has a weight and a multiplier of its own, and so has
+// what writes their input: a factor a channel moves into both and costs nothing while the model runs.
+//
+//   s[c] = min(1, sqrt(a[c] / w[c]))   a: largest |x| of the channel over n samples, over that of all, and 2^(1 / sqrt(n + 1))
+//                                         times that, since other samples reach farther
+//                                      w: a[c] where depthwise layers alone read the channel, else the largest weight that reads it,
+//                                         over the largest of the same output
+//
+// Tensors whose factors change have their values observed once more. Of all others only the last bits of FP32 may differ, so that
+// what was seen of them stays. The probes (ranges/probes.h) of the first 8 samples, by their digests, run once more.
+#pragma once
+
+#include "calibrator/recover/channel_scaling.h"
+
+namespace intaglio {
+
+class DepthwiseScales {
+ public:
+  DepthwiseScales() = default;
+  DepthwiseScales(const FloatModel& fp32, const CalibrationState& seen, const CalibratorOptions& options,
+                  Arena& arena);
+  static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
+  // Whether a depthwise layer is there, and the options leave scales free.
+  static bool may_apply(const Model& fp32, const CalibratorOptions& options);
+
+  // The network's error decides whether the scales stay.
+  Result<Candidate> run(RecoveryContext& context, const Candidate& now);
+  // The scales of an earlier calibration, and what it saw with them: some of its samples are not among these.
+  Result<Candidate> run_as(RecoveryContext& context, const KeptScales& before, const Candidate& now);
+
+ private:
+  bool choose_factors(const Model& model, uint32_t samples);
+  Error scale(RecoveryContext& context, const Network& from);
+  Error observe(RecoveryContext& context);
+  static Error judge(RecoveryContext& context, const Candidate& candidate, NetworkError& error);
+
+  ModelRewrite rewrite_;
+  ChannelScaling scaling_;
+  Span<int32_t> observer_of_;  // of each tensor: its observer, where it has factors; else -1
+  Span<size_t> no_means_;      // of each node: 0
+  Span<InputValues> inputs_;
+};
+
+}  // namespace intaglio
