@@ -28,7 +28,7 @@ constexpr Pass kPasses[] = {
     {"fold_product_scale", "A factor of a product of two activations, or of its operands, goes into it.",
      fold_product_scale},
     {"fold_channels",
-     "Numbers for each channel go into the weights and the bias before them, also through what moves elements.",
+     "Numbers for each channel go into the weights and the bias before them, through moves too.",
      fold_channels},
     {"fuse_clamp", "Relu, Relu6 and Clip go into the node before them, also through what moves elements.",
      fuse_clamp},
