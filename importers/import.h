@@ -50,7 +50,7 @@ struct ImportOptions : ReadOptions {
   std::vector<InputConstant> constants;  // of an ONNX network; these are no inputs of the model
   std::optional<ImagePreprocessing> image;
   bool keep_dead = false;  // keeps channels of a quantized network that hold one code whatever the inputs are
-  bool focus = false;  // the network begins behind YOLOv5's focus: the model takes the picture before it
+  bool focus = false;      // the network begins behind YOLOv5's focus: the model takes the picture before it
   // The axis of time of the first input, in the network's own layout: the model takes one row of it a run, and keeps
   // what convolutions look back on as states.
   std::optional<int32_t> stream;
@@ -83,6 +83,5 @@ Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string
 // message says. Of this process, for tests and fuzzers.
 int64_t unforeseen_exceptions();
 void note_unforeseen();  // by what catches one
-
 
 }  // namespace intaglio

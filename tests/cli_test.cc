@@ -293,8 +293,8 @@ TEST_CASE("JSON has the keys that scripts rely on") {
   const CommandFolder folder;
   folder.put("net.itg", small_model("x"));
   const auto inspect = folder.json("inspect %/net.itg --json --ops --plan --quant --target scalar");
-  for (const char* const key :
-       {"format_version", "nodes", "weight_bytes", "arena_bytes", "arena_lower_bound", "left_out_channels", "inputs", "outputs"})
+  for (const char* const key : {"format_version", "nodes", "weight_bytes", "arena_bytes", "arena_lower_bound",
+                                "left_out_channels", "inputs", "outputs"})
     CHECK(inspect.contains(key));
   CHECK(inspect["nodes"] == 1);
   CHECK(inspect["inputs"][0]["shape"] == nlohmann::json({1, 2, 2, 3}));
