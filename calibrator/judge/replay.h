@@ -71,6 +71,8 @@ class Replay {
   Error belongs(int32_t i, Part part, bool* is_one);
   bool all_judge() const { return judging_half_ < 0; }
   bool knows_digests() const { return !digests_.empty(); }
+  // The place of sample `i` in the order of their digests, which are known.
+  int32_t rank(int32_t i) const { return rank_[static_cast<size_t>(i)]; }
   // The digest of sample `i`, which stands in the first lane's inputs.
   Digest digest(int32_t i) const {
     return knows_digests() ? digests_[static_cast<size_t>(i)] : digest_of_inputs();

@@ -17,20 +17,8 @@ constexpr double kLessNoise = 0.7;
 constexpr double kLeast = 0x1p-16;  // of a factor
 constexpr uint32_t kFewestSamples = 4;
 
-// Of more samples these are probed once more: what probes reach counts for a part then.
-// By their digests.
+// So many are probed once more, the first by their digests: what probes reach counts in part where there are more samples.
 constexpr int32_t kProbedSamples = static_cast<int32_t>(kAutoRules.probes.full_samples);
-
-// How many samples stand before this one, whatever order they come in.
-int32_t place_of(const Replay& samples, int32_t i) {
-  const Digest own = samples.digest(i);
-  int32_t place = 0;
-  for (int32_t other = 0; other < samples.count(); ++other) {
-    const Digest digest = samples.digest(other);
-    place += memcmp(&digest, &own, sizeof own) < 0 ? 1 : 0;
-  }
-  return place;
-}
 
 }  // namespace
 
@@ -137,7 +125,7 @@ Error DepthwiseScales::observe(RecoveryContext& context) {
   const bool has = has_probes(fp32.model, rewrite_.network().seen.sample_count);
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(context.step("observing once more", i, context.samples.count()));
-    const bool is_probed = has && place_of(context.samples, i) < kProbedSamples;
+    const bool is_probed = has && context.samples.rank(i) < kProbedSamples;
     for (const Probe probe : kProbes) {
       if (!is_probed) break;
       ITG_TRY(context.samples.load(i));
