@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -83,6 +83,39 @@ def _given(options: Mapping[str, Any], *own: str) -> Dict[str, Any]:
     return {name: value for name, value in options.items() if name not in own}
 
 
+_IMPORT_KEYWORDS = """
+    Keywords:
+
+    pixels: how the pixels of a picture become the network's input.
+    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
+    batch: how many samples a run takes; 1 unless given.
+    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
+    norm: multiply the difference by this.
+    color: order of the model's channels.
+    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
+        of it with borders.
+    border: the pixel of a letterbox's borders; 128 unless given.
+    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
+    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
+    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
+    external_data: read weights also from folders within an ONNX network's own.
+    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
+    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
+    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
+    stream: the axis of time of the first input: the model takes one row of it a run.
+    max_work: the operations that the import may take.
+    max_memory: the bytes of memory that the import may take.
+    """
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _with_import_keywords(function: _Function) -> _Function:
+    function.__doc__ = (function.__doc__ or "").rstrip() + "\n" + _IMPORT_KEYWORDS
+    return function
+
+
+@_with_import_keywords
 def import_onnx(
     source: Any, *,
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
@@ -101,32 +134,11 @@ def import_onnx(
         net = intaglio.import_onnx("net.onnx", shape={"image": (1, 3, 224, 224)}, mean=(123.7, 116.3, 103.5), norm=0.017)
 
     `report` is what `intaglio import --json` prints; what the import had to say is in `report.notes`.
-
-    Keywords:
-
-    pixels: how the pixels of a picture become the network's input.
-    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
-    batch: how many samples a run takes; 1 unless given.
-    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
-    norm: multiply the difference by this.
-    color: order of the model's channels.
-    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
-        of it with borders.
-    border: the pixel of a letterbox's borders; 128 unless given.
-    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
-    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
-    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
-    external_data: read weights also from folders within an ONNX network's own.
-    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
-    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
-    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
-    stream: the axis of time of the first input: the model takes one row of it a run.
-    max_work: the operations that the import may take.
-    max_memory: the bytes of memory that the import may take.
     """
     return _imported(source, "onnx", _given(locals(), "source"))
 
 
+@_with_import_keywords
 def import_tflite(
     source: Any, *,
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
@@ -136,33 +148,11 @@ def import_tflite(
     keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
     stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
 ) -> Network:
-    """A TFLite network, float or quantized, as a network of ours. The same as `import_onnx` otherwise.
-
-    Keywords:
-
-    pixels: how the pixels of a picture become the network's input.
-    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
-    batch: how many samples a run takes; 1 unless given.
-    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
-    norm: multiply the difference by this.
-    color: order of the model's channels.
-    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
-        of it with borders.
-    border: the pixel of a letterbox's borders; 128 unless given.
-    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
-    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
-    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
-    external_data: read weights also from folders within an ONNX network's own.
-    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
-    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
-    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
-    stream: the axis of time of the first input: the model takes one row of it a run.
-    max_work: the operations that the import may take.
-    max_memory: the bytes of memory that the import may take.
-    """
+    """A TFLite network, float or quantized, as a network of ours. The same as `import_onnx` otherwise."""
     return _imported(source, "tflite", _given(locals(), "source"))
 
 
+@_with_import_keywords
 def import_openvino(
     source: Any, weights: Any = None, *,
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
@@ -175,28 +165,6 @@ def import_openvino(
     """An OpenVINO IR as a network of ours. The same as `import_onnx` otherwise.
 
     source: the .xml. weights: the .bin, as a path or bytes; without it, the .bin beside the .xml.
-
-    Keywords:
-
-    pixels: how the pixels of a picture become the network's input.
-    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
-    batch: how many samples a run takes; 1 unless given.
-    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
-    norm: multiply the difference by this.
-    color: order of the model's channels.
-    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
-        of it with borders.
-    border: the pixel of a letterbox's borders; 128 unless given.
-    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
-    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
-    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
-    external_data: read weights also from folders within an ONNX network's own.
-    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
-    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
-    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
-    stream: the axis of time of the first input: the model takes one row of it a run.
-    max_work: the operations that the import may take.
-    max_memory: the bytes of memory that the import may take.
     """
     return _imported(source, "openvino", _given(locals(), "source", "weights"), weights)
 
