@@ -8,15 +8,14 @@ namespace intaglio::cli {
 namespace {
 
 constexpr const char* kKeepFloat = "--keep-float";
-constexpr const char* kState = "--state";
 
-// The command's words with each `--option=value` as two, for these options.
+// The command's words with --keep-float=NODES as two.
 std::vector<std::string> apart(const std::vector<std::string>& words) {
   std::vector<std::string> list;
   for (const std::string& word : words) {
     const size_t end = word.find('=');
     const std::string option = word.substr(0, end);
-    const bool joins = end != std::string::npos && (option == kKeepFloat || option == kState);
+    const bool joins = end != std::string::npos && option == kKeepFloat;
     list.push_back(joins ? option : word);
     if (joins) list.push_back(word.substr(end + 1));
   }
@@ -74,8 +73,8 @@ std::string advised_command(const CalibrateArguments& arguments, bool is_importe
     words.insert(words.end(), {"--labels", "LABELS.txt"});
     return with_model(arguments, is_imported, "compare", words);
   }
-  // With a state layers cannot be judged (option_rules.h).
-  if (verdict.kind != Remedy::kWiderLayers || arguments.float_search.asked() || !arguments.state.empty())
+  // With --from layers cannot be judged (option_rules.h).
+  if (verdict.kind != Remedy::kWiderLayers || arguments.float_search.asked() || !arguments.from.empty())
     return "";
   std::vector<std::string> words = arguments.words.all;
   words.insert(words.end(), {"--min-sqnr", "20"});
@@ -85,15 +84,11 @@ std::string advised_command(const CalibrateArguments& arguments, bool is_importe
 std::string command_keeping(const CalibrateArguments& arguments, const std::string& more) {
   const std::vector<std::string>& given = arguments.words.all;
   std::string nodes = more;
-  if (given.empty()) return "";
+  if (given.empty() || !arguments.from.empty()) return "";
   const std::vector<std::string> words = apart(given);
   std::string line = "intaglio calibrate";
   for (size_t i = 0; i < words.size(); ++i) {
     const bool has_value = i + 1 < words.size();
-    if (words[i] == kState && has_value) {
-      ++i;
-      continue;
-    }
     const std::string word = pasted_word(words[i]);
     if (word.empty()) return "";
     if (words[i] != kKeepFloat || !has_value) {

@@ -11,8 +11,9 @@
 namespace intaglio::cli {
 
 struct CalibrateArguments {
-  std::string model, output, state, report, memory = "flat";
-  ImportChoices network;  // where the model is a network's file
+  std::string model, output, report, memory = "flat";
+  std::vector<std::string> from;  // states
+  ImportChoices network;          // where the model is a network's file
   SampleArguments samples;
   ExecutionOptions execution;
   std::string recover = "default";
@@ -24,14 +25,16 @@ struct CalibrateArguments {
   bool json = false;
   GivenWords words;  // the command line as it was given; below: what 'intaglio import' takes as well
 
-  // Which a model, a report or a state must not replace.
-  std::vector<std::string> model_files() const {
-    return params.file.empty() ? std::vector<std::string>{model}
-                               : std::vector<std::string>{model, params.file};
+  // Which a model or a report must not replace.
+  std::vector<std::string> read_files() const {
+    std::vector<std::string> files = from;
+    files.push_back(model);
+    if (!params.file.empty()) files.push_back(params.file);
+    return files;
   }
-  // Everything is to come from a file of parameters.
+  // Everything is to come from a file of parameters, or from states.
   bool without_samples() const {
-    return !params.file.empty() && samples.images.empty() && samples.inputs.empty();
+    return (!params.file.empty() || !from.empty()) && samples.images.empty() && samples.inputs.empty();
   }
 };
 
@@ -39,8 +42,8 @@ struct CalibrateArguments {
 // the words were another program's, or where one of them cannot be pasted safely.
 std::string advised_command(const CalibrateArguments& arguments, bool is_imported, const Verdict& verdict);
 
-// The calibration that was given, with these nodes in FP32 as well ("@3,@7"). Without --state: by now that file holds the
-// samples, and they would be added once more. Empty as above.
+// The calibration that was given, with these nodes in FP32 as well ("@3,@7"). Empty as above, and with --from: other tensors
+// are observed then.
 std::string command_keeping(const CalibrateArguments& arguments, const std::string& nodes);
 
 }  // namespace intaglio::cli

@@ -5,6 +5,7 @@
 #include "cli/import_options.h"
 #include "tools/calibrate_model.h"
 #include "tools/calibration_page.h"
+#include "tools/observed_samples.h"
 
 namespace intaglio::cli {
 namespace {
@@ -15,40 +16,32 @@ constexpr const char* kCalibrateFooter =
     "A setting that int8 cannot hold is refused; 'intaglio simulate' shows its effect.\n"
     "SQNR is in dB, and larger is better. 'alone' is a layer's error with exact inputs.\n\n"
     "A network's file is imported first, as 'intaglio import' does, to the same bytes. 'intaglio import --help' explains\n"
-    "these options; with --state IN=OUT import the network by itself. Other commands take the model that import writes.\n\n"
+    "these options. Other commands take the model that import writes.\n\n"
     "Examples:\n"
     "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg\n"
     "  intaglio calibrate net.onnx --pixels imagenet --images calibration/ -o net.int8.itg";
 
-// What is written besides the model.
-Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
-  for (const auto& [path, option] :
-       {std::pair{arguments.report, "--report"}, std::pair{arguments.state, "--state"}}) {
-    if (path.empty()) continue;
-    if (is_same_place(path, arguments.output))
-      return Failure{path + ": is the model to write; name another file, with " + option};
-    for (const std::string& input : arguments.model_files())
-      if (auto step = check_output_path(path, input, option); !step) return step;
-  }
-  if (!arguments.report.empty())
-    if (auto step = check_page_output(arguments.report, arguments.model, "--report"); !step) return step;
-  if (!arguments.report.empty() && !arguments.state.empty() &&
-      is_same_place(arguments.report, arguments.state))
-    return Failure{arguments.state + ": is the report to write; name another file, with --state"};
-  return Done{};
+Outcome<Done> check_report(const CalibrateArguments& arguments) {
+  const std::string& report = arguments.report;
+  if (report.empty()) return Done{};
+  if (is_same_place(report, arguments.output))
+    return Failure{report + ": is the model to write; name another file, with --report"};
+  for (const std::string& input : arguments.read_files())
+    if (auto step = check_output_path(report, input, "--report"); !step) return step;
+  return check_page_output(report, arguments.model, "--report");
 }
 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   CalibrateChoice choice;  // its clock starts
-  const OutputFile output(arguments.output), report(arguments.report), state(arguments.state);
+  const OutputFile output(arguments.output), report(arguments.report);
   Work work(listener());
   std::vector<std::string> notes;
   const auto given = open_or_import(arguments.model, arguments.network, notes);
   if (!given) return given.failure();
   for (const std::string& note : notes) work.note(note);
-  for (const std::string& input : arguments.model_files())
+  for (const std::string& input : arguments.read_files())
     if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
-  if (auto step = check_other_paths(arguments); !step) return step.failure();
+  if (auto step = check_report(arguments); !step) return step.failure();
   const auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();
   const auto execution = session_options(arguments.execution);
@@ -70,7 +63,15 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   choice.int8_states = arguments.int8_states;
   choice.float_search = arguments.float_search;
   choice.params = arguments.params;
-  if (!arguments.state.empty()) choice.state = &state;
+  FileBytes observed;
+  if (!arguments.from.empty()) {
+    StateSum sum;
+    for (const std::string& path : arguments.from)
+      if (auto step = sum.add_file(path); !step) return step.failure();
+    observed = sum.save();
+    choice.observed = observed.span();
+    choice.from = arguments.from.size() == 1 ? arguments.from[0] : "the states";
+  }
   choice.memory = *goal;
   choice.page = !arguments.report.empty();
   choice.layers = !arguments.json || choice.page;
@@ -135,9 +136,11 @@ Command add_calibrate_command(CLI::App& parent) {
   add_params_format_option(*app, "--params-format", "the parameters", arguments->params.format);
   add_params_map_option(*app, "--map", arguments->params.map);
   add_float_search_options(*app, arguments->float_search);
-  add_option(*app, "--state", arguments->state,
-             "a file for what was seen of the samples: read if it exists, then written with these added")
-      .type_name("S.itgcal");
+  add_option(
+      *app, "--from", arguments->from,
+      "go on from what 'intaglio observe' has seen of other samples. Without samples that is all there is")
+      .type_name("S.itgcal")
+      .repeated();
   add_option(
       *app, "--report", arguments->report,
       "write an HTML page: verdict, worst layers, remedies, ranges. Where the verdict is not good, up to "

@@ -60,16 +60,7 @@ std::string verdict_word(const Verdict& verdict) {
   return verdict.grade == Grade::kNone ? "none. " : std::string(grade_name(verdict.grade)) + ". ";
 }
 
-void print_figures(const CalibratedModel& made, const std::string& output) {
-  const CalibrationFigures& figures = made.figures;
-  print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(),
-        indented(figures.verdict.text, kFiguresAt).c_str());
-  if (!figures.verdict.remedy.empty())
-    print("  remedy       %s\n", indented(figures.verdict.remedy, kFiguresAt).c_str());
-  if (!figures.command.empty()) print("  command      %s\n", safe(figures.command).c_str());
-  print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
-  if (static_cast<size_t>(made.seen) != figures.images) print(", %d with those of the state", made.seen);
-  print("\n\n");
+void print_measured(const CalibrationFigures& figures) {
   if (figures.judged > 0)
     print("  to be expected of other samples (%zu held out: they judge models that they did not calibrate)\n",
           figures.judged);
@@ -78,6 +69,19 @@ void print_figures(const CalibratedModel& made, const std::string& output) {
   print_quality(figures.held_out);
   print("  on the calibration samples themselves\n");
   print_quality(figures.calibrating);
+}
+
+void print_figures(const CalibratedModel& made, const std::string& output) {
+  const CalibrationFigures& figures = made.figures;
+  print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(),
+        indented(figures.verdict.text, kFiguresAt).c_str());
+  if (!figures.verdict.remedy.empty())
+    print("  remedy       %s\n", indented(figures.verdict.remedy, kFiguresAt).c_str());
+  if (!figures.command.empty()) print("  command      %s\n", safe(figures.command).c_str());
+  print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
+  if (static_cast<size_t>(made.seen) != figures.images) print(", %d with those observed before", made.seen);
+  print("\n\n");
+  if (figures.images > 0) print_measured(figures);
   if (figures.sequences) print_sequences(*figures.sequences);
   const std::vector<RecoverySummary>& recoveries = made.recoveries;
   if (!recoveries.empty()) print("  recoveries, with the output SQNR of the samples that judged each\n");
@@ -123,6 +127,7 @@ void print_calibration(const CalibratedModel& made, const std::string& output,
                        const FloatSearchChoice& float_search, const Model& fp32, const Model& int8) {
   print_figures(made, output);
   if (made.mixed) print_float_search(float_search, *made.mixed);
+  if (made.layers.empty()) return;
   print("\n");
   print_layers(fp32, int8, {made.layers.data(), made.layers.size()}, true);
 }

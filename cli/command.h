@@ -23,6 +23,8 @@ Command make_command(CLI::App* app, std::shared_ptr<Options> options, Outcome<Do
 
 Command add_import_command(CLI::App& parent);
 Command add_calibrate_command(CLI::App& parent);
+Command add_observe_command(CLI::App& parent);
+Command add_merge_command(CLI::App& parent);
 Command add_simulate_command(CLI::App& parent);
 Command add_run_command(CLI::App& parent);
 Command add_eval_command(CLI::App& parent);

@@ -154,11 +154,12 @@ std::vector<Command> add_commands(CLI::App& app) {
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormat>());
   app.set_help_flag("-h,--help", "show this help");
-  return {add_import_command(app),        add_calibrate_command(app), add_simulate_command(app),
-          add_run_command(app),           add_eval_command(app),      add_compare_command(app),
-          add_inspect_command(app),       add_export_c_command(app),  add_export_onnx_command(app),
-          add_export_tflite_command(app), add_pack_command(app),      add_plan_command(app),
-          add_params_command(app),        add_verify_command(app),    add_bench_command(app)};
+  return {add_import_command(app),   add_calibrate_command(app),   add_observe_command(app),
+          add_merge_command(app),    add_simulate_command(app),    add_run_command(app),
+          add_eval_command(app),     add_compare_command(app),     add_inspect_command(app),
+          add_export_c_command(app), add_export_onnx_command(app), add_export_tflite_command(app),
+          add_pack_command(app),     add_plan_command(app),        add_params_command(app),
+          add_verify_command(app),   add_bench_command(app)};
 }
 
 // "help params export" asks for what "params export --help" gives.

@@ -28,7 +28,7 @@ class ParsedOptions : public GivenOptions {
 
 // "-" is stdout to other programs. No file is written there, since each is read back before it takes its place.
 Outcome<Done> check_written_names(const CLI::App& command) {
-  for (const char* const name : {"--output", "--report", "--state"}) {
+  for (const char* const name : {"--output", "--report"}) {
     const CLI::Option* const option = command.get_option_no_throw(name);
     if (option == nullptr) continue;
     const std::vector<std::string> results = option->results();

@@ -178,22 +178,20 @@ void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help) 
       app, "--external-data", choices.external_data,
       "read weights also from folders within an ONNX network's own. Those beside it are read in any case")
       .group(parts);
-  if (own) {
-    add_option(
-        app, "--state", choices.states,
-        "the input IN takes what the output OUT gave in the run before: both leave the model's inputs and "
-        "outputs")
-        .checked(check_state)
-        .type_name("IN=OUT")
-        .repeated()
-        .group(states);
-    add_option(app, kInitial, choices.initial,
-               "what a state begins with, in the network's own layout, where that is not zero")
-        .checked(named_values_of(kInitial, kOfInitial, "h"))
-        .type_name("IN=V|X.npy")
-        .repeated()
-        .group(states);
-  }
+  add_option(
+      app, "--state", choices.states,
+      "the input IN takes what the output OUT gave in the run before: both leave the model's inputs and "
+      "outputs")
+      .checked(check_state)
+      .type_name("IN=OUT")
+      .repeated()
+      .group(states);
+  add_option(app, kInitial, choices.initial,
+             "what a state begins with, in the network's own layout, where that is not zero")
+      .checked(named_values_of(kInitial, kOfInitial, "h"))
+      .type_name("IN=V|X.npy")
+      .repeated()
+      .group(states);
   add_option(
       app, "--stream", choices.stream,
       "the axis of time of the first input, in the network's own layout: the model takes one row of it a run, "

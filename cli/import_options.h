@@ -25,8 +25,8 @@ struct ImportChoices {
 inline constexpr const char* kImportHeading = "Options for a network's file, as of 'intaglio import'";
 
 enum class ImportHelp : uint8_t {
-  kOwn,  // of 'intaglio import'
-  kBeside,  // beside the options of another command, in a group of their own, and without --state, which is taken there
+  kOwn,     // of 'intaglio import'
+  kBeside,  // beside the options of another command, in a group of their own
 };
 void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help);
 

@@ -104,54 +104,6 @@ TEST_CASE("the same samples give the same bytes, whatever the threads, kernels a
 
   const auto scalar = folder.json("eval %/int8.itg" + kTest + " --isa scalar --limit 50");
   CHECK(scalar == folder.json("eval %/int8.itg" + kTest + " --limit 50 --threads 2"));
-
-  // Through states, in two orders.
-  std::string first, second;
-  for (int i = 1; i <= 16; ++i)
-    (i <= 6 ? first : second) += "digit_00" + std::string(i < 10 ? "0" : "") + std::to_string(i) + ".png\n";
-  folder.put("first", first);
-  folder.put("second", second);
-  const std::string with_state = "calibrate %/net.itg --images @/calibration --json -o ";
-  folder.good(with_state + "%/x.itg --state %/x.itgcal --only %/first");
-  folder.good(with_state + "%/x.itg --state %/x.itgcal --only %/second");
-  folder.good(with_state + "%/y.itg --state %/y.itgcal --only %/second");
-  folder.good(with_state + "%/y.itg --state %/y.itgcal --only %/first");
-  CHECK(folder.get("x.itg") == folder.get("y.itg"));
-  CHECK(folder.get("x.itgcal") == folder.get("y.itgcal"));
-  folder.put("damaged.itgcal", folder.get("x.itgcal").substr(0, 100));
-  folder.bad(with_state + "%/z.itg --state %/damaged.itgcal", "damaged.itgcal: ");
-  CHECK(folder.get("z.itg") == "");
-}
-
-TEST_CASE("calibrations at once with one state lose no samples, or say so") {
-  const CommandFolder folder;
-  folder.good(kImport);
-  constexpr int kPrograms = 4, kSamples = 2;
-  std::string line;
-  for (int i = 0; i < kPrograms; ++i) {
-    const std::string name = "only" + std::to_string(i);
-    folder.put(name, "digit_000" + std::to_string(2 * i + 1) + ".png\ndigit_000" + std::to_string(2 * i + 2) +
-                         ".png\n");
-    line += "(" + shell_word(ITG_COMMAND) + " calibrate " + folder / "net.itg" + " --images " + ITG_DEMO +
-            "/calibration --only " + folder / name + " --state " + folder / "shared.itgcal" + " -o " +
-            folder / (name + ".itg") + " 2>" + folder / (name + ".err") + " >/dev/null; echo $? >" +
-            folder / (name + ".code") + ") & ";
-  }
-  REQUIRE(std::system((line + "wait").c_str()) == 0);
-  int good = 0;
-  for (int i = 0; i < kPrograms; ++i) {
-    const std::string name = "only" + std::to_string(i);
-    CHECK(!folder.get(name + ".itg").empty());
-    if (folder.get(name + ".code") == "0\n") {
-      ++good;
-    } else {
-      CHECK(holds(folder.get(name + ".err"), "shared.itgcal: another program has written it"));
-    }
-  }
-  CHECK(good >= 1);
-  uint32_t samples;  // behind the identifier and the version
-  memcpy(&samples, folder.get("shared.itgcal").data() + 8, sizeof samples);
-  CHECK(samples == static_cast<uint32_t>(good * kSamples));
 }
 
 TEST_CASE("a failed calibration leaves the old file as it was") {
@@ -183,12 +135,10 @@ TEST_CASE("what a command writes is neither its input nor written twice, by what
   const std::filesystem::path here = std::filesystem::current_path();
   std::filesystem::current_path(folder / "");
   folder.bad(calibrate + "new.itg --report ./new.itg", "is the model to write");
-  folder.bad(calibrate + "new.itg --state %/new.itg", "is the model to write");
-  folder.bad(calibrate + "new.itg --state seen --report ./seen", "is the report to write");
   std::filesystem::current_path(here);
   std::filesystem::create_symlink("new.itg", folder / "link");
   folder.bad(calibrate + "%/new.itg --report %/link", "is the model to write");
-  folder.bad(calibrate + "%/link --state %/new.itg", "is the model to write");
+  folder.bad(calibrate + "%/link --report %/new.itg", "is the model to write");
   folder.good(calibrate + "%/int8.itg");
   const std::string before = folder.get("int8.itg");
   folder.bad("calibrate %/net.itg --params %/int8.itg -o %/int8.itg", "is the input, which would be lost");

@@ -31,11 +31,18 @@ class Demo : public CommandFolder {
  public:
   Demo() { good(kImport); }
 
+  void list(const std::vector<std::string>& names) const {
+    std::string lines;
+    for (const std::string& name : names) lines += name + "\n";
+    put("list.txt", lines);
+  }
   std::string calibrate(const std::vector<std::string>& names, const std::string& more) const {
-    std::string list;
-    for (const std::string& name : names) list += name + "\n";
-    put("list.txt", list);
+    list(names);
     return "calibrate %/net.itg --images @/calibration --only %/list.txt -o %/int8.itg" + more;
+  }
+  void observe(const std::vector<std::string>& names, const std::string& state) const {
+    list(names);
+    good("observe %/net.itg --images @/calibration --only %/list.txt -o " + state);
   }
   nlohmann::json figures(const std::vector<std::string>& names, const std::string& more = "") const {
     return json(calibrate(names, more + " --json"));
@@ -154,14 +161,14 @@ TEST_CASE("the same figures with any threads and in any order") {
   }
 }
 
-TEST_CASE("a state: what it holds has been seen, the new pictures judge") {
+TEST_CASE("samples that were observed before have been seen, the new pictures judge") {
   const Demo demo;
   const std::vector<std::string> all = pictures();
-  const auto first = demo.figures({all.begin(), all.begin() + 3}, " --state %/s.itgcal");
-  CHECK(first["judged"] == 0);
-  const auto one = demo.figures({all[3]}, " --state %/s.itgcal");
+  demo.observe({all.begin(), all.begin() + 3}, "%/first.itgcal");
+  demo.observe({all.begin(), all.begin() + 4}, "%/four.itgcal");
+  const auto one = demo.figures({all[3]}, " --from %/first.itgcal");
   CHECK(one["judged"] == 1);
-  const auto rest = demo.figures({all.begin() + 4, all.end()}, " --state %/s.itgcal");
+  const auto rest = demo.figures({all.begin() + 4, all.end()}, " --from %/four.itgcal");
   CHECK(rest["judged"] == 12);
   CHECK(std::abs(rest["sqnr_db"].get<double>() - demo.true_sqnr()) < 4);
 }

@@ -106,14 +106,13 @@ TEST_CASE("a signal in the middle: the old file, no other file, one line, 128 an
   }
 }
 
-TEST_CASE("in the middle of a recovery that takes long: neither model nor report nor state") {
+TEST_CASE("in the middle of a recovery that takes long: neither model nor report") {
   const CommandFolder folder;
   folder.good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
   write_samples(folder / "many.npy", 300);
   const TemporaryFolder target;
   OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "many.npy", "-o",
-                      target / "int8.itg", "--report", target / "page.html", "--state",
-                      target / "seen.itgcal", "--recover", "all"});
+                      target / "int8.itg", "--report", target / "page.html", "--recover", "all"});
   REQUIRE_MESSAGE(command.wait_for("step 6 of 11: learned scales"), command.text());
   command.send(SIGINT);
   CHECK(command.end() == 128 + SIGINT);

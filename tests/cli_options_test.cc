@@ -21,6 +21,7 @@ namespace {
 // A command line without options, which fails since there are no such files.
 const std::map<std::string, std::string> kBare = {{"import", "import %/net.onnx -o %/net.itg"},
                                                   {"calibrate", "calibrate %/net.itg -o %/int8.itg"},
+                                                  {"observe", "observe %/net.itg -o %/seen.itgcal"},
                                                   {"simulate", "simulate %/net.itg"},
                                                   {"run", "run %/net.itg --input %/x.png"},
                                                   {"eval", "eval %/net.itg --labels %/labels.txt"},
@@ -43,7 +44,8 @@ const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
                                                     {"--labels", "%/l"},
                                                     {"--params", "%/p"},
                                                     {"--report", "%/r"},
-                                                    {"--state", "%/s"},
+                                                    {"--state", "h=h2"},
+                                                    {"--from", "%/s"},
                                                     {"--initial", "h=0"},
                                                     {"--limit", "3"},
                                                     {"--only", "%/list"},
@@ -99,8 +101,9 @@ TEST_CASE("each row: refused or noted where it holds") {
       for (const std::string& use : words_for(rule.use)) {
         const std::string line = kBare.at(command) + use;
         CAPTURE(line);
-        const std::string samples =
-            command == "calibrate" || command == "simulate" ? " --images %/pictures" : "";
+        const std::string samples = command == "calibrate" || command == "observe" || command == "simulate"
+                                        ? " --images %/pictures"
+                                        : "";
         const auto others = others_of(rule);
         REQUIRE(!others.empty());
         if (rule.kind == OptionRuleKind::kNeeds) {

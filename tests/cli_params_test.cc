@@ -70,7 +70,7 @@ TEST_CASE("what a table cannot hold is said") {
   folder.bad("params import %/net.itg %/t.record -o %/new.itg", "t.record: has no parameters for ");
   folder.bad("calibrate %/net.itg --params %/t.record -o %/new.itg", "--keep-float");
   CHECK(holds(folder.run("calibrate %/net.itg --params %/t.record --recover all -o %/new.itg").err,
-              "--recover all has no effect without --images or --input: it needs samples"));
+              "--recover all has no effect without --images or --input or --from: it needs samples"));
   CHECK(!std::filesystem::exists(folder / "new.itg"));
   // Pictures say the rest; what the file says holds.
   folder.good("calibrate %/net.itg --params %/t.record --images @/calibration --limit 4 -o %/new.itg");

@@ -160,19 +160,6 @@ TEST_CASE("one piece of advice, whose command gains what it says") {
   CHECK(after - before == doctest::Approx(gain).epsilon(0.02));
 }
 
-TEST_CASE("the command to be given next has no state: it holds the samples by now") {
-  const CommandFolder folder;
-  for (const std::string& options : {std::string(" --weight-bits 4 --state %/seen.itgcal"),
-                                     " --state=" + folder / "other.itgcal" + " --weight-bits 4"}) {
-    CAPTURE(options);
-    const std::string html = page_of(folder, {"a b", "$(reboot)", "c", "d"}, options, 24);
-    REQUIRE(occurrences(html, "<pre>intaglio calibrate ") == 1);
-    CHECK(occurrences(html, "--weight-bits 4") == 1);
-    CHECK(occurrences(html, "--state") == 0);
-    CHECK(occurrences(html, ".itgcal") == 0);
-  }
-}
-
 TEST_CASE("the command to be given next names layers once, however it named some before") {
   const CommandFolder folder;
   const std::string html =
@@ -200,30 +187,6 @@ TEST_CASE("the page is written all or nothing, and not over the model") {
     CAPTURE(name);
     CHECK((name == "net.itg" || name == "x.npy" || name == "int8.itg" || name == "page.html"));
   }
-}
-
-TEST_CASE("a state is checked before the work, and a doubled one is warned of") {
-  const CommandFolder folder;
-  page_of(folder, {"a", "b"}, " --state %/seen.itgcal");
-  const std::string state = folder.get("seen.itgcal");
-  const std::string command = "calibrate %/net.itg --images %/x.npy -o %/new.itg --state ";
-  folder.bad(command + "%/no/seen.itgcal", "there is no folder");
-  folder.bad(command + "%/", "is a folder; name the file to write, with --state");
-  folder.bad(command + "%/new.itg", "is the model to write");
-  folder.bad(command + "%/net.itg", "is the input");
-  folder.bad(command + "%/x.npy", "is no calibration state");
-  folder.bad(command + "%/page.html --report %/page.html", "is the report to write");
-  folder.put("empty.itgcal", std::string());
-  folder.bad(command + "%/empty.itgcal", "empty.itgcal: is empty; name another --state file");
-  folder.put("cut.itgcal", state.substr(0, state.size() / 2));
-  folder.bad(command + "%/cut.itgcal", "is damaged");
-  CHECK(folder.get("new.itg") == "");
-  CHECK(folder.get("cut.itgcal") == state.substr(0, state.size() / 2));
-  CHECK(holds(folder.good(command + "%/seen.itgcal").err, "each counts twice now"));
-  folder.put("other.npy", npy_samples(3));
-  const Ran other =
-      folder.good("calibrate %/net.itg --images %/other.npy -o %/new.itg --state %/seen.itgcal");
-  CHECK(!holds(other.err, "each counts twice"));
 }
 
 TEST_CASE("with --json there is a page too, and the JSON stays as it was") {

@@ -180,7 +180,7 @@ TEST_CASE("a dash is no name of a file to write, in any command") {
   const CommandFolder folder;
   for (const std::string words :
        {"import @/meter.onnx -o -", "calibrate a.itg --images x -o -",
-        "calibrate a.itg --images x -o y --report -", "calibrate a.itg --images x -o y --state -",
+        "calibrate a.itg --images x -o y --report -", "observe a.itg --images x -o -", "merge a b -o -",
         "run a.itg --input x --output -", "export-c a.itg -o -", "export-onnx a.itg --from a.onnx -o -",
         "export-tflite a.itg -o -", "pack a.itg -o - --isa scalar", "plan a.itg -o -",
         "params export a.itg -o -", "params import a.itg p.json -o -", "params prune a.itg p.json -o -"}) {

@@ -1,5 +1,7 @@
 #include "tools/calibrate_model.h"
 
+#include <limits>
+
 #include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/wording.h"
 #include "calibrator/option_checks.h"
@@ -7,8 +9,8 @@
 #include "tools/calibration_page.h"
 #include "tools/class_scores.h"
 #include "tools/layer_comparison.h"
+#include "tools/observed_samples.h"
 #include "tools/sample_checks.h"
-#include "tools/state_file.h"
 
 namespace intaglio::tools {
 namespace {
@@ -60,9 +62,11 @@ class Run {
   Outcome<Done> set_options();
   Outcome<Done> choose_wide_layers();
   Outcome<Done> observe(HeldOut& held_out);
+  void warn_of_doubling(const CalibrationState& before, const CalibrationState& now) const;
   Outcome<Done> make_model(Calibrator& calibrator);
   // Behind these the model is complete.
   Outcome<Done> report(const Calibrator& calibrator, HeldOut& held_out);
+  Outcome<Done> report_unmeasured(const CalibrationReport& report);
   Outcome<Done> measure_state(const Model& int8);
   Outcome<Done> make_page(const Calibrator& calibrator, const Model& int8);
 
@@ -79,7 +83,7 @@ class Run {
 };
 
 Run::Run(const Job& job) : job_(job), choice_(job.choice), model_(job.file.model()) {
-  from_state_ = choice_.state != nullptr && choice_.state->was_there();
+  from_state_ = !choice_.observed.empty();
   options_.isa = choice_.execution.isa;
   options_.executor = choice_.execution.executor;
 }
@@ -130,6 +134,14 @@ Outcome<Done> Run::observe(HeldOut& held_out) {
   job_.work.clear();
   fp32_classes_.warn(job_.work);
   return Done{};
+}
+
+// What has been added are just the samples that were observed before: most often the same folder, named twice.
+void Run::warn_of_doubling(const CalibrationState& before, const CalibrationState& now) const {
+  Digest twice;
+  for (int32_t i = 0; i < 2; ++i) add_to_set(twice, before.samples);
+  if (now.samples == twice)
+    job_.work.warn(choice_.from + ": holds exactly these samples, so each counts twice now; give them once");
 }
 
 // Its classes are those of the samples that are at hand.
@@ -198,8 +210,6 @@ Outcome<Done> Run::make_page(const Calibrator& calibrator, const Model& int8) {
 }
 
 Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
-  if (choice_.state != nullptr)
-    if (auto step = save_state(*choice_.state, calibrator); !step) return step;
   const CalibrationReport& report = calibrator.report();
   OpenOptions checked;
   checked.skip_checksum = true;  // finish() has opened these bytes
@@ -214,6 +224,7 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   made_.flat_bytes = report.bytes.size;
   made_.layers.assign(report.layers.begin(), report.layers.end());
   made_.recoveries = summarize(report.recoveries, figures.method);
+  if (job_.samples.count() == 0) return report_unmeasured(report);
   if (from_state_ && !job_.steps.has_states())
     if (auto step = measure_state(*written); !step) return step;
   const std::vector<int32_t>& classes = fp32_classes_.found();
@@ -242,6 +253,19 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   return Done{};
 }
 
+// No sample is at hand, so nothing says how near the model is.
+Outcome<Done> Run::report_unmeasured(const CalibrationReport& report) {
+  CalibrationFigures& figures = made_.figures;
+  figures.held_out.sqnr = figures.calibrating.sqnr = std::numeric_limits<double>::quiet_NaN();
+  Judgeable judgeable;
+  judgeable.samples = static_cast<size_t>(report.samples);
+  judgeable.at_hand = false;
+  figures.verdict = judge(judgeable);
+  figures.calibrating_seconds = figures.seconds = seconds();
+  made_.stages = job_.work.stages();
+  return Done{};
+}
+
 Outcome<CalibratedModel> Run::run() {
   if (auto step = set_options(); !step) return step.failure();
   if (choice_.float_search.asked())
@@ -261,16 +285,17 @@ Outcome<CalibratedModel> Run::run() {
   if (!calibrator) return job_.file.failure(calibrator.error());
   steps.calibrator = &*calibrator;
   if (from_state_) {
-    if (auto step = load_state(choice_.state->path(), model_, *calibrator); !step) return step.failure();
-    job_.work.note("the samples of " + choice_.state->path() +
+    if (auto step = load_observed(choice_.from, choice_.observed, *calibrator); !step) return step.failure();
+    job_.work.note("the samples of " + choice_.from +
                    " cannot be run again: biases are corrected from their means");
   }
   const CalibrationState before = samples_seen(*calibrator);
   // Of the samples that are left where others are held out for mixed precision nothing more is.
   HeldOut held_out(*calibrator, model_, options_,
                    job_.samples.held_out_count() > 0 ? std::vector<Digest>() : job_.facts.digests);
-  if (auto step = observe(held_out); !step) return step.failure();
-  if (from_state_) warn_of_doubling(choice_.state->path(), before, samples_seen(*calibrator), job_.work);
+  if (job_.samples.count() > 0)
+    if (auto step = observe(held_out); !step) return step.failure();
+  if (from_state_) warn_of_doubling(before, samples_seen(*calibrator));
   if (auto step = make_model(*calibrator); !step) return step.failure();
   if (auto step = report(*calibrator, held_out); !step) {
     if (choice_.write) return Failure{step.message() + "; " + choice_.name + " is complete"};
@@ -307,13 +332,15 @@ Outcome<CalibratedModel> calibrate_stoppable(const LoadedModel& given, const Cal
                    " has states; layers are judged on samples that do not hang on each other"};
   KnownParamsFile known;
   if (auto step = known.read(choice.params, file, work); !step) return step.failure();
-  if (choice.samples.places.empty()) return bake(choice, *steps, known, work);
+  const bool has_samples = !choice.samples.places.empty();
+  if (!has_samples && choice.observed.empty()) return bake(choice, *steps, known, work);
   auto samples = Samples::open(choice.samples, given, work);
   if (!samples) return samples.failure();
   if (auto step = samples->check_output(choice.name); !step) return step.failure();
-  if (auto step = steps->read_sequences(choice.steps, choice.samples, choice.execution, *samples, work);
-      !step)
-    return step.failure();
+  if (has_samples)
+    if (auto step = steps->read_sequences(choice.steps, choice.samples, choice.execution, *samples, work);
+        !step)
+      return step.failure();
   CalibrationSamples kept(*samples, file.model());
   work.set_beforehand(true);
   const auto facts = check_samples(kept, choice.execution.executor, work);

@@ -14,7 +14,7 @@
 namespace intaglio::tools {
 
 struct CalibrateChoice {
-  SampleChoice samples;  // no places: parameters alone
+  SampleChoice samples;  // no places: parameters or what was observed alone
   int64_t steps = 0;     // of a model with states: how many samples are one sequence; 0: all
   SessionOptions execution;
   QuantizationChoice quantization;
@@ -22,8 +22,10 @@ struct CalibrateChoice {
   bool int8_states = false;             // every state stays in int8, also where its rounding adds up
   FloatSearchChoice float_search;
   ParamsChoice params;
-  const OutputFile* state =
-      nullptr;  // what was seen of the samples: read if it is there, then written with these added
+  // What was seen of other samples, perhaps elsewhere (tools/observed_samples.h): these are added to it, or it is all there is.
+  // `from` names it in messages; no bytes: nothing.
+  std::string from;
+  Span<const uint8_t> observed;
   MemoryGoal memory = MemoryGoal::layer_by_layer();
   bool layers = true;  // each layer is compared, for `layers` and the page
   bool page = false;   // an HTML page is made
@@ -42,7 +44,7 @@ struct CalibratedModel {
   CalibrationFigures figures;
   std::vector<LayerReport> layers;
   std::vector<RecoverySummary> recoveries;
-  int32_t seen = 0;       // samples, with those of the state
+  int32_t seen = 0;       // samples, with those that were observed before
   size_t flat_bytes = 0;  // of the model, without a streamed plan
   std::optional<FloatSearchResult> mixed;
   std::vector<StageTime> stages;

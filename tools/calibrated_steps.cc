@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "intaglio/step_model.h"
-#include "tools/state_file.h"
+#include "tools/sequences.h"
 
 namespace intaglio::tools {
 

@@ -53,6 +53,7 @@ Outcome<Samples> Samples::open(const SampleChoice& choice, const LoadedModel& fi
   options.only = choice.only;
   if (choice.places.size() == 1) options.limit = choice.limit;
   Samples samples;
+  if (choice.places.empty()) return samples;
   for (const SamplePlace& place : choice.places) {
     auto folder = ImageFolder::open(place, options);
     if (!folder) return folder.failure();

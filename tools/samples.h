@@ -47,10 +47,10 @@ void fill_inputs(Session& session, Span<const Span<const uint8_t>> inputs);
 // They are paired in the order of their names.
 class Samples {
  public:
-  // The model outlives this. What the user should know is told as notes.
+  // The model outlives this. What the user should know is told as notes. No places: no samples.
   static Outcome<Samples> open(const SampleChoice& choice, const LoadedModel& file, const Work& work);
 
-  size_t count() const { return sources_[0].folder.count(); }
+  size_t count() const { return sources_.empty() ? 0 : sources_[0].folder.count(); }
   const std::string& name(size_t i) const { return sources_[0].folder.name(i); }
   Outcome<Digest> digest(size_t i) const;
   // As the model's preprocessing wants it, one view an input.

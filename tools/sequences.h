@@ -26,6 +26,11 @@ class Sequences {
   size_t steps_ = 1, count_ = 1;
 };
 
+// Runs the samples through `file`, in FP32, and puts the states that each begins with behind the values of its inputs. From
+// then on they fill the inputs of the step model.
+Outcome<Done> record_states(const LoadedModel& file, const SessionOptions& options,
+                            const Sequences& sequences, Samples& samples);
+
 // What a model with states gives on sequences, each model with its own states from the beginning on.
 struct SequenceFigures {
   size_t sequences = 0, steps = 0;

@@ -31,6 +31,11 @@ Grade grade_of(const Judgeable& figures) {
 
 Verdict judge(const Judgeable& figures) {
   Verdict verdict;
+  if (!figures.at_hand) {
+    verdict.text = "No sample is at hand, so nothing was measured.";
+    verdict.remedy = "compare it with the FP32 model on samples: " + tool_word("compare");
+    return verdict;
+  }
   verdict.grade = grade_of(figures);
   verdict.by_agreement = verdict.grade != Grade::kGood && figures.agreement && figures.sqnr >= kGoodSqnr;
   switch (verdict.grade) {

@@ -32,6 +32,7 @@ struct Judgeable {
   size_t samples = 0;               // that calibrated
   std::string preprocessing_sign;   // what speaks for a wrong one, as a clause; empty: nothing
   bool of_pictures = true;          // the model knows their preprocessing
+  bool at_hand = true;              // false: samples calibrated elsewhere, and none is here
 };
 
 // Good: 20 dB with 97 % agreement, or 15 dB with 99 %. Poor: less than 8 dB, or agreement surely below 90 %, given

@@ -130,6 +130,8 @@ bool read_observer(const uint8_t* bytes, uint32_t version, uint32_t samples, Ten
   return counts_agree(o);
 }
 
+Error damaged(size_t offset) { return {Status::kBadCalibrationState, -1, -1, static_cast<int64_t>(offset)}; }
+
 }  // namespace
 
 size_t state_bytes(const CalibrationState& state) { return bytes_of(state, kVersion); }
@@ -172,10 +174,7 @@ void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> by
   out.put(&crc, 1);
 }
 
-Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare) {
-  const auto damaged = [](size_t offset) {
-    return Error{Status::kBadCalibrationState, -1, -1, static_cast<int64_t>(offset)};
-  };
+Result<StateFacts> facts_of_state(Span<const uint8_t> bytes) {
   if (bytes.size < kHeaderBytes + sizeof(uint32_t) ||
       memcmp(bytes.data, kIdentifier, sizeof kIdentifier) != 0)
     return damaged(0);
@@ -183,25 +182,42 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   memcpy(&crc, bytes.data + bytes.size - sizeof crc, sizeof crc);
   if (crc != crc32(0, bytes.data, bytes.size - sizeof crc)) return damaged(bytes.size - sizeof crc);
   Reader in(bytes.data + sizeof kIdentifier);
+  StateFacts facts;
   uint32_t header[5];
   in.get(header, 5);
-  Digest graph, samples, golden;
-  in.get(&graph, 1);
-  in.get(&samples, 1);
-  in.get(&golden, 1);
-  const uint32_t version = header[0];
-  if (version != kVersion && version != kWithoutLevels) return damaged(sizeof kIdentifier);
-  if (!(graph == state.graph)) return {Status::kOtherGraph};
-  if (bytes.size != bytes_of(state, version) || header[2] != state.observers.size ||
-      header[3] != state.mean_sums.size || header[4] != state.golden_sample.size)
+  in.get(&facts.graph, 1);
+  in.get(&facts.samples, 1);
+  facts.version = header[0];
+  facts.sample_count = header[1];
+  facts.observers = header[2];
+  facts.means = header[3];
+  facts.golden_bytes = header[4];
+  if (facts.version != kVersion && facts.version != kWithoutLevels) return damaged(sizeof kIdentifier);
+  const uint64_t before = kHeaderBytes + sizeof(uint32_t) + uint64_t{facts.golden_bytes} +
+                          uint64_t{facts.observers} * observer_bytes(facts.version) +
+                          uint64_t{facts.means} * sizeof(int64_t);
+  if (bytes.size < before || (bytes.size - before) % kInputBytes != 0) return damaged(sizeof kIdentifier);
+  facts.inputs = static_cast<uint32_t>((bytes.size - before) / kInputBytes);
+  return facts;
+}
+
+Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare) {
+  const Result<StateFacts> facts = facts_of_state(bytes);
+  if (!facts) return facts.error();
+  const uint32_t version = facts->version, count = facts->sample_count;
+  if (!(facts->graph == state.graph)) return {Status::kOtherGraph};
+  if (facts->observers != state.observers.size || facts->means != state.mean_sums.size ||
+      facts->golden_bytes != state.golden_sample.size || facts->inputs != state.inputs.size)
     return damaged(sizeof kIdentifier);
-  if (header[1] > kMaxSamples - state.sample_count)
-    return {Status::kTooManyItems, -1, -1, header[1], kMaxSamples - state.sample_count};
+  if (count > kMaxSamples - state.sample_count)
+    return {Status::kTooManyItems, -1, -1, count, kMaxSamples - state.sample_count};
+  Digest golden;
+  memcpy(&golden, bytes.data + kHeaderBytes - sizeof golden, sizeof golden);
   const uint8_t* const golden_sample = bytes.data + kHeaderBytes;
   const uint8_t* const observers = golden_sample + state.golden_sample.size;
   const size_t each = observer_bytes(version);
   for (size_t i = 0; i < state.observers.size; ++i)
-    if (!read_observer(observers + i * each, version, header[1], spare))
+    if (!read_observer(observers + i * each, version, count, spare))
       return damaged(static_cast<size_t>(observers - bytes.data) + i * each);
   const uint8_t* const sums = observers + state.observers.size * each;
   const uint8_t* const inputs = sums + state.mean_sums.size * sizeof(int64_t);
@@ -209,7 +225,7 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   for (size_t i = 0; i < state.mean_sums.size; ++i) {
     int64_t sum;
     sum_reader.get(&sum, 1);
-    if (!plausible(sum, header[1])) return damaged(static_cast<size_t>(sums - bytes.data) + i * sizeof sum);
+    if (!plausible(sum, count)) return damaged(static_cast<size_t>(sums - bytes.data) + i * sizeof sum);
   }
   Reader input_reader(inputs);
   for (size_t i = 0; i < state.inputs.size; ++i)
@@ -218,7 +234,7 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
 
   // Nothing below can be refused.
   for (size_t i = 0; i < state.observers.size; ++i) {
-    read_observer(observers + i * each, version, header[1], spare);
+    read_observer(observers + i * each, version, count, spare);
     merge(state.observers[i], spare);
   }
   Reader rest(sums);
@@ -228,12 +244,12 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
     sum = order_free_sum(sum, other);
   }
   for (InputValues& input : state.inputs) merge(input, read_input(rest));
-  if (header[1] > 0 && (state.sample_count == 0 || golden < state.golden)) {
+  if (count > 0 && (state.sample_count == 0 || golden < state.golden)) {
     state.golden = golden;
     memcpy(state.golden_sample.data, golden_sample, state.golden_sample.size);
   }
-  add_to_set(state.samples, samples);
-  state.sample_count += header[1];
+  add_to_set(state.samples, facts->samples);
+  state.sample_count += count;
   return kNoError;
 }
 

@@ -24,6 +24,16 @@ struct CalibrationState {
   Span<uint8_t> golden_sample;  // the model's inputs, one behind the other
 };
 
+// What saved bytes say of themselves. Nothing is known of the model yet.
+struct StateFacts {
+  Digest graph, samples;  // as in CalibrationState
+  uint32_t version = 0, sample_count = 0;
+  uint32_t observers = 0, means = 0, inputs = 0;  // elements of these lists
+  uint32_t golden_bytes = 0;
+};
+// Errors: kBadCalibrationState where identifier, version, size or CRC-32 are wrong.
+Result<StateFacts> facts_of_state(Span<const uint8_t> bytes);
+
 size_t state_bytes(const CalibrationState& state);
 // With `probed` samples and more it is chance which of them were probed: how far these reached is not saved.
 void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> bytes);

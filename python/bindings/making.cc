@@ -12,6 +12,7 @@
 #include "tools/compare_models.h"
 #include "tools/evaluate_model.h"
 #include "tools/import_network.h"
+#include "tools/observed_samples.h"
 
 namespace intaglio::python {
 namespace {
@@ -43,6 +44,10 @@ py::object value_of(const tools::Json& json) {
     default:
       return py::none();
   }
+}
+
+Span<const uint8_t> span_of(const std::string& bytes) {
+  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
 }
 
 py::bytes bytes_of(const FileBytes& bytes) {
@@ -172,7 +177,7 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
   choice.steps = steps_of(keywords);
   choice.execution = fp32.execution();
   choice.quantization = quantization_of(keywords);
-  std::string recover = "default", memory, state, report;
+  std::string recover = "default", memory, report;
   std::vector<std::string> recoveries;
   keywords.take("recover", recoveries);
   if (!recoveries.empty()) recover.clear();
@@ -200,13 +205,46 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
     keywords.take("memory", bytes);
     choice.memory = {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
   }
-  keywords.take("state", state);
-  const OutputFile state_file(state);
-  if (!state.empty()) choice.state = &state_file;
+  std::string observed;
+  if (const py::object given = keywords.get("from"); !given.is_none()) observed = given.cast<py::bytes>();
+  choice.from = "observed";
+  choice.observed = span_of(observed);
   const tools::CalibratedModel made =
       task.run([&] { return tools::calibrate(fp32.file(), choice, task.work()); });
   const py::object page = choice.page ? py::object(py::bytes(made.page)) : py::none();
   return py::make_tuple(bytes_of(made.bytes), page) + task.told(json_of(made, choice));
+}
+
+// (state, report, notes, warnings)
+py::tuple observe(const Runner& fp32, const py::list& samples, const py::dict& options,
+                  const py::object& progress, const py::object& line) {
+  const Keywords keywords(options);
+  Task task(progress, line);
+  task.check_rules("observe", keywords);
+  tools::ObserveChoice choice;
+  choice.samples = samples_of(samples, keywords);
+  choice.steps = steps_of(keywords);
+  choice.execution = fp32.execution();
+  choice.quantization = quantization_of(keywords);
+  keywords.take("int8_states", choice.int8_states);
+  const tools::ObservedSamples observed =
+      task.run([&] { return tools::observe(fp32.file(), choice, task.work()); });
+  return py::make_tuple(bytes_of(observed.state)) + task.told({{"samples", observed.samples}});
+}
+
+py::bytes merge(const std::vector<py::bytes>& states) {
+  const WordedFor worded(Wording::kPython);
+  tools::StateSum sum;
+  for (const py::bytes& state : states)
+    value_or_raise(sum.add("part " + std::to_string(sum.states()), span_of(state.cast<std::string>())));
+  return bytes_of(sum.save());
+}
+
+uint32_t observed_samples(const std::string& state) {
+  const WordedFor worded(Wording::kPython);
+  tools::StateSum sum;
+  value_or_raise(sum.add("observed", span_of(state)));
+  return sum.samples();
 }
 
 py::tuple compare(const Runner& reference, const Runner& test, const py::list& samples,
@@ -259,6 +297,10 @@ void add_making(py::module_& module) {
              py::arg("options"));
   module.def("calibrate", calibrate, py::arg("fp32"), py::arg("samples"), py::arg("options"),
              py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("observe", observe, py::arg("fp32"), py::arg("samples"), py::arg("options"),
+             py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("merge", merge, py::arg("states"));
+  module.def("observed_samples", observed_samples, py::arg("state"));
   module.def("compare", compare, py::arg("reference"), py::arg("test"), py::arg("samples"),
              py::arg("options"), py::arg("progress") = py::none(), py::arg("line") = py::none());
   module.def("evaluate", evaluate, py::arg("model"), py::arg("samples"), py::arg("options"),

@@ -12,6 +12,7 @@ from . import _intaglio
 from .batches import as_array, labels_of, samples_of
 from .errors import Error
 from .network import Network, open as open_network
+from .observed import Observed
 from .tables import Report
 from .words import Progress, encoded, existing, is_path, line_of, run, warn
 
@@ -26,7 +27,7 @@ Value = Union[float, Sequence[float], np.ndarray, str, "os.PathLike[str]"]
 _MODEL, _ONNX = b"ITG1", b"\x08"  # what a model has behind its first four bytes, and what an ONNX file begins with
 _NAMES = {"onnx": "an ONNX network", "tflite": "a TFLite network", "openvino": "an OpenVINO IR"}
 _OF_IMPORT = ("pixels", "shape", "batch", "mean", "norm", "color", "resize", "border", "focus", "outputs", "constant",
-              "external_data", "keep_dead", "stream", "max_work", "max_memory")
+              "external_data", "keep_dead", "state", "initial", "stream", "max_work", "max_memory")
 
 
 def _read(path: str) -> bytes:
@@ -203,19 +204,20 @@ def calibrate(
     keep_float: Optional[Nodes] = None, recover: Optional[Texts] = None, int8_states: bool = False,
     min_sqnr: Optional[float] = None, max_drop: Optional[float] = None, labels: Optional[Path] = None,
     names: Optional[Path] = None, no_fpu: bool = False, params: Optional[Path] = None, params_format: Optional[str] = None,
-    map: Optional[Path] = None, state: Optional[Path] = None, report: Optional[Path] = None,
+    map: Optional[Path] = None, observed: Optional[Observed] = None, report: Optional[Path] = None,
     memory: Union[Literal['least', 'flat'], int, None] = None, only: Optional[Path] = None, limit: Optional[int] = None,
     skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None, pixels: Optional[Pixels] = None,
     shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None, mean: Optional[Numbers] = None,
     norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
     outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
-    keep_dead: bool = False, stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
+    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
 ) -> Network:
     """An int8 network from one in FP32 and a few samples. Its bytes are those that `intaglio calibrate` writes.
 
     network: a Network, or the path of one. The path of an ONNX or TFLite network or of an OpenVINO IR will do as well: it is
-        imported first, with the keywords of `import_onnx` (pixels=, shape= and so on; state= is the calibration's).
+        imported first, with the keywords of `import_onnx` (pixels=, shape= and so on).
     batches: a folder of pictures, one picture or an .npy file, by path; a list of pictures' paths; an array; or any iterable
         of arrays, whose first dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs
         only x is read. Of a network with several inputs each item is a dict by their names or a tuple in their order; a
@@ -253,7 +255,7 @@ def calibrate(
     params: take scales and zero points from this file; without batches it must have all of them.
     params_format: the format of params=, where the file's name does not say it.
     map: a text file that says what names of params= are called in the model.
-    state: a file for what was seen of the samples: read if it exists, then written with these added.
+    observed: what `observe` has seen of other samples, perhaps elsewhere; without batches that is all there is.
     report: write an HTML page: verdict, worst layers, remedies, ranges.
     memory: what activations may take: 'least', a number of bytes, or 'flat', layer by layer.
     only: a text file with the names of the pictures to take, one a line.
@@ -275,14 +277,17 @@ def calibrate(
     constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
     external_data: read weights also from folders within an ONNX network's own.
     keep_dead: keep channels of a quantized network that hold one code whatever the input is.
+    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
+    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
     stream: the axis of time of the first input: the model takes one row of it a run.
     max_work: the operations that the import may take.
     max_memory: the bytes of memory that the import may take.
     """
     fp32, options = _float_model(network, _given(locals(), "network", "batches", "progress"))
     imported = fp32.report.notes if fp32 is not network and fp32.report is not None else []
-    if batches is None and not params:
-        raise TypeError("calibrate: give batches, or params= for scales that another tool found")
+    if batches is None and not params and observed is None:
+        raise TypeError("calibrate: give batches, or observed= of other samples, or params= for scales that another tool found")
+    options["from"] = None if options.pop("observed") is None else bytes(Observed.of(observed))
     samples = samples_of(batches, fp32._wanted()).sources if batches is not None else []
     if report is not None:
         _intaglio.check_report(encoded(report))
@@ -298,6 +303,30 @@ def calibrate(
         except Error as error:  # after minutes of work: what it made is not thrown away
             warn(f"report=: {error}; the int8 network is complete")
     return int8
+
+
+def observe(
+    network: Any, batches: Any, *, progress: Progress = None,
+    method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
+    weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
+    compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
+    keep_float: Optional[Nodes] = None, int8_states: bool = False, only: Optional[Path] = None, limit: Optional[int] = None,
+    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None,
+) -> Observed:
+    """What a calibration sees of samples, to be merged and calibrated from elsewhere. The samples stay where they are.
+
+    network: the one in FP32. batches, progress and the keywords: as in `calibrate`, which then takes the same ones.
+
+        seen = intaglio.observe(net, here) + intaglio.observe(net, there)
+        int8 = intaglio.calibrate(net, observed=seen)
+    """
+    fp32, options = _model(network, "network"), _given(locals(), "network", "batches", "progress")
+    options["images"] = True
+    samples = samples_of(batches, fp32._wanted()).sources
+    state, _, _, warned = _intaglio.observe(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
+    for warning in warned:
+        warn(warning)
+    return Observed(state)
 
 
 def _with_warnings(said: Dict[str, Any], warned: Sequence[str]) -> Dict[str, Any]:

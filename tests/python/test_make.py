@@ -321,3 +321,29 @@ def test_a_comparison_shows_a_chart_in_notebooks(net, int8, pictures):
     assert page.count("<svg") == 1 and page.count("<circle") == sum(layer["sqnr_db"] is not None for layer in found.layers)
     assert f"{found.layers[0]['name']}, {found.layers[0]['sqnr_db']:.1f} dB" in page
     assert "<svg" not in net.inspect()._repr_html_()
+
+
+def test_parts_that_were_observed_add_up(command, net, pictures, tmp_path):
+    names = sorted(pictures.iterdir())
+    parts = [intaglio.observe(net, names[:6]), intaglio.observe(net, names[6:])]
+    seen = sum(parts)
+    assert seen.samples == 16 and seen == parts[1] + parts[0] == pickle.loads(pickle.dumps(seen))
+    net.save(tmp_path / "net.itg")
+    command("observe", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "all.itgcal")
+    assert bytes(seen) == (tmp_path / "all.itgcal").read_bytes()
+    command("calibrate", tmp_path / "net.itg", "--from", tmp_path / "all.itgcal", "-o", tmp_path / "int8.itg")
+    made = intaglio.calibrate(net, observed=seen)
+    assert bytes(made) == (tmp_path / "int8.itg").read_bytes() == bytes(intaglio.calibrate(net, observed=tmp_path / "all.itgcal"))
+    assert made.report["verdict"] is None and made.report["images"] == 0
+    seen.save(tmp_path / "seen.itgcal")
+    assert intaglio.Observed.of(tmp_path / "seen.itgcal") == seen
+    with pytest.raises(intaglio.Error, match="part 1: holds just the samples of part 0"):
+        parts[0] + parts[0]
+    with pytest.raises(intaglio.Error, match="observed: is no calibration state; give what intaglio.observe made"):
+        intaglio.Observed(b"none")
+    with pytest.raises(intaglio.Error, match="observed.* other options"):
+        intaglio.calibrate(net, observed=seen, compat="tengine")
+    with pytest.raises(TypeError):
+        parts[0] + 1
+    with pytest.raises(TypeError, match="observed: is nothing that observe"):
+        intaglio.calibrate(net, observed=3)

@@ -28,7 +28,7 @@ def test_null_bytes(net, int8, samples, tmp_path):
     """C ends a text there: another file would be read or written."""
     path = f"{tmp_path}/victim.itg\0.itg"
     for call in (lambda: net.save(path), lambda: intaglio.open(path), lambda: intaglio.import_onnx(path),
-                 lambda: intaglio.calibrate(net, samples, report=path), lambda: intaglio.calibrate(net, samples, state=path),
+                 lambda: intaglio.calibrate(net, samples, report=path), lambda: intaglio.calibrate(net, samples, observed=path),
                  lambda: intaglio.calibrate(net, path), lambda: intaglio.command("plan", "net.itg", "-o", path)):
         with pytest.raises(ValueError, match="null byte"):
             call()
@@ -315,7 +315,9 @@ def test_keywords_are_the_options_of_the_command():
 
     of_import = keywords("import", "dump_after")
     assert set(inspect.signature(intaglio.import_onnx).parameters) == {"source", *of_import}
-    assert set(inspect.signature(intaglio.calibrate).parameters) == {"network", "batches", "progress"} | keywords("calibrate")
+    own = {"network", "batches", "progress"}
+    assert set(inspect.signature(intaglio.calibrate).parameters) == own | {"observed"} | keywords("calibrate", "from")
+    assert set(inspect.signature(intaglio.observe).parameters) == own | keywords("observe", *of_import)
     assert set(inspect.signature(intaglio.compare).parameters) == {"reference", "test", "batches", "progress", *keywords("compare")}
 
 

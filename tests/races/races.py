@@ -20,7 +20,8 @@ CASES = {
     "import": "import DEMO/meter.onnx --pixels 0..1 -o OUT",
     "calibrate": "calibrate net.itg --images pictures -o OUT",
     "its report": "calibrate net.itg --images pictures -o other.itg --report OUT",
-    "its state": "calibrate net.itg --images pictures -o other.itg --state OUT",
+    "observe": "observe net.itg --images pictures -o OUT",
+    "merge": "merge some.itgcal -o OUT",
     "params export": "params export net.int8.itg --format ppq -o OUT",
     "params import": "params import net.itg known.json --format ppq -o OUT",
     "plan": "plan net.int8.itg -o OUT",
@@ -29,7 +30,7 @@ CASES = {
     "export-tflite": "export-tflite net.int8.itg -o OUT",
     "run": "run net.itg --input picture.png --output OUT",
 }
-NAMES = {"its report": "report.html", "its state": "samples.itgcal", "params export": "params.json", "export-onnx": "out.onnx",
+NAMES = {"its report": "report.html", "observe": "samples.itgcal", "merge": "all.itgcal", "params export": "params.json", "export-onnx": "out.onnx",
          "export-tflite": "out.tflite", "run": "out.npy"}
 EXPORT_C = ["net_model.h", "net_model.cc", "net_model_data.cc"]
 
@@ -63,7 +64,7 @@ def main():
             (work / "pictures" / picture.name).write_bytes(picture.read_bytes())
         (work / "picture.png").write_bytes(pictures[0].read_bytes())
         for words in ("import DEMO/meter.onnx --pixels 0..1 -o net.itg", "calibrate net.itg --images pictures -o net.int8.itg",
-                      "params export net.int8.itg --format ppq -o known.json"):
+                      "params export net.int8.itg --format ppq -o known.json", "observe net.itg --images pictures -o some.itgcal"):
             done = run(work, words)
             if done.returncode != 0:
                 fail(f"{words}: {done.stderr}")

@@ -9,6 +9,7 @@ thread_local Wording here = Wording::kCommand;
 
 std::string keyword(std::string option) {
   if (option == "images") return "batches=";
+  if (option == "from") return "observed=";
   std::replace(option.begin(), option.end(), '-', '_');
   return option + "=";
 }
@@ -18,7 +19,7 @@ std::string function_of(const std::string& tool) {
   if (tool == "import") return "intaglio.import_onnx";
   if (tool == "eval") return "intaglio.evaluate";
   if (tool == "inspect") return "Network.inspect";
-  if (tool == "calibrate" || tool == "compare") return "intaglio." + tool;
+  if (tool == "calibrate" || tool == "observe" || tool == "compare") return "intaglio." + tool;
   return "intaglio.command('" + tool + "', ...)";
 }
 

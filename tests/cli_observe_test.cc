@@ -1,0 +1,122 @@
+// Samples that are observed in several places: `observe`, `merge` and `calibrate --from`.
+#include "runtime/crc32.h"
+#include "tests/support/run_cli.h"
+
+namespace intaglio::test::cli_observe_test {
+namespace {
+
+// The demo's network and its 16 pictures, of which the first six are elsewhere.
+class Places : public CommandFolder {
+ public:
+  Places() {
+    good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
+    std::string here, there;
+    for (int i = 1; i <= 16; ++i)
+      (i <= 6 ? there : here) += "digit_00" + std::string(i < 10 ? "0" : "") + std::to_string(i) + ".png\n";
+    put("here.txt", here);
+    put("there.txt", there);
+  }
+  void observe(const std::string& name, const std::string& more = "") const {
+    good("observe %/net.itg --images @/calibration --only %/" + name + ".txt -o %/" + name + ".itgcal" +
+         more);
+  }
+};
+
+const std::string kObserve = "observe %/net.itg --images @/calibration -o %/all.itgcal";
+
+}  // namespace
+
+TEST_CASE("parts merge to what all samples together give, in any order and by any number of threads") {
+  const Places places;
+  places.observe("here");
+  places.observe("there", " --threads 2");
+  const auto all = places.json(kObserve + " --json");
+  CHECK(all["samples"] == 16);
+  CHECK(all["bytes"] == places.get("all.itgcal").size());
+  const auto merged = places.json("merge %/here.itgcal %/there.itgcal -o %/one.itgcal --json");
+  CHECK(merged["states"] == 2);
+  CHECK(merged["samples"] == 16);
+  CHECK(merged["bytes"] == all["bytes"]);
+  places.good("merge %/there.itgcal %/here.itgcal -o %/other.itgcal");
+  CHECK(places.get("one.itgcal") == places.get("all.itgcal"));
+  CHECK(places.get("other.itgcal") == places.get("all.itgcal"));
+  places.good("merge %/one.itgcal -o %/again.itgcal");
+  CHECK(places.get("again.itgcal") == places.get("all.itgcal"));
+}
+
+TEST_CASE("a model from what was observed: of one file, of several, or with samples that are at hand") {
+  const Places places;
+  places.observe("here");
+  places.observe("there");
+  places.good(kObserve);
+  const Ran alone = places.good("calibrate %/net.itg --from %/all.itgcal -o %/alone.itg");
+  CHECK(holds(alone.out, "No sample is at hand, so nothing was measured."));
+  CHECK(holds(alone.out, "0 in "));
+  CHECK(holds(alone.out, "16 with those observed before"));
+  CHECK(!holds(alone.out, "output SQNR  "));
+  places.good("verify %/alone.itg");
+  const auto parts =
+      places.json("calibrate %/net.itg --from %/there.itgcal --from %/here.itgcal -o %/parts.itg --json");
+  CHECK(parts["verdict"].is_null());
+  CHECK(parts["sqnr_db"].is_null());
+  CHECK(parts["images"] == 0);
+  const std::string with_samples =
+      "calibrate %/net.itg --from %/there.itgcal --images @/calibration --only %/here.txt";
+  const auto judged = places.json(with_samples + " -o %/judged.itg --json");
+  CHECK(judged["judged"] == 10);
+  CHECK(places.get("alone.itg") == places.get("parts.itg"));
+  CHECK(places.get("alone.itg") == places.get("judged.itg"));
+  CHECK(places.json("compare %/net.itg %/alone.itg --images @/test --json")["sqnr_db"] > 20);
+}
+
+TEST_CASE("what is merged, and calibrated from, has to be of one model, once, and whole") {
+  const Places places;
+  places.observe("here");
+  places.observe("there");
+  places.good("observe %/net.itg --images @/calibration -o %/tengine.itgcal --compat tengine");
+  const std::string state = places.get("here.itgcal");
+  const auto refused = [&](const std::string& words, const std::string& why) {
+    CAPTURE(words);
+    places.bad("merge %/there.itgcal " + words + " -o %/new.itgcal", why);
+    places.bad("calibrate %/net.itg --from %/there.itgcal --from " + words + " -o %/new.itg", why);
+  };
+  refused("%/there.itgcal", "there.itgcal: holds just the samples of");
+  refused("%/tengine.itgcal", "tengine.itgcal: was observed with another model, or with other options, than");
+  refused("%/net.itg", "net.itg: is no calibration state; give what 'intaglio observe' made");
+  refused("%/none.itgcal", "none.itgcal: no such file");
+  places.put("cut.itgcal", state.substr(0, state.size() / 2));
+  refused("%/cut.itgcal", "cut.itgcal: the calibration state is damaged");
+  std::string flipped = state;
+  flipped[state.size() / 2] = static_cast<char>(flipped[state.size() / 2] ^ 1);
+  places.put("flipped.itgcal", flipped);
+  refused("%/flipped.itgcal", "is damaged");
+  std::string newer = state;
+  newer[4] = 99;
+  const uint32_t crc = crc32(0, reinterpret_cast<const uint8_t*>(newer.data()), newer.size() - 4);
+  memcpy(&newer[newer.size() - 4], &crc, 4);
+  places.put("newer.itgcal", newer);
+  refused("%/newer.itgcal", "newer.itgcal: was written by another version of the library");
+  places.put("empty.itgcal", std::string());
+  refused("%/empty.itgcal", "empty.itgcal: is empty");
+  CHECK(places.get("new.itgcal") == "");
+  CHECK(places.get("new.itg") == "");
+  places.bad("calibrate %/net.itg --from %/tengine.itgcal -o %/new.itg",
+             "tengine.itgcal: was observed with another model, or with other options");
+  places.good("calibrate %/net.itg --from %/tengine.itgcal --compat tengine -o %/tengine.itg");
+}
+
+TEST_CASE("nothing that is read is written over, and the same samples twice are warned of") {
+  const Places places;
+  places.observe("here");
+  places.observe("there");
+  places.bad("merge %/here.itgcal %/there.itgcal -o %/there.itgcal", "is the input, which would be lost");
+  places.bad("observe %/net.itg --images @/calibration -o %/net.itg", "is the input, which would be lost");
+  places.bad("calibrate %/net.itg --from %/here.itgcal -o %/here.itgcal", "is the input");
+  const std::string twice =
+      "calibrate %/net.itg --images @/calibration --only %/here.txt -o %/new.itg --from ";
+  places.bad(twice + "%/here.itgcal --report %/here.itgcal", "is the input");
+  CHECK(holds(places.good(twice + "%/here.itgcal").err, "each counts twice now"));
+  CHECK(!holds(places.good(twice + "%/there.itgcal").err, "each counts twice"));
+}
+
+}  // namespace intaglio::test::cli_observe_test

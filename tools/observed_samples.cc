@@ -1,0 +1,148 @@
+#include "tools/observed_samples.h"
+
+#include <cstring>
+
+#include "calibrator/host/system/files.h"
+#include "calibrator/host/system/wording.h"
+#include "calibrator/ranges/auto_rules.h"
+#include "tools/calibrated_steps.h"
+#include "tools/calibration_samples.h"
+#include "tools/sample_checks.h"
+
+namespace intaglio::tools {
+namespace {
+
+constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
+
+bool show_progress(void* context, const char* stage, int32_t done, int32_t total) {
+  try {
+    static_cast<Work*>(context)->show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  } catch (const Stopped&) {  // goes through no code that knows no exceptions
+    return false;
+  }
+  return true;
+}
+
+constexpr int64_t kVersionAt = 4;  // in a state's bytes
+
+Failure failure_of_state(const std::string& name, const Error& error) {
+  if (error.status == Status::kBadCalibrationState && error.value == 0)
+    return Failure{name + ": is no calibration state; give what " + tool_word("observe") + " made", error};
+  if (error.status == Status::kOtherGraph)
+    return Failure{
+        name +
+            ": was observed with another model, or with other options that choose what is observed; "
+            "observe the samples again with this model and these options",
+        error};
+  if (error.status == Status::kBadCalibrationState && error.value == kVersionAt)
+    return Failure{name + ": was written by another version of the library; observe its samples again",
+                   error};
+  Failure failure = failure_in(name, error);
+  if (error.status == Status::kBadCalibrationState) failure.message += "; observe its samples again";
+  return failure;
+}
+
+Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const ObserveChoice& choice,
+                                           Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  auto steps = CalibratedSteps::of(given);
+  if (!steps) return steps.failure();
+  const LoadedModel& file = steps->model();
+  if (auto step = check_float(file); !step) return step.failure();
+  auto samples = Samples::open(choice.samples, given, work);
+  if (!samples) return samples.failure();
+  if (auto step = steps->read_sequences(choice.steps, choice.samples, choice.execution, *samples, work);
+      !step)
+    return step.failure();
+  CalibrationSamples kept(*samples, file.model());
+  if (const auto facts = check_samples(kept, choice.execution.executor, work); !facts) return facts.failure();
+  QuantizationLists lists;
+  CalibratorOptions options;
+  if (auto step = set_quantization(choice.quantization, file, work, lists, options); !step)
+    return step.failure();
+  steps->set(choice.int8_states, lists, options, work);
+  options.isa = choice.execution.isa;
+  options.executor = choice.execution.executor;
+  options.recover = recovery::kNone;
+  options.progress = {show_progress, &work};
+  const auto needs = Calibrator::measure(file.model(), options);
+  if (!needs) return file.failure(needs.error());
+  FileBytes memory(needs->total());
+  auto calibrator = Calibrator::create(file.model(), {memory.data(), memory.size()}, options);
+  if (!calibrator) return file.failure(calibrator.error());
+  int32_t bad = -1;
+  const Error error = calibrator->add_all(kept.source(), &bad);
+  work.clear();
+  if (error.status == Status::kSamplesDiffer && !kept.problem().empty()) return Failure{kept.problem()};
+  if (!error.ok())
+    return failure_in(bad < 0 ? file.path() : "sample " + kept.name(static_cast<size_t>(bad)), error,
+                      &file.model());
+  ObservedSamples observed;
+  observed.state = FileBytes(calibrator->state_bytes());
+  if (const Error saved = calibrator->save({observed.state.data(), observed.state.size()}); !saved.ok())
+    return file.failure(saved);
+  observed.samples = kept.count();
+  observed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return observed;
+}
+
+template <typename T>
+Span<T> span_of(std::vector<T>& values) {
+  return {values.data(), values.size()};
+}
+
+}  // namespace
+
+Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& choice, Work& work) {
+  return stoppable([&] { return observe_stoppable(given, choice, work); });
+}
+
+void StateSum::begin(const StateFacts& facts) {
+  observers_.resize(facts.observers);
+  mean_sums_.resize(facts.means);
+  inputs_.resize(facts.inputs);
+  golden_sample_.resize(facts.golden_bytes);
+  state_.graph = facts.graph;
+  state_.observers = span_of(observers_);
+  state_.mean_sums = span_of(mean_sums_);
+  state_.inputs = span_of(inputs_);
+  state_.golden_sample = span_of(golden_sample_);
+  reset_state(state_);
+}
+
+Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) {
+  const Result<StateFacts> facts = facts_of_state(bytes);
+  if (!facts) return failure_of_state(name, facts.error());
+  if (names_.empty()) begin(*facts);
+  if (!(facts->graph == state_.graph))
+    return Failure{name + ": was observed with another model, or with other options, than " + first_ +
+                   "; merge states of one model alone"};
+  if (const auto same = names_.find(facts->samples); same != names_.end())
+    return Failure{name + ": holds just the samples of " + same->second +
+                   ", which would count twice; give each state once"};
+  if (const Error error = merge_state(state_, bytes, spare_); !error.ok())
+    return failure_of_state(name, error);
+  if (names_.empty()) first_ = name;
+  names_.emplace(facts->samples, name);
+  return Done{};
+}
+
+Outcome<Done> StateSum::add_file(const std::string& path) {
+  const auto bytes = read_file(path, kMaxStateBytes);
+  if (!bytes) return bytes.failure();
+  return add(path, bytes->span());
+}
+
+FileBytes StateSum::save() const {
+  FileBytes bytes(state_bytes(state_));
+  save_state(state_, kAutoRules.probes.samples, {bytes.data(), bytes.size()});
+  return bytes;
+}
+
+Outcome<Done> load_observed(const std::string& name, Span<const uint8_t> bytes, Calibrator& calibrator) {
+  const Error error = calibrator.load(bytes);
+  if (!error.ok()) return failure_of_state(name, error);
+  return Done{};
+}
+
+}  // namespace intaglio::tools

@@ -1,0 +1,62 @@
+// What calibrations have seen of samples, without a model: `observe` makes it, `merge` adds it up, `calibrate --from` goes on
+// from it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "calibrator/state/calibration_state.h"
+#include "tools/loaded_model.h"
+#include "tools/samples.h"
+#include "tools/slot_choices.h"
+#include "tools/work.h"
+
+namespace intaglio::tools {
+
+struct ObserveChoice {
+  SampleChoice samples;
+  int64_t steps = 0;  // of a model with states: how many samples are one sequence; 0: all
+  SessionOptions execution;
+  QuantizationChoice
+      quantization;  // says which tensors are observed, as in the calibration that goes on from it
+  bool int8_states = false;
+};
+
+struct ObservedSamples {
+  FileBytes state;
+  size_t samples = 0;
+  double seconds = 0;
+};
+
+Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& choice, Work& work);
+
+// States of one model, added up in any order: the memory of one state, however many they are.
+class StateSum {
+ public:
+  // `name`: of the state, for messages. Refused, with the sum as it was: damaged bytes, a state of another model or other
+  // options than the first one's, and the same set of samples twice.
+  Outcome<Done> add(const std::string& name, Span<const uint8_t> bytes);
+  Outcome<Done> add_file(const std::string& path);
+
+  size_t states() const { return names_.size(); }
+  uint32_t samples() const { return state_.sample_count; }
+  FileBytes save() const;
+
+ private:
+  void begin(const StateFacts& facts);
+
+  std::vector<TensorObserver> observers_;
+  std::vector<int64_t> mean_sums_;
+  std::vector<InputValues> inputs_;
+  std::vector<uint8_t> golden_sample_;
+  CalibrationState state_;
+  TensorObserver spare_;
+  std::string first_;
+  std::map<Digest, std::string> names_;  // of each set of samples the state that held it
+};
+
+// Into a calibrator that has seen nothing. `name` as above.
+Outcome<Done> load_observed(const std::string& name, Span<const uint8_t> bytes, Calibrator& calibrator);
+
+}  // namespace intaglio::tools
