@@ -12,28 +12,11 @@ Error check_room(const CalibrationState& seen, int32_t samples) {
   return all <= kMaxSamples ? kNoError : Error{Status::kTooManyItems, -1, -1, all, kMaxSamples};
 }
 
-// A sample that has been observed. Returns whether it is the one with the smallest digest so far, to be
-// copied to seen.golden_sample.
-bool count_in(Calibration& calibration, const LaneSample& sample) {
-  CalibrationState& seen = calibration.seen;
+// A sample that has been observed.
+void count_in(Calibration& calibration, const LaneSample& sample) {
   calibration.references.keep(sample.name, sample.outputs);
-  const bool is_golden = seen.sample_count == 0 || sample.name.digest < seen.golden;
-  if (is_golden) seen.golden = sample.name.digest;
-  add_to_set(seen.samples, sample.name.digest);
-  ++seen.sample_count;
-  return is_golden;
-}
-
-Error load_golden(const Calibration& calibration, const SampleSource& source, int32_t i) {
-  Span<uint8_t> inputs[kMaxModelInputs];
-  const Model& model = calibration.fp32.model;
-  uint8_t* at = calibration.seen.golden_sample.data;
-  for (size_t k = 0; k < model.inputs().size; ++k) {
-    inputs[k] = {at, model.tensor(model.inputs()[k]).bytes()};
-    at += inputs[k].size;
-  }
-  const bool loaded = source.load(source.context, i, {inputs, model.inputs().size});
-  return loaded ? kNoError : Error{Status::kSamplesDiffer, -1, -1, i};
+  add_to_set(calibration.seen.samples, sample.name.digest);
+  ++calibration.seen.sample_count;
 }
 
 // Samples [first, first + count) into as many lanes. `bad`: the one at fault, if any.
@@ -92,8 +75,7 @@ Error add_batch(Calibration& calibration, const SampleSource& source, int32_t fi
     // What one bad sample has left in the observers cannot be taken back: the fault stays.
     ITG_TRY(calibration.fault = samples[lane].error);
     if (source.ran != nullptr) source.ran(source.context, first + lane, calibration.fp32.on_lane(lane));
-    if (count_in(calibration, samples[lane]))
-      ITG_TRY(calibration.fault = load_golden(calibration, source, first + lane));
+    count_in(calibration, samples[lane]);
   }
   return kNoError;
 }

@@ -117,7 +117,6 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   seen.observers = arena.make<TensorObserver>(observers);
   seen.mean_sums = arena.make<int64_t>(2 * means);
   seen.inputs = arena.make<InputValues>(model.inputs().size);
-  seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
   const auto lanes = static_cast<size_t>(calibration.fp32.lane_count);
   observing.lanes = arena.make<LaneObservers>(lanes);
   for (LaneObservers& lane : observing.lanes) {
@@ -217,8 +216,8 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
       lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
                outputs + sizeof(LaneObservers) + (has_functions(model) ? sizeof(FunctionBehind) : 0) +
                model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
-      input_bytes(model) + output_parts(model) * sizeof(OutputTensor) +
-      record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
+      output_parts(model) * sizeof(OutputTensor) + record_count(model) * sizeof(RecoveryRecord) +
+      16 * kSlack);
 }
 
 TensorView Calibrator::output(int32_t i) const { return parts_->fp32.session.output(i); }

@@ -37,7 +37,7 @@ class Finish {
         int8_({calibration.fp32, options_, job.memory.slots.map, job.memory.output.size}, arena_),
         kept_(calibration.references.rest()),
         given_{calibration.fp32.model, job.seen, {}, false, false, {}},
-        guard_(job.memory.records),
+        guard_(job.memory.records, source != nullptr),
         context_{options_,
                  calibration.fp32,
                  calibration.observing,
@@ -142,16 +142,12 @@ class Finish {
                                    : intaglio::correct_biases(context_, best_);
   }
 
-  // Without samples: what is known beforehand has to do. The model runs on zeros.
+  // Without samples: what is known beforehand has to do.
   Error bake_known(const ModelSink& sink) {
     if (options_.known.empty()) return {Status::kNoSamples};
     ITG_TRY(context_.build(best_));
     ITG_TRY(int8_.finish());
-    for (size_t i = 0; i < calibration_.fp32.model.inputs().size; ++i) {
-      const TensorView input = calibration_.fp32.session.input(static_cast<int32_t>(i));
-      memset(input.data, 0, input.info.bytes());
-    }
-    ITG_TRY(replay_twice(false));
+    ITG_TRY(replay_twice());
     finished_.report.bytes = int8_.bytes();
     return store(sink);
   }
@@ -162,15 +158,25 @@ class Finish {
     calibration_.fp32.threads.hold([&] { error = int8_.finish(); });
     ITG_TRY(error);
     finished_.report.bytes = int8_.bytes();
-    return replay_twice(true);
+    return replay_twice();
+  }
+
+  // A sample, or zeros where none is at hand.
+  Error load_any() {
+    if (samples_.count() > 0) return samples_.load(0);
+    for (size_t i = 0; i < calibration_.fp32.model.inputs().size; ++i) {
+      const TensorView input = calibration_.fp32.session.input(static_cast<int32_t>(i));
+      memset(input.data, 0, input.info.bytes());
+    }
+    return kNoError;
   }
 
   // It gives the same bytes twice.
-  Error replay_twice(bool loads) {
+  Error replay_twice() {
     Session& int8 = int8_.session();
     uint32_t first = 0;
     for (int32_t run = 0; run < 2; ++run) {
-      if (loads) ITG_TRY(samples_.load(0));
+      ITG_TRY(load_any());
       copy_inputs(calibration_.fp32.session, int8);
       int8.reset();
       int8.run();

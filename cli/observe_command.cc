@@ -20,9 +20,9 @@ struct ObserveArguments {
 };
 
 constexpr const char* kObserveFooter =
-    "The samples stay where they are: the file holds ranges, histograms and sums of each layer's values, and the one\n"
-    "sample with the smallest SHA-256. 'intaglio merge' adds such files up, in any order, and 'intaglio calibrate --from'\n"
-    "makes the model. Give the same model file and the same options for quantization there.\n\n"
+    "The samples stay where they are: the file holds ranges, histograms and sums of each layer's values. 'intaglio merge'\n"
+    "adds such files up, in any order, and 'intaglio calibrate --from' makes the model. Give the same model file and the\n"
+    "same options for quantization there.\n\n"
     "Example:\n"
     "  intaglio observe net.itg --images here/ -o here.itgcal\n"
     "  intaglio observe net.itg --images there/ -o there.itgcal       # on another machine\n"

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "calibrator/observe/digest.h"
 #include "calibrator/observe/observer.h"
 #include "intaglio/calibrator.h"
 #include "runtime/crc32.h"
@@ -13,6 +14,7 @@ namespace intaglio::test::calibration_state_test {
 namespace {
 
 // As calibration_state.cc lays them out.
+constexpr size_t kHeaderBytes = 20 + 2 * sizeof(Digest);
 constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + sizeof(PowerLevels::counts);
 constexpr size_t kObserverBytes = 72 + sizeof(TensorObserver::halves) + kLevelBytes, kMin = 8, kMax = 16,
                  kCounts = 72;
@@ -60,7 +62,7 @@ Error merged(std::vector<uint8_t> state, size_t at, uint32_t word) {
 TEST_CASE("counts past a tensor's ends are refused, the last bin with values is not") {
   const auto samples = small_cnn_samples(6);
   const std::vector<uint8_t> state = Calibration().state_of(samples);
-  const size_t observers = word_at(state, 12), first = 24 + 3 * 32 + samples[0].size() * sizeof(float);
+  const size_t observers = word_at(state, 12), first = kHeaderBytes;
   REQUIRE(observers > 4);
   int32_t one_sided = 0;
   for (size_t i = 0; i < observers; ++i) {
@@ -99,7 +101,7 @@ TEST_CASE("counts past a tensor's ends are refused, the last bin with values is 
 TEST_CASE("levels that count more values than the bins are refused, and so is a level that no values have") {
   const auto samples = small_cnn_samples(2);
   const std::vector<uint8_t> state = Calibration().state_of(samples);
-  const size_t place = 24 + 3 * 32 + samples[0].size() * sizeof(float);
+  const size_t place = kHeaderBytes;
   const size_t levels = place + kObserverBytes - kLevelBytes;
   const auto is_refused = [&](size_t at, uint32_t word) {
     const Error error = merged(state, at, word);
@@ -118,8 +120,7 @@ TEST_CASE("levels that count more values than the bins are refused, and so is a 
 TEST_CASE("sums of means and of peaks that so many samples cannot have are refused, and cannot overflow") {
   const auto samples = small_cnn_samples(2);
   const std::vector<uint8_t> state = Calibration().state_of(samples);
-  const size_t observers = 24 + 3 * 32 + samples[0].size() * sizeof(float), count = word_at(state, 12),
-               means = word_at(state, 16);
+  const size_t observers = kHeaderBytes, count = word_at(state, 12), means = word_at(state, 16);
   REQUIRE(means > 0);
   const size_t sums = observers + count * kObserverBytes;
   for (const uint32_t high : {0x7fffffffu, 0x80000000u, 0x00100000u, 0xffe00000u}) {

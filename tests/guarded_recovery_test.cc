@@ -12,7 +12,7 @@ NetworkError ratio(double noise) { return {1.0, noise}; }
 
 TEST_CASE("a step stays where the error does not grow, or falls below a share of it") {
   RecoveryRecord room[8];
-  Guard guard({room, 8});
+  Guard guard({room, 8}, true);
   CHECK(guard.keeps(recovery::kBiasCorrection, ratio(0.5), ratio(0.5)));
   CHECK(guard.keeps(recovery::kBiasCorrection, ratio(0.5), ratio(0.25)));
   CHECK_FALSE(guard.keeps(recovery::kBiasCorrection, ratio(0.5), ratio(0.75)));
@@ -30,7 +30,7 @@ TEST_CASE("a step stays where the error does not grow, or falls below a share of
 
 TEST_CASE("a step that is not tried is recorded with the error as it was; a full record stays as it is") {
   RecoveryRecord room[1];
-  Guard guard({room, 1});
+  Guard guard({room, 1}, true);
   Candidate now;
   now.error = ratio(0.5);
   guard.not_tried(recovery::kRangeMethod, now, RecoveryVerdict::kTooFewSamples);

@@ -47,6 +47,8 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const
         summary.outcome = "not tried with fewer than " + std::to_string(rule.least_samples) + " samples";
       if (record.verdict == RecoveryVerdict::kNoSource)
         summary.outcome = "not tried, since the samples cannot be read again";
+      if (record.verdict == RecoveryVerdict::kUnjudged)
+        summary.outcome = "kept, from what was observed; no samples judge it";
       if (record.verdict == RecoveryVerdict::kNothingToDo)
         summary.outcome = "not tried, since this model has nothing that it could change";
     }
@@ -82,6 +84,8 @@ const char* verdict_text(RecoveryVerdict verdict) {
       return "undone: the block's own error did not fall";
     case RecoveryVerdict::kTooFewSamples:
       return "not tried: too few samples";
+    case RecoveryVerdict::kUnjudged:
+      return "kept, unjudged";
     case RecoveryVerdict::kNoSource:
       return "not tried: the samples cannot be read again";
     case RecoveryVerdict::kNothingToDo:

@@ -101,12 +101,10 @@ void StateSum::begin(const StateFacts& facts) {
   observers_.resize(facts.observers);
   mean_sums_.resize(facts.means);
   inputs_.resize(facts.inputs);
-  golden_sample_.resize(facts.golden_bytes);
   state_.graph = facts.graph;
   state_.observers = span_of(observers_);
   state_.mean_sums = span_of(mean_sums_);
   state_.inputs = span_of(inputs_);
-  state_.golden_sample = span_of(golden_sample_);
   reset_state(state_);
 }
 

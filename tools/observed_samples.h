@@ -49,7 +49,6 @@ class StateSum {
   std::vector<TensorObserver> observers_;
   std::vector<int64_t> mean_sums_;
   std::vector<InputValues> inputs_;
-  std::vector<uint8_t> golden_sample_;
   CalibrationState state_;
   TensorObserver spare_;
   std::string first_;

@@ -15,17 +15,7 @@ Error load_inputs(const SampleSource& source, int32_t i, const Session& session)
   return loaded ? kNoError : Error{Status::kSamplesDiffer, -1, -1, i};
 }
 
-Error Replay::load(int32_t i, int32_t lane) {
-  const Session into = known_.fp32.on_lane(lane);
-  if (source_ != nullptr) return load_inputs(*source_, i, into);
-  const uint8_t* golden = known_.seen.golden_sample.data;
-  for (size_t k = 0; k < into.model().inputs().size; ++k) {
-    const TensorView view = into.input(static_cast<int32_t>(k));
-    memcpy(view.data, golden, view.info.bytes());
-    golden += view.info.bytes();
-  }
-  return kNoError;
-}
+Error Replay::load(int32_t i, int32_t lane) { return load_inputs(*source_, i, known_.fp32.on_lane(lane)); }
 
 Error Replay::load_each(Span<const int32_t> which) {
   Error errors[kMaxLanes];
@@ -34,10 +24,10 @@ Error Replay::load_each(Span<const int32_t> which) {
     if (i >= 0) errors[lane] = load(i, lane);
   };
   const auto lanes = static_cast<int32_t>(which.size);
-  if (source_ != nullptr && source_->loads_at_once)
+  if (source_->loads_at_once)
     parallel_for(known_.fp32.executor, lanes, [&](int32_t lane) { load_one(lane); });
   for (int32_t lane = 0; lane < lanes; ++lane) {
-    if (source_ == nullptr || !source_->loads_at_once) load_one(lane);
+    if (!source_->loads_at_once) load_one(lane);
     ITG_TRY(errors[lane]);
   }
   return kNoError;

@@ -1,4 +1,4 @@
-// Samples that can be had once more: the caller's, or the one that the calibrator kept.
+// Samples that can be had once more: the caller's. Without a source there are none.
 #pragma once
 
 #include "calibrator/observe/output_tensors.h"
@@ -41,7 +41,7 @@ class Replay {
   bool has_source() const { return source_ != nullptr; }
   bool wants_results() const { return source_ != nullptr && source_->ran != nullptr; }
   void tell(int32_t i, const Session& session) const { source_->ran(source_->context, i, session); }
-  int32_t count() const { return source_ == nullptr ? 1 : source_->count; }
+  int32_t count() const { return source_ == nullptr ? 0 : source_->count; }
   // Writes sample `i` into the inputs of this lane of the FP32 session.
   Error load(int32_t i, int32_t lane = 0);
   // Sample which[lane] into each lane, none where that is -1; at once where the source can.

@@ -90,6 +90,10 @@ const RecoveryRule& rule_of(RecoveryMask bit) {
 }
 
 bool Guard::keeps(RecoveryMask step, const NetworkError& before, const NetworkError& after, double share) {
+  if (!judges_) {
+    record({step, -1, -1, 0.0, 0.0, RecoveryVerdict::kUnjudged});
+    return true;
+  }
   const bool kept = share < 1.0 ? after.ratio() < share * before.ratio() : !after.worse_than(before);
   record({step, -1, -1, before.ratio(), after.ratio(),
           kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});

@@ -43,7 +43,8 @@ struct Candidate {
 // Keeps the better of two models, and the record of each attempt.
 class Guard {
  public:
-  explicit Guard(Span<RecoveryRecord> room) : room_(room) {}
+  // `judges`: samples are at hand. Without them what is tried stays.
+  Guard(Span<RecoveryRecord> room, bool judges) : room_(room), judges_(judges) {}
 
   // Whether the model after an attempt stays: its error is no more than before, or less than `share` of that.
   bool keeps(RecoveryMask step, const NetworkError& before, const NetworkError& after, double share = 1.0);
@@ -53,6 +54,7 @@ class Guard {
 
  private:
   Span<RecoveryRecord> room_;
+  bool judges_;
   size_t count_ = 0;
 };
 

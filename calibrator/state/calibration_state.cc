@@ -8,26 +8,22 @@ namespace intaglio {
 namespace {
 
 // The layout, little-endian, without gaps:
-//   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 golden bytes
-//   digests: graph, samples, golden; the golden sample
+//   "ITGS", u32 version, u32 samples, u32 observers, u32 means
+//   digests: graph, samples. Up to version 6 u32 bytes of a sample before them, and its digest and itself behind them
 //   each observer: u32 samples[2], f32 min[2], f32 max[2], for each sign i64 sum, i64 squares, u32 count of
 //     its peaks, f32 probe_min, f32 probe_max, u32 counts[2][kBins]; from version 6 on i32 highest level, u32 zeros[2],
 //     u32 counts[2][kPowerLevels][kBlocks]
 //   i64 mean sums; each input: u32 count, u32 off_grid, f32 values[kMostInputValues]; u32 CRC-32 of all before it
 constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
-constexpr uint32_t kVersion = 6, kWithoutLevels = 5;
-constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
+constexpr uint32_t kVersion = 7, kWithSample = 6, kWithoutLevels = 5;
+constexpr size_t kHeaderBytes = 4 + 4 * 4 + 2 * sizeof(Digest);
 constexpr size_t kPeakBytes = 2 * 8 + 4;
 constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + sizeof(PowerLevels::counts);
 constexpr size_t kInputBytes = 2 * 4 + sizeof(InputValues::values);
 
 size_t observer_bytes(uint32_t version) {
-  return 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves) + (version == kVersion ? kLevelBytes : 0);
-}
-
-size_t bytes_of(const CalibrationState& state, uint32_t version) {
-  return kHeaderBytes + state.golden_sample.size + state.observers.size * observer_bytes(version) +
-         state.mean_sums.size * sizeof(int64_t) + state.inputs.size * kInputBytes + sizeof(uint32_t);
+  return 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves) +
+         (version == kWithoutLevels ? 0 : kLevelBytes);
 }
 
 class Bytes {
@@ -119,7 +115,7 @@ bool read_observer(const uint8_t* bytes, uint32_t version, uint32_t samples, Ten
   reader.get(&o.probe_min, 1);
   reader.get(&o.probe_max, 1);
   reader.get(&o.halves[0], 2);
-  if (version == kVersion) {
+  if (version != kWithoutLevels) {
     reader.get(&o.levels.highest, 1);
     reader.get(o.levels.zeros, 2);
     reader.get(&o.levels.counts[0], 2);
@@ -134,19 +130,19 @@ Error damaged(size_t offset) { return {Status::kBadCalibrationState, -1, -1, sta
 
 }  // namespace
 
-size_t state_bytes(const CalibrationState& state) { return bytes_of(state, kVersion); }
+size_t state_bytes(const CalibrationState& state) {
+  return kHeaderBytes + state.observers.size * observer_bytes(kVersion) +
+         state.mean_sums.size * sizeof(int64_t) + state.inputs.size * kInputBytes + sizeof(uint32_t);
+}
 
 void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> bytes) {
   Bytes out(bytes.data);
-  const uint32_t header[5] = {kVersion, state.sample_count, static_cast<uint32_t>(state.observers.size),
-                              static_cast<uint32_t>(state.mean_sums.size),
-                              static_cast<uint32_t>(state.golden_sample.size)};
+  const uint32_t header[4] = {kVersion, state.sample_count, static_cast<uint32_t>(state.observers.size),
+                              static_cast<uint32_t>(state.mean_sums.size)};
   out.put(kIdentifier, sizeof kIdentifier);
-  out.put(header, 5);
+  out.put(header, 4);
   out.put(&state.graph, 1);
   out.put(&state.samples, 1);
-  out.put(&state.golden, 1);
-  out.put(state.golden_sample.data, state.golden_sample.size);
   for (const TensorObserver& o : state.observers) {
     out.put(o.samples, 2);
     out.put(o.min, 2);
@@ -183,21 +179,24 @@ Result<StateFacts> facts_of_state(Span<const uint8_t> bytes) {
   if (crc != crc32(0, bytes.data, bytes.size - sizeof crc)) return damaged(bytes.size - sizeof crc);
   Reader in(bytes.data + sizeof kIdentifier);
   StateFacts facts;
-  uint32_t header[5];
-  in.get(header, 5);
-  in.get(&facts.graph, 1);
-  in.get(&facts.samples, 1);
+  uint32_t header[4], sample_bytes = 0;
+  in.get(header, 4);
   facts.version = header[0];
   facts.sample_count = header[1];
   facts.observers = header[2];
   facts.means = header[3];
-  facts.golden_bytes = header[4];
-  if (facts.version != kVersion && facts.version != kWithoutLevels) return damaged(sizeof kIdentifier);
-  const uint64_t before = kHeaderBytes + sizeof(uint32_t) + uint64_t{facts.golden_bytes} +
-                          uint64_t{facts.observers} * observer_bytes(facts.version) +
-                          uint64_t{facts.means} * sizeof(int64_t);
+  if (facts.version < kWithoutLevels || facts.version > kVersion) return damaged(sizeof kIdentifier);
+  const bool has_sample = facts.version <= kWithSample;
+  if (has_sample) in.get(&sample_bytes, 1);
+  in.get(&facts.graph, 1);
+  in.get(&facts.samples, 1);
+  const uint64_t lists_at =
+      kHeaderBytes + (has_sample ? sizeof sample_bytes + sizeof(Digest) + uint64_t{sample_bytes} : 0);
+  const uint64_t before = lists_at + uint64_t{facts.observers} * observer_bytes(facts.version) +
+                          uint64_t{facts.means} * sizeof(int64_t) + sizeof crc;
   if (bytes.size < before || (bytes.size - before) % kInputBytes != 0) return damaged(sizeof kIdentifier);
   facts.inputs = static_cast<uint32_t>((bytes.size - before) / kInputBytes);
+  facts.lists_at = static_cast<size_t>(lists_at);
   return facts;
 }
 
@@ -207,14 +206,11 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   const uint32_t version = facts->version, count = facts->sample_count;
   if (!(facts->graph == state.graph)) return {Status::kOtherGraph};
   if (facts->observers != state.observers.size || facts->means != state.mean_sums.size ||
-      facts->golden_bytes != state.golden_sample.size || facts->inputs != state.inputs.size)
+      facts->inputs != state.inputs.size)
     return damaged(sizeof kIdentifier);
   if (count > kMaxSamples - state.sample_count)
     return {Status::kTooManyItems, -1, -1, count, kMaxSamples - state.sample_count};
-  Digest golden;
-  memcpy(&golden, bytes.data + kHeaderBytes - sizeof golden, sizeof golden);
-  const uint8_t* const golden_sample = bytes.data + kHeaderBytes;
-  const uint8_t* const observers = golden_sample + state.golden_sample.size;
+  const uint8_t* const observers = bytes.data + facts->lists_at;
   const size_t each = observer_bytes(version);
   for (size_t i = 0; i < state.observers.size; ++i)
     if (!read_observer(observers + i * each, version, count, spare))
@@ -244,17 +240,13 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
     sum = order_free_sum(sum, other);
   }
   for (InputValues& input : state.inputs) merge(input, read_input(rest));
-  if (count > 0 && (state.sample_count == 0 || golden < state.golden)) {
-    state.golden = golden;
-    memcpy(state.golden_sample.data, golden_sample, state.golden_sample.size);
-  }
   add_to_set(state.samples, facts->samples);
   state.sample_count += count;
   return kNoError;
 }
 
 void reset_state(CalibrationState& state) {
-  state.samples = state.golden = Digest();
+  state.samples = Digest();
   state.sample_count = 0;
   for (TensorObserver& observer : state.observers) reset(observer);
   for (int64_t& sum : state.mean_sums) sum = 0;
@@ -269,10 +261,6 @@ void add_state(CalibrationState& state, const CalibrationState& other) {
   for (size_t i = 0; i < state.mean_sums.size; ++i)
     state.mean_sums[i] = order_free_sum(state.mean_sums[i], other.mean_sums[i]);
   for (size_t i = 0; i < state.inputs.size; ++i) merge(state.inputs[i], other.inputs[i]);
-  if (other.sample_count > 0 && (state.sample_count == 0 || other.golden < state.golden)) {
-    state.golden = other.golden;
-    memcpy(state.golden_sample.data, other.golden_sample.data, state.golden_sample.size);
-  }
   add_to_set(state.samples, other.samples);
   state.sample_count += other.sample_count;
 }

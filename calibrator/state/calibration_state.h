@@ -14,14 +14,12 @@ inline constexpr uint32_t kMaxSamples = 32768;
 struct CalibrationState {
   Digest graph;    // SHA-256 of the FP32 model's bytes
   Digest samples;  // set digest: see add_to_set()
-  Digest golden;   // the smallest sample digest
   uint32_t sample_count = 0;
   Span<TensorObserver> observers;
   // Patch means of every layer with weights, in units of kMeanUnit (patch_means.h): of one half of the samples, as observers
   // tell them apart, then of the other.
   Span<int64_t> mean_sums;
-  Span<InputValues> inputs;     // of each of the model's inputs
-  Span<uint8_t> golden_sample;  // the model's inputs, one behind the other
+  Span<InputValues> inputs;  // of each of the model's inputs
 };
 
 // What saved bytes say of themselves. Nothing is known of the model yet.
@@ -29,7 +27,7 @@ struct StateFacts {
   Digest graph, samples;  // as in CalibrationState
   uint32_t version = 0, sample_count = 0;
   uint32_t observers = 0, means = 0, inputs = 0;  // elements of these lists
-  uint32_t golden_bytes = 0;
+  size_t lists_at = 0;                            // where the observers begin
 };
 // Errors: kBadCalibrationState where identifier, version, size or CRC-32 are wrong.
 Result<StateFacts> facts_of_state(Span<const uint8_t> bytes);

@@ -90,11 +90,4 @@ struct FloatModel {
 // Says how far a stage has come; kCancelled where the caller cancels.
 Error tell(const Progress& progress, const char* stage, int32_t done, int32_t total);
 
-// Sizes of the model's inputs, one behind the other.
-inline size_t input_bytes(const Model& model) {
-  size_t bytes = 0;
-  for (const int32_t input : model.inputs()) bytes += model.tensor(input).bytes();
-  return bytes;
-}
-
 }  // namespace intaglio

@@ -11,7 +11,7 @@ from .words import encoded, existing, is_path
 
 
 class Observed:
-    """Made by `observe`; holds no samples but one (docs/fleet.md). Parts of one network add up in any order: `a + b`, `sum(parts)`.
+    """Made by `observe`; holds no samples. Parts of one network add up in any order: `a + b`, `sum(parts)`.
 
     Its bytes are those of the file that `intaglio observe` writes.
     """

@@ -27,7 +27,8 @@ enum {
   ITG_RECOVERY_BLOCK_WORSE = 2,
   ITG_RECOVERY_TOO_FEW_SAMPLES = 3,
   ITG_RECOVERY_NO_SOURCE = 4,
-  ITG_RECOVERY_NOTHING_TO_DO = 5
+  ITG_RECOVERY_NOTHING_TO_DO = 5,
+  ITG_RECOVERY_UNJUDGED = 6
 };
 /* How a range is chosen from the values seen. */
 enum {

@@ -137,14 +137,10 @@ NetworkError SampleErrors::expected() const {
 }
 
 HeldOut::Seen::Seen(const CalibrationState& from)
-    : observers(from.observers.size),
-      mean_sums(from.mean_sums.size),
-      inputs(from.inputs.size),
-      golden_sample(from.golden_sample.size) {
+    : observers(from.observers.size), mean_sums(from.mean_sums.size), inputs(from.inputs.size) {
   state.observers = span_of(observers);
   state.mean_sums = span_of(mean_sums);
   state.inputs = span_of(inputs);
-  state.golden_sample = span_of(golden_sample);
   put_state(state, from);
 }
 

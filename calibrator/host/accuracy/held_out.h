@@ -63,7 +63,6 @@ class HeldOut {
     std::vector<TensorObserver> observers;
     std::vector<int64_t> mean_sums;
     std::vector<InputValues> inputs;
-    std::vector<uint8_t> golden_sample;
     CalibrationState state;
   };
 

@@ -196,6 +196,7 @@ enum class RecoveryVerdict : uint8_t {
   kTooFewSamples = 3,  // not tried
   kNoSource = 4,       // not tried: finish() got no source, so the samples cannot be loaded again
   kNothingToDo = 5,    // not tried: the model has nothing that it could change
+  kUnjudged = 6,       // kept, from what was observed: finish() got no source, so nothing judges it
 };
 
 // One attempt of a recovery. Its errors are noise over signal of the model's outputs. They are measured over all
@@ -276,7 +277,7 @@ class Calibrator {
 
   // Makes the int8 model, opens it, runs it, and hands it to `sink` when all of that went well. With the source of the
   // samples it corrects biases layer by layer and compares every layer. Without one it corrects biases from the means
-  // seen, and most recoveries do not run.
+  // seen, most recoveries do not run, and nothing is measured: signal and noise of the report are 0.
   //
   // Errors: no sample (kNoSamples), a layer that int8 cannot hold, other samples than before (kSamplesDiffer),
   // kSinkFailed and kCancelled. Then `sink` got no model, or refused it.
