@@ -1,4 +1,5 @@
 // Samples that are observed in several places: `observe`, `merge` and `calibrate --from`.
+#include "calibrator/host/system/npy.h"
 #include "runtime/crc32.h"
 #include "tests/support/run_cli.h"
 
@@ -34,7 +35,9 @@ TEST_CASE("parts merge to what all samples together give, in any order and by an
   CHECK(all["samples"] == 16);
   CHECK(all["bytes"] == places.get("all.itgcal").size());
   const auto merged = places.json("merge %/here.itgcal %/there.itgcal -o %/one.itgcal --json");
-  CHECK(merged["states"] == 2);
+  REQUIRE(merged["states"].size() == 2);
+  CHECK(merged["states"][1]["samples"] == 6);
+  CHECK(merged["states"][1]["octaves"] == 0);  // of two nobody knows which one is the other
   CHECK(merged["samples"] == 16);
   CHECK(merged["bytes"] == all["bytes"]);
   places.good("merge %/there.itgcal %/here.itgcal -o %/other.itgcal");
@@ -117,6 +120,30 @@ TEST_CASE("nothing that is read is written over, and the same samples twice are 
   places.bad(twice + "%/here.itgcal --report %/here.itgcal", "is the input");
   CHECK(holds(places.good(twice + "%/here.itgcal").err, "each counts twice now"));
   CHECK(!holds(places.good(twice + "%/there.itgcal").err, "each counts twice"));
+}
+
+TEST_CASE("a place whose values are far from the others' is named") {
+  const Places places;
+  std::string files;
+  for (int i = 1; i <= 6; ++i) {
+    const std::string name = "place" + std::to_string(i);
+    places.put(name + ".txt", "digit_000" + std::to_string(i) + ".png\n");
+    places.observe(name);
+    files += " %/" + name + ".itgcal";
+  }
+  const Ran alike = places.good("merge" + files + " -o %/all.itgcal");
+  CHECK(!holds(alike.err, "octaves"));
+  std::vector<float> values(28 * 28 * 3);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 1000.0f * static_cast<float>(i % 7) - 3000.0f;
+  REQUIRE(write_npy(places / "hostile.npy", NpyType::kF32, {1, 28, 28, 3},
+                    {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}));
+  places.good("observe %/net.itg --input %/hostile.npy -o %/hostile.itgcal");
+  const Ran warned = places.good("merge" + files + " %/hostile.itgcal -o %/all.itgcal");
+  CHECK(holds(warned.err, "hostile.itgcal: a range is "));
+  CHECK(warned.err.find("octaves") == warned.err.rfind("octaves"));
+  const auto all = places.json("merge" + files + " %/hostile.itgcal -o %/all.itgcal --json");
+  for (size_t i = 0; i < 6; ++i) CHECK(all["states"][i]["octaves"] < 3);
+  CHECK(all["states"][6]["octaves"] > 4);
 }
 
 }  // namespace intaglio::test::cli_observe_test

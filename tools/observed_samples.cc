@@ -1,5 +1,7 @@
 #include "tools/observed_samples.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "calibrator/host/system/files.h"
@@ -86,6 +88,13 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
   return observed;
 }
 
+// The value that a share of the others does not exceed.
+double quantile(std::vector<double> values, double share) {
+  const auto place = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + place, values.end());
+  return values[static_cast<size_t>(place)];
+}
+
 template <typename T>
 Span<T> span_of(std::vector<T>& values) {
   return {values.data(), values.size()};
@@ -111,18 +120,36 @@ void StateSum::begin(const StateFacts& facts) {
 Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) {
   const Result<StateFacts> facts = facts_of_state(bytes);
   if (!facts) return failure_of_state(name, facts.error());
-  if (names_.empty()) begin(*facts);
+  if (places_.empty()) begin(*facts);
   if (!(facts->graph == state_.graph))
-    return Failure{name + ": was observed with another model, or with other options, than " + first_ +
-                   "; merge states of one model alone"};
-  if (const auto same = names_.find(facts->samples); same != names_.end())
-    return Failure{name + ": holds just the samples of " + same->second +
+    return Failure{name + ": was observed with another model, or with other options, than " +
+                   places_[0].name + "; merge states of one model alone"};
+  if (const auto same = place_of_.find(facts->samples); same != place_of_.end())
+    return Failure{name + ": holds just the samples of " + places_[same->second].name +
                    ", which would count twice; give each state once"};
   if (const Error error = merge_state(state_, bytes, spare_); !error.ok())
     return failure_of_state(name, error);
-  if (names_.empty()) first_ = name;
-  names_.emplace(facts->samples, name);
+  place_of_.emplace(facts->samples, places_.size());
+  places_.push_back({name, facts->sample_count, std::vector<float>(facts->observers)});
+  extents_of_state(bytes, *facts, span_of(places_.back().extents));
   return Done{};
+}
+
+std::vector<StateSum::Place> StateSum::places() const {
+  constexpr size_t kFewest = 3;
+  std::vector<Place> found;
+  for (const Added& place : places_) found.push_back({place.name, place.samples, 0.0});
+  for (size_t k = 0; k < observers_.size() && found.size() >= kFewest; ++k) {
+    std::vector<double> extents, distances;
+    for (const Added& place : places_) extents.push_back(static_cast<double>(place.extents[k]));
+    const double middle = quantile(extents, 0.5);
+    for (const double extent : extents)  // zeros are far from nothing
+      distances.push_back(middle > 0.0 && extent > 0.0 ? std::abs(std::log2(extent / middle)) : 0.0);
+    const double usual = quantile(distances, 0.9);
+    for (size_t i = 0; i < found.size(); ++i)
+      found[i].octaves = std::max(found[i].octaves, distances[i] - usual);
+  }
+  return found;
 }
 
 Outcome<Done> StateSum::add_file(const std::string& path) {

@@ -39,9 +39,21 @@ class StateSum {
   Outcome<Done> add(const std::string& name, Span<const uint8_t> bytes);
   Outcome<Done> add_file(const std::string& path);
 
-  size_t states() const { return names_.size(); }
+  size_t states() const { return places_.size(); }
   uint32_t samples() const { return state_.sample_count; }
   FileBytes save() const;
+
+  // How much farther a state's ranges are from the median than those of nine in ten states: in octaves, the most over tensors of
+  // d - d90, with d = |log2(r / m)|, r the largest magnitude there, m the median of r over the states, and d90 the value that nine in
+  // ten of the states' d do not exceed. 0 of fewer than three states.
+  struct Place {
+    std::string name;
+    uint32_t samples = 0;
+    double octaves = 0;
+    bool is_outlier() const { return octaves > kOutlierOctaves; }
+  };
+  static constexpr double kOutlierOctaves = 2;
+  std::vector<Place> places() const;  // in the order of add()
 
  private:
   void begin(const StateFacts& facts);
@@ -51,8 +63,13 @@ class StateSum {
   std::vector<InputValues> inputs_;
   CalibrationState state_;
   TensorObserver spare_;
-  std::string first_;
-  std::map<Digest, std::string> names_;  // of each set of samples the state that held it
+  struct Added {
+    std::string name;
+    uint32_t samples;
+    std::vector<float> extents;
+  };
+  std::vector<Added> places_;
+  std::map<Digest, size_t> place_of_;  // of each set of samples the state that held it
 };
 
 // Into a calibrator that has seen nothing. `name` as above.

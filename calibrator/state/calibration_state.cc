@@ -200,6 +200,19 @@ Result<StateFacts> facts_of_state(Span<const uint8_t> bytes) {
   return facts;
 }
 
+void extents_of_state(Span<const uint8_t> bytes, const StateFacts& facts, Span<float> extents) {
+  for (size_t i = 0; i < extents.size; ++i) {
+    float ends[4];  // min[2], max[2], behind samples[2]
+    memcpy(ends, bytes.data + facts.lists_at + i * observer_bytes(facts.version) + 2 * sizeof(uint32_t),
+           sizeof ends);
+    extents[i] = 0.0f;
+    for (const float end : ends) {
+      const float reach = end < 0.0f ? -end : end;
+      extents[i] = reach > extents[i] ? reach : extents[i];
+    }
+  }
+}
+
 Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare) {
   const Result<StateFacts> facts = facts_of_state(bytes);
   if (!facts) return facts.error();

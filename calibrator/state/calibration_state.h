@@ -32,6 +32,9 @@ struct StateFacts {
 // Errors: kBadCalibrationState where identifier, version, size or CRC-32 are wrong.
 Result<StateFacts> facts_of_state(Span<const uint8_t> bytes);
 
+// The largest magnitude that each observer has seen, of bytes with these facts. extents [observers].
+void extents_of_state(Span<const uint8_t> bytes, const StateFacts& facts, Span<float> extents);
+
 size_t state_bytes(const CalibrationState& state);
 // With `probed` samples and more it is chance which of them were probed: how far these reached is not saved.
 void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> bytes);

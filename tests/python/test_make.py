@@ -2,9 +2,11 @@
 
 import io
 import json
+import pathlib
 import pickle
 import re
 import struct
+import subprocess
 import sys
 import warnings
 import zlib
@@ -347,3 +349,14 @@ def test_parts_that_were_observed_add_up(command, net, pictures, tmp_path):
         parts[0] + 1
     with pytest.raises(TypeError, match="observed: is nothing that observe"):
         intaglio.calibrate(net, observed=3)
+
+
+def test_many_workers_make_the_same_model(command, net, pictures, tmp_path):
+    net.save(tmp_path / "net.itg")
+    command("observe", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "all.itgcal")
+    command("calibrate", tmp_path / "net.itg", "--from", tmp_path / "all.itgcal", "-o", tmp_path / "int8.itg")
+    program = pathlib.Path(__file__).parents[2] / "examples" / "many_workers" / "calibrate_many.py"
+    said = subprocess.run([sys.executable, str(program), str(tmp_path / "net.itg"), str(pictures), "-o", str(tmp_path / "many.itg"),
+                           "--workers", "2", "--part", "5"], capture_output=True, text=True, check=True)
+    assert (tmp_path / "many.itg").read_bytes() == (tmp_path / "int8.itg").read_bytes()
+    assert "16 samples\n" in said.stdout
