@@ -40,6 +40,8 @@ NpyType npy_type(DType dtype) {
       return NpyType::kS8;
     case DType::kU8:
       return NpyType::kU8;
+    case DType::kS16:
+      return NpyType::kS16;
     case DType::kS32:
       return NpyType::kS32;
     default:

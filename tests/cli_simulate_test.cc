@@ -40,6 +40,21 @@ TEST_CASE("what int8 holds runs by kernels and costs what calibrate says; more b
   for (const char* const part : {"simulation", "12", "output SQNR", "agreement"}) CHECK(holds(table, part));
 }
 
+TEST_CASE("activations of 9 to 32 bits, which kernels of 16 bits compute or the simulation") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  const double eight = folder.json(kSimulate + " --json")["sqnr_db"];
+  for (const char* const bits : {"9", "11", "16", "17", "31", "32"}) {
+    CAPTURE(bits);
+    const auto found = folder.json(kSimulate + " --set activations:bits=" + bits + " --json");
+    // One step of 9 symmetric bits is as wide as one of 8 without a sign.
+    CHECK(found["sqnr_db"].get<double>() > eight - 3);
+    for (const auto& layer : found["layers"]) CHECK(layer["sqnr_db"].get<double>() > eight - 10);
+  }
+  const auto exact = folder.json(kSimulate + " --exact --set all:bits=32 --json");
+  CHECK(exact["sqnr_db"].get<double>() > eight + 60);
+}
+
 TEST_CASE("one slot by its node's name; the last setting of a slot holds") {
   const CommandFolder folder;
   folder.good(kImport);

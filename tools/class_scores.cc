@@ -80,6 +80,9 @@ std::vector<float> real_values(const TensorView& view) {
       case DType::kU8:
         values[i] = scale * static_cast<float>(view.as<uint8_t>()[i] - zero_point);
         break;
+      case DType::kS16:
+        values[i] = scale * static_cast<float>(view.as<int16_t>()[i] - zero_point);
+        break;
       case DType::kS32:
         values[i] = scale * static_cast<float>(view.as<int32_t>()[i]);
         break;

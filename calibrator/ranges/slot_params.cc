@@ -182,8 +182,9 @@ QuantParams fixed_params(const QuantRule& rule, const QuantConfig& config, Compa
   }
   if (config.lo == -128 && config.hi == 127) return fixed;
   if (config.bits > 8 && config.has(policy::kSymmetric))
-    return {fixed.scale * static_cast<float>(128 - fixed.zero_point) / static_cast<float>(config.hi + 1), 0,
-            config.lo, config.hi};
+    return {
+        fixed.scale * static_cast<float>(128 - fixed.zero_point) / static_cast<float>(int64_t{config.hi} + 1),
+        0, config.lo, config.hi};
   const double step =
       static_cast<double>(fixed.scale) * 256.0 / (static_cast<double>(config.hi) - config.lo + 1.0);
   return {static_cast<float>(step), fixed.zero_point == -128 ? config.lo : 0, config.lo, config.hi};

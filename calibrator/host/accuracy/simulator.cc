@@ -58,13 +58,25 @@ Span<const float> reals_of(const TensorInfo& info) {
 class WideSum {
  public:
   void add(int64_t a, int64_t b) {  // |a|, |b| < 2^33
-    high_ += (a >> 16) * b;
-    low_ += (a & 0xffff) * b;
+    add((a >> 16) * b, high_, high_before_);
+    add((a & 0xffff) * b, low_, low_before_);
   }
-  double value() const { return static_cast<double>(high_) * 65536.0 + static_cast<double>(low_); }
+  double value() const {
+    return (high_before_ + static_cast<double>(high_)) * 65536.0 + (low_before_ + static_cast<double>(low_));
+  }
 
  private:
+  // Below 2^62 a sum is whole; what is above goes to a double, which has no room for its last bits anyway.
+  static void add(int64_t term, int64_t& sum, double& before) {  // |term| < 2^51
+    sum += term;
+    if (sum < kMost && sum > -kMost) return;
+    before += static_cast<double>(sum);
+    sum = 0;
+  }
+
+  static constexpr int64_t kMost = int64_t{1} << 62;
   int64_t high_ = 0, low_ = 0;
+  double high_before_ = 0.0, low_before_ = 0.0;
 };
 
 QuantParams params_of(const QuantConfig& config) {
@@ -284,7 +296,7 @@ std::vector<int64_t> Simulator::read(int32_t n, int32_t source, size_t input) co
   // Dequantized, or one code's value after another: not rounded again where this is the same quantization.
   bool on_grid = !codes.empty();
   for (int32_t t = 0; !on_grid && t < model_.tensor_count(); ++t)
-    on_grid = model_.tensor(t).dtype == DType::kS8 &&
+    on_grid = (model_.tensor(t).dtype == DType::kS8 || model_.tensor(t).dtype == DType::kS16) &&
               std::string(model_.tensor(t).name) == fp32_.tensor(tensor).name;
   const bool same = map.slots.root(slot) == map.slots.root(tensor);
   if (same && !codes.empty()) return codes;
