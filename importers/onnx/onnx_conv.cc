@@ -234,6 +234,23 @@ std::pair<WindowAxis, int32_t> transposed_axis(OnnxOp& op, WindowAxis read, int3
   return {read, transposed_output(read, in, more)};
 }
 
+// The grid of the file's weights [c, oc / groups, ...] as one of output channels. One of input channels is that where each
+// group has one alone.
+void take_transposed_grid(const OnnxOp& op, int32_t groups, int32_t each, DraftTensor& weights) {
+  const OnnxGrid* const grid = op.grid(1);
+  if (grid == nullptr) return;
+  if (grid->scales.size() == 1) {
+    weights.scales = grid->scales;
+    return;
+  }
+  const bool of_groups = grid->axis == 0;
+  if (grid->scales.size() != static_cast<size_t>(of_groups ? groups : each) || grid->axis > 1) return;
+  for (int32_t g = 0; g < groups; ++g)
+    for (int32_t o = 0; o < each; ++o)
+      weights.scales.push_back(grid->scales[static_cast<size_t>(of_groups ? g : o)]);
+  weights.axis = 0;
+}
+
 // Of x [n, h, w, c] by weights [c, oc / groups, kh, kw]; the windows' sizes are in `conv`.
 int32_t add_transposed(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, const TransposedConv& conv) {
   const Shape shape = op.draft().tensor(x).shape;
@@ -249,6 +266,7 @@ int32_t add_transposed(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, cons
   weights.shape = {channels, w.shape[2], w.shape[3], depth};
   weights.data =
       permuted_data(source.data, 4, {conv.groups, depth, each, w.shape[2] * w.shape[3]}, {0, 2, 3, 1});
+  take_transposed_grid(op, conv.groups, each, weights);
   const DraftTensor bias = op.draft().tensor(add_bias(op, channels, true));
   const Shape out{shape[0], conv.out_h, conv.out_w, channels};
   check_shape(out, DType::kF32);

@@ -31,12 +31,18 @@ const char* layer_reason(const Draft& draft, const Links& links, const DraftNode
   if (writer < 0 || draft.nodes[static_cast<size_t>(writer)].op != Op::kDequantize)
     return "what it reads is not quantized";
   if (!has_float_weights(draft, layer)) return "its weights are not constant";
-  const auto& readers = links.consumers_of(layer.output());
+  int32_t result = layer.output();
+  while (links.single_use(result)) {  // what only moves it
+    const DraftNode& next = draft.nodes[static_cast<size_t>(links.consumers_of(result)[0])];
+    if (traits(next.op).int8 != Int8Form::kMoves || next.outputs.size() != 1) break;
+    result = next.output();
+  }
+  const auto& readers = links.consumers_of(result);
   const auto quantizers = std::count_if(readers.begin(), readers.end(), [&](int32_t reader) {
     return draft.nodes[static_cast<size_t>(reader)].op == Op::kQuantize;
   });
   if (quantizers > 1) return "its result is quantized in more than one way";
-  if (quantizers == 0 || readers.size() > 1 || is_model_output(draft, layer.output()))
+  if (quantizers == 0 || readers.size() > 1 || is_model_output(draft, result))
     return "its result is not quantized";
   return "its weights lie on no grid of 8 bits";
 }
