@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "importers/draft/choice.h"
+#include "importers/onnx/onnx_code_bounds.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -77,10 +78,34 @@ int32_t add_bound(OnnxOp& op, int32_t x, const Operand& bound, bool is_max) {
   return y;
 }
 
+// The greatest or the least of codes and constants, each of one number: a bound.
+bool import_bounds(OnnxOp& op, Op kind) {
+  int codes = -1;
+  double low = -INFINITY, high = INFINITY;
+  for (int i = 0; i < op.input_count(); ++i) {
+    if (!op.is_constant(i)) {
+      if (codes >= 0 || !holds_codes(op, i)) return false;
+      codes = i;
+      continue;
+    }
+    if (op.is_constant_of_reals(i)) return false;
+    const OnnxConstant<int64_t> bound = op.integers(i);
+    if (bound.values.size() != 1) return false;
+    const auto value = static_cast<double>(bound.values[0]);
+    kind == Op::kMaximum ? low = std::max(low, value) : high = std::min(high, value);
+  }
+  if (codes < 0) return false;
+  for (int i = 0; i < op.input_count(); ++i)
+    if (op.is_constant(i) && op.integers(i).shape.size() > op.tensor_of(codes).shape.size()) return false;
+  set_bounded_codes(op, codes, low, high);
+  return true;
+}
+
 // Of any number of inputs, two at a time. Activations come first, so that bounds become Clamps.
 void import_many(OnnxOp& op, Op kind) {
   op.check_inputs(1, 64);
   const bool chooses = kind == Op::kMaximum || kind == Op::kMinimum;
+  if (chooses && import_bounds(op, kind)) return;
   std::vector<Operand> operands;
   operands.reserve(static_cast<size_t>(op.input_count()));
   for (int i = 0; i < op.input_count(); ++i) operands.push_back(read_operand(op, i));

@@ -1,6 +1,7 @@
 // ONNX operators from element to element, and softmax.
 #include <cmath>
 
+#include "importers/onnx/onnx_code_bounds.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -29,13 +30,24 @@ DraftNode& add_unary(OnnxOp& op, Op kind) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  DraftNode& node = op.add(kind, {x}, y);
   op.set_output(y);
-  return op.add(kind, {x}, y);
+  return node;
 }
 
 void import_relu(OnnxOp& op) {
   op.check_inputs(1, 1);
+  if (holds_codes(op, 0)) return set_bounded_codes(op, 0, 0.0, INFINITY);
   add_clamp(op, 0.0f, INFINITY);
+}
+
+// Of codes.
+double code_bound(OnnxOp& op, int input, double otherwise) {
+  if (!op.has_input(input)) return otherwise;
+  const OnnxConstant<int64_t> constant = op.integers(input);
+  if (constant.values.size() != 1)
+    fail("input ", input, " must be one value, it has ", constant.values.size());
+  return static_cast<double>(constant.values[0]);
 }
 
 // A bound of one element that an activation holds, or a constant beside one.
@@ -60,6 +72,8 @@ void import_clip(OnnxOp& op) {
         y = add_computed_bound(op, y, op.activation_or_numbers(i), i == 1 ? Op::kMaximum : Op::kMinimum);
     return op.set_output(y);
   }
+  if (by_inputs && holds_codes(op, 0))
+    return set_bounded_codes(op, 0, code_bound(op, 1, -INFINITY), code_bound(op, 2, INFINITY));
   const float low = by_inputs ? scalar(op, 1, -INFINITY) : op.real("min", -INFINITY);
   const float high = by_inputs ? scalar(op, 2, INFINITY) : op.real("max", INFINITY);
   add_clamp(op, low, high);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_stored.h"
 
@@ -66,13 +67,84 @@ bool OnnxOp::all_constant() const {
   return true;
 }
 
+// Operators of codes that give codes of the same type. What can leave the type's range counts on from its other end.
+static bool counts_on(const std::string& source) {
+  constexpr const char* kSources[] = {"Abs", "Add", "Div", "Mul", "Neg", "Pow", "Sub", "Sum"};
+  return std::find(std::begin(kSources), std::end(kSources), source) != std::end(kSources);
+}
+static bool gives_codes(const std::string& source) {
+  constexpr const char* kSources[] = {"Clip", "Max",       "Min",       "Mod",  "ReduceMax",
+                                      "Relu", "ReduceMin", "ScatterND", "Sign", "Where"};
+  return counts_on(source) ||
+         std::find(std::begin(kSources), std::end(kSources), source) != std::end(kSources);
+}
+// Those that ONNX defines for codes, without a scale: they compute on the numbers themselves.
+static bool takes_codes(const std::string& source) {
+  constexpr const char* kSources[] = {"ConvInteger", "Equal",       "Greater",      "GreaterOrEqual",
+                                      "Less",        "LessOrEqual", "MatMulInteger"};
+  return gives_codes(source) ||
+         std::find(std::begin(kSources), std::end(kSources), source) != std::end(kSources);
+}
+
 int32_t OnnxOp::activation(int i) {
   const int32_t tensor = activation_or_codes(i);
-  if (file_.draft->tensor(tensor).dtype != DType::kF32)
+  if (file_.draft->tensor(tensor).dtype == DType::kF32) return tensor;
+  if (!is_int8_codes(i) || !takes_codes(source()))
     fail("input ", i, " (", quoted(node_.input[i]),
          ") holds int8 codes; a DequantizeLinear must stand between");
-  return tensor;
+  return numbers_of_codes(i);
 }
+
+// The codes as the file counts them: with the scale 1, and the zero point that this makes.
+int32_t OnnxOp::numbers_of_codes(int i) {
+  computes_on_codes_ = true;
+  const int32_t codes = value(i).tensor;
+  const Shape shape = draft().tensor(codes).shape;
+  const std::string name = input_name(i) + "/numbers";
+  const int32_t plain = add_activation_like(draft(), name + "/codes", codes, shape);
+  draft().tensor(plain).scales = {1.0f};
+  draft().tensor(plain).zero_point = -middle_code(i);
+  add_same_codes(draft(), name_, source(), codes, plain);
+  const int32_t numbers = add_activation(draft(), name, DType::kF32, shape);
+  add(Op::kDequantize, {plain}, numbers);
+  return numbers;
+}
+
+int32_t OnnxOp::codes_of_numbers(int32_t numbers, int64_t type) {
+  constexpr float kCodes = 256.0f;
+  const int32_t middle = type == TensorProto::UINT8 ? 128 : 0;
+  const Shape shape = draft().tensor(numbers).shape, one(std::max<size_t>(shape.size(), 1), 1);
+  const auto with = [&](Op op, int32_t x, float number) {
+    const int32_t constant =
+        add_constant(draft(), name_ + "/number", DType::kF32, one, std::vector<float>{number});
+    const int32_t y = new_tensor(shape);
+    add(op, {x, constant}, y);
+    return y;
+  };
+  if (counts_on(source())) {  // numbers - 256 * floor((numbers - least) / 256)
+    const int32_t turns =
+        with(Op::kMul, with(Op::kAdd, numbers, static_cast<float>(128 - middle)), 1 / kCodes);
+    const int32_t whole = new_tensor(shape), within = new_tensor(shape);
+    add(Op::kFloor, {turns}, whole);
+    add(Op::kAdd, {numbers, with(Op::kMul, whole, -kCodes)}, within);
+    numbers = within;
+  }
+  const int32_t codes = add_activation(draft(), output_name(), DType::kS8, shape);
+  draft().tensor(codes).scales = {1.0f};
+  draft().tensor(codes).zero_point = -middle;
+  add(Op::kQuantize, {numbers}, codes);
+  return codes;
+}
+
+bool OnnxOp::is_int8_codes(int i) const {
+  const OnnxValue& input = value(i);
+  return input.constant == nullptr && !input.is_integer && is_onnx_code(input.codes.type) &&
+         tensor_of(i).dtype == DType::kS8;
+}
+
+int32_t OnnxOp::middle_code(int i) const { return value(i).codes.type == TensorProto::UINT8 ? 128 : 0; }
+
+const DraftTensor& OnnxOp::tensor_of(int i) const { return file_.draft->tensor(value(i).tensor); }
 
 int32_t OnnxOp::activation_or_codes(int i) { return as_real(any_activation(i)); }
 
@@ -174,6 +246,10 @@ void OnnxOp::set_value(OnnxValue value, int i) {
 }
 
 void OnnxOp::set_output(int32_t tensor, int i) {
+  if (computes_on_codes_ && gives_codes(source()) && draft().tensor(tensor).dtype == DType::kF32) {
+    const OnnxCodes codes{onnx_codes_read(file_, node_).type, 0.0f, 0};
+    return set_codes_output(codes_of_numbers(tensor, codes.type), codes);
+  }
   set_output(tensor, i, computes_integers());
   if (hands_on_truth()) note_truth(i);
 }
@@ -305,7 +381,8 @@ bool OnnxOp::computes_integers() const {
     const auto found = file_.values.find(name);
     if (name.empty() || found == file_.values.end()) continue;
     const OnnxValue& input = found->second;
-    if (input.constant != nullptr ? OnnxOp::is_real(*input.constant) : !input.is_integer) return false;
+    const bool is_number = input.is_integer || (computes_on_codes_ && is_onnx_code(input.codes.type));
+    if (input.constant != nullptr ? OnnxOp::is_real(*input.constant) : !is_number) return false;
     any = any || input.constant == nullptr || file_.evaluation != nullptr;
   }
   return any;
@@ -324,7 +401,7 @@ bool OnnxOp::hands_on_truth() const {
 }
 
 void OnnxOp::set_truth_output(int32_t tensor) {
-  set_output(tensor);
+  set_output(tensor, 0, computes_integers());
   note_truth();
 }
 

@@ -105,10 +105,14 @@ class OnnxOp : public OnnxNodeAttributes {
   int64_t type_of_constant(int i) const { return value(i).constant->data_type; }
   int64_t type_of_codes(int i) const;  // of a constant's codes or an activation's; 0: it is not known
   const OnnxCodes& codes_of(int i) const { return value(i).codes; }  // of an activation
+  // Whether input i is an activation of codes that are int8 here. They are the file's less middle_code().
+  bool is_int8_codes(int i) const;
+  int32_t middle_code(int i) const;           // 128 of codes without a sign, else 0
+  const DraftTensor& tensor_of(int i) const;  // of an activation
   bool is_constant_of_reals(int i) const { return is_constant(i) && is_real(*value(i).constant); }
   bool all_constant() const;  // each input that is there
   int input_count() const { return node_.input.count(); }
-  int32_t activation(int i);           // draft tensor, FP32, in the file's own layout
+  int32_t activation(int i);           // draft tensor, FP32, in the file's own layout; of codes their numbers
   int32_t activation_or_codes(int i);  // int8 too: for what only moves elements
   int32_t activation_or_numbers(
       int i);                       // or a constant as one of the draft, which is of numbers or truth values
@@ -183,6 +187,8 @@ class OnnxOp : public OnnxNodeAttributes {
 
  private:
   bool hands_on_truth() const;
+  int32_t numbers_of_codes(int i);
+  int32_t codes_of_numbers(int32_t numbers, int64_t type);
   int32_t evaluated_input(int i);
   void set_evaluated(const DraftTensor& result, const OnnxValue& value, int i);
   const OnnxValue& value(int i) const;
@@ -191,6 +197,7 @@ class OnnxOp : public OnnxNodeAttributes {
   OnnxFile& file_;
   const onnx_file::NodeProto& node_;
   std::string name_;
+  bool computes_on_codes_ = false;  // it reads codes as numbers
   size_t axes_ = 2;  // of its windows: 1 where the input of nhwc_or_line() is a line, 3 behind ndhwc()
 };
 
