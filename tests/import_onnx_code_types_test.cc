@@ -1,4 +1,6 @@
 // The element type of codes in ONNX files: of QuantizeLinear's output, DequantizeLinear's input, and what lies between.
+#include <cmath>
+
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
@@ -332,6 +334,54 @@ TEST_CASE("constants that are quantized to 4 bits, in blocks too") {
     // Codes end at -8 and 7.
     CHECK(run_file(file.bytes(), std::vector<float>(6, 0.0f)) ==
           (blocks ? std::vector<float>{1, -1, -8, 2, 3.5f, 28} : std::vector<float>{1, -1, -8, 2, 7, 7}));
+  }
+}
+
+// NNCF signs a scale so that the largest weight of a channel is the code -128.
+TEST_CASE("weights may have scales with a sign; activations have none") {
+  OnnxBuilder file(21);
+  file.input("x", {1, 2});
+  file.floats("s", {2}, {0.5f, -0.25f});
+  codes(file, "w", {2, 2}, Type::INT8, {-128, 3, 1, -128});
+  set(file.node("DequantizeLinear", {"w", "s"}, "real"), "axis", int64_t{0});
+  file.node("MatMul", {"x", "real"}, "y");
+  file.output("y");
+  CHECK(run_file(file.bytes(), {1, 4}) == std::vector<float>{-65, 129.5f});
+
+  OnnxBuilder blocks(21);
+  blocks.input("x", {1, 4});
+  blocks.floats("s", {2, 1}, {0.5f, -2});
+  codes(blocks, "w", {4, 1}, Type::INT8, {1, 2, 3, -128});
+  auto& node = blocks.node("DequantizeLinear", {"w", "s"}, "real");
+  set(node, "axis", int64_t{0});
+  set(node, "block_size", int64_t{2});
+  blocks.node("MatMul", {"x", "real"}, "y");
+  blocks.output("y");
+  CHECK(run_file(blocks.bytes(), {2, 2, 1, 1}) == std::vector<float>{253});
+
+  OnnxBuilder activation(21);
+  activation.input("x", {1, 2});
+  scale(activation, "s", -0.5f, Type::INT8, 0);
+  quantize(activation, "x", "s", "y");
+  activation.output("y");
+  Import import(activation.bytes());
+  CHECK_FALSE(import.good());
+  CHECK(import.message().find("the scale -0.5 is not within") != std::string::npos);
+}
+
+// ONNX divides in float: the largest weight of a channel whose scale is its 7.5th part may be rounded to either side.
+TEST_CASE("constants are quantized by a division in float") {
+  Random random(5);
+  for (int i = 0; i < 50; ++i) {
+    const float w = -1.0f - static_cast<float>(random.between(0, 1 << 20)) * 0x1p-20f, s = -w / 7.5f;
+    OnnxBuilder file(21);
+    file.input("x", {1, 1});
+    file.floats("w", {1, 1}, {w});
+    scale(file, "s", s, Type::INT8, 0);
+    quantize(file, "w", "s", "real");
+    file.node("MatMul", {"x", "real"}, "y");
+    file.output("y");
+    CHECK(run_file(file.bytes(), {1}) == std::vector<float>{std::nearbyint(w / s) * s});
   }
 }
 

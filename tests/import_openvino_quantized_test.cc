@@ -1,4 +1,6 @@
 // Codes in OpenVINO's IR: weights that are stored as codes, FakeQuantize, and networks whose ends are codes.
+#include <cmath>
+
 #include "tests/support/imported.h"
 #include "tests/support/ir_builder.h"
 
@@ -75,6 +77,111 @@ TEST_CASE("a stored matrix that a product transposes keeps its codes") {
         std::vector<float>{0.5f, 0.25f, 0.125f});
   CHECK(run_import<float>(import, std::vector<float>{1, 2}) ==
         std::vector<float>{5, 2.5f, 25});  // 25.125 to even
+}
+
+namespace {
+
+// What a constant of the type holds: it is added to zeros. `scale` and `zero_point` are of one element or of each row's.
+std::vector<float> held(const char* type, int64_t count, const std::vector<uint8_t>& bytes,
+                        float scale = 1.0f, int zero_point = 0) {
+  Ir ir;
+  const IrDims dims{1, count};
+  const int x = ir.input("x", dims);
+  const int codes =
+      ir.layer("Convert", "codes", {ir.constant(type, dims, bytes)}, dims, "destination_type=\"f16\"");
+  int moved = codes;
+  if (zero_point != 0)
+    moved = ir.layer("Subtract", "moved", {codes, ir.floats({1, 1}, {static_cast<float>(zero_point)})}, dims,
+                     "auto_broadcast=\"numpy\"");
+  const int w =
+      ir.layer("Multiply", "w", {moved, ir.floats({1, 1}, {scale})}, dims, "auto_broadcast=\"numpy\"");
+  ir.output(ir.layer("Add", "y", {x, w}, dims, "auto_broadcast=\"numpy\""));
+  Import import(ir.xml(), ir.options());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  return run_import<float>(import, std::vector<float>(static_cast<size_t>(count), 0.0f));
+}
+
+}  // namespace
+
+TEST_CASE("constants of narrow types") {
+  CHECK(held("u4", 3, {0x21, 0x0f}) == std::vector<float>{1, 2, 15});
+  CHECK(held("u4", 4, {0x21, 0x0f}, 0.5f, 8) == std::vector<float>{-3.5f, -3, 3.5f, -4});
+  CHECK(held("i4", 4, {0x87, 0xf1}) == std::vector<float>{7, -8, 1, -1});
+  CHECK(held("i4", 4, {0x87, 0xf1}, -0.25f) == std::vector<float>{-1.75f, 2, -0.25f, 0.25f});
+  CHECK(held("u2", 5, {0xe4, 0x02}) == std::vector<float>{0, 1, 2, 3, 2});
+  // Two lower bits of each of 8 values, then their upper ones, each from the top: 0 to 7.
+  CHECK(held("u3", 8, {0x1b, 0x1b, 0x0f}) == std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(held("u6", 4, {0x12, 0x3f, 0x1b}) == std::vector<float>{1, 18, 35, 63});
+  CHECK(held("f8e4m3", 4, {0x38, 0xc0, 0x7e, 0x01}) == std::vector<float>{1, -2, 448, 0x1p-9f});
+  CHECK(held("f8e5m2", 3, {0x3c, 0xc0, 0x7b}) == std::vector<float>{1, -2, 57344});
+  CHECK(held("f4e2m1", 8, {0x10, 0x32, 0x54, 0xf6}) == std::vector<float>{0, 0.5f, 1, 1.5f, 2, 3, 4, -6});
+  CHECK(held("f8e8m0", 2, {0x7f, 0x81}) == std::vector<float>{1, 4});
+  CHECK(held("nf4", 4, {0x70, 0xfe}) == std::vector<float>{-1, 0, 0.7229568362236023f, 1});
+}
+
+TEST_CASE("weights with a scale for each group are FP32, of signed scales too") {
+  Ir ir;
+  const int x = ir.input("x", {1, 4});
+  const IrDims groups{2, 2, 2};
+  const int codes =
+      ir.layer("Convert", "codes", {ir.constant("u4", groups, std::vector<uint8_t>{0x21, 0x43, 0x65, 0x87})},
+               groups, "destination_type=\"f16\"");
+  const int zeros =
+      ir.layer("Convert", "zeros", {ir.constant("u4", {2, 2, 1}, std::vector<uint8_t>{0x10, 0x32})},
+               {2, 2, 1}, "destination_type=\"f16\"");
+  const int moved = ir.layer("Subtract", "moved", {codes, zeros}, groups, "auto_broadcast=\"numpy\"");
+  const int scaled = ir.layer("Multiply", "scaled", {moved, ir.floats({2, 2, 1}, {1, -2, 0.5f, 4})}, groups,
+                              "auto_broadcast=\"numpy\"");
+  const int w = ir.layer("Reshape", "w", {scaled, ir.integers({2, 4})}, {2, 4}, "special_zero=\"false\"");
+  ir.output(ir.layer("MatMul", "m", {x, w}, {1, 2}, "transpose_a=\"false\" transpose_b=\"true\""));
+  Import import(ir.xml(), ir.options());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  // Rows: (1, 2) - 0, -2 * ((3, 4) - 1); 0.5 * ((5, 6) - 2), 4 * ((7, 8) - 3).
+  CHECK(run_import<float>(import, std::vector<float>{1, 10, 100, 1000}) ==
+        std::vector<float>{21 - 400 - 6000, 1.5f + 20 + 1600 + 20000});
+}
+
+TEST_CASE("a narrow constant that ends too early is refused") {
+  Ir ir;
+  const int x = ir.input("x", {1, 5});
+  const int codes = ir.layer("Convert", "codes", {ir.constant("u4", {1, 5}, std::vector<uint8_t>{1, 2})},
+                             {1, 5}, "destination_type=\"f32\"");
+  ir.output(ir.layer("Add", "y", {x, codes}, {1, 5}, "auto_broadcast=\"numpy\""));
+  Import import(ir.xml(), ir.options());
+  CHECK_FALSE(import.good());
+  CHECK(import.message().find("has 2 bytes for 5 elements of u4") != std::string::npos);
+}
+
+// What read_model() makes of NNCF's depthwise weights: limits for each column of the kernel.
+TEST_CASE("limits of weights along several axes: one grid where they are the same, FP32 where they differ") {
+  for (const bool same : {true, false}) {
+    CAPTURE(same);
+    Ir ir;
+    const int x = ir.input("x", {1, 2, 1, 4});
+    const auto range = [&](float value) { return ir.floats({1, 1, 1, 1}, {value}); };
+    const auto quantize = [&](const char* name, int of, const IrDims& dims) {
+      return ir.layer("FakeQuantize", name, {of, range(-64), range(63.5f), range(-64), range(63.5f)}, dims,
+                      "levels=\"256\" auto_broadcast=\"numpy\"");
+    };
+    const IrDims shape{2, 1, 1, 1, 2}, limits{2, 1, 1, 1, 2};
+    const std::vector<float> high{63.5f, same ? 63.5f : 31.75f, 127, 127};
+    const std::vector<float> low{-64, same ? -64.0f : -32.0f, -128, -128};
+    const int lows = ir.floats(limits, low), highs = ir.floats(limits, high);
+    const int w =
+        ir.layer("FakeQuantize", "w", {ir.floats(shape, {1.5f, 2.25f, -3, 4}), lows, highs, lows, highs},
+                 shape, "levels=\"256\" auto_broadcast=\"numpy\"");
+    const int conv = ir.layer("GroupConvolution", "conv", {quantize("in", x, {1, 2, 1, 4}), w}, {1, 2, 1, 3},
+                              "strides=\"1, 1\" dilations=\"1, 1\" pads_begin=\"0, 0\" pads_end=\"0, 0\" "
+                              "auto_pad=\"explicit\"");
+    ir.output(quantize("out", conv, {1, 2, 1, 3}));
+    Import import(ir.xml(), ir.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.notes("stay in FP32") != same);
+    // NHWC in, NCHW out. 2.25 is between two steps of 0.5, and one of 0.25.
+    const float second = same ? 2.0f : 2.25f;
+    CHECK(run_import<float>(import, std::vector<float>{2, 1, 4, 2, 8, 3, 0, 1}) ==
+          std::vector<float>{3 + 4 * second, std::nearbyint((6 + 8 * second) * 2) / 2, 12, 5, 6, -5});
+  }
 }
 
 // As an int8 TFLite file becomes an IR: numbers of its codes come in, a FakeQuantize gives them their reals, and the last one

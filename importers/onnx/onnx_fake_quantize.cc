@@ -10,25 +10,64 @@
 namespace intaglio::importers {
 namespace {
 
-// A constant FakeQuantize's range, with one value or one for each index of an axis.
+// A FakeQuantize's range, with one value or one for each index of an axis.
 struct Range {
   std::vector<float> values;
   int32_t axis = -1;
 };
+constexpr int32_t kEachElement = -2;  // the axis of a constant's range that has one for each element
+
+// The axis of a range that has more than one index; of several axes those along which its values differ.
+std::vector<size_t> axes_of_range(const OnnxConstant<float>& range, const Shape& shape) {
+  if (range.shape.size() > shape.size()) fail("its ranges do not fit ", shape_text(shape));
+  const size_t missing = shape.size() - range.shape.size();
+  const auto is_long = [](int32_t dim) { return dim != 1; };
+  const bool one_axis = std::count_if(range.shape.begin(), range.shape.end(), is_long) == 1;
+  std::vector<size_t> axes;
+  for (size_t d = 0; d < range.shape.size(); ++d) {
+    if (range.shape[d] == 1) continue;
+    if (range.shape[d] != shape[missing + d]) fail("its ranges do not fit ", shape_text(shape));
+    const size_t behind = elements_behind(range.shape, static_cast<int32_t>(d)),
+                 count = static_cast<size_t>(range.shape[d]);
+    for (size_t i = 0; i < range.values.size(); ++i) {
+      if (!one_axis && range.values[i] == range.values[i - i / behind % count * behind]) continue;
+      axes.push_back(missing + d);
+      break;
+    }
+  }
+  return axes;
+}
 
 Range read_range(OnnxOp& op, int input, const Shape& shape) {
   const OnnxConstant<float> constant = op.floats(input);
   Range range{constant.values, -1};
   if (range.values.size() == 1) return range;
-  if (constant.shape.size() > shape.size()) fail("its ranges do not fit ", shape_text(shape));
+  if (range.values.empty()) fail("its ranges are empty");
+  const std::vector<size_t> axes = axes_of_range(constant, shape);
   const size_t missing = shape.size() - constant.shape.size();
-  for (size_t d = 0; d < constant.shape.size(); ++d) {
-    if (constant.shape[d] == 1) continue;
-    if (range.axis >= 0 || constant.shape[d] != shape[missing + d])
-      fail("its ranges do not fit ", shape_text(shape));
-    range.axis = static_cast<int32_t>(missing + d);
+  if (axes.size() > 1) {
+    if (!op.is_constant(0)) fail("its ranges do not fit ", shape_text(shape));
+    range.axis = kEachElement;
+    const auto all = static_cast<size_t>(elements(shape));
+    op.draft().budget->spend_constant(all, sizeof(float));
+    range.values.clear();
+    for (size_t i = 0; i < all; ++i) {
+      size_t at = 0;
+      for (size_t d = 0; d < constant.shape.size(); ++d) {
+        const auto axis = static_cast<int32_t>(d), own = static_cast<int32_t>(missing + d);
+        const size_t index = i / elements_behind(shape, own) % static_cast<size_t>(shape[missing + d]);
+        if (constant.shape[d] != 1) at += index * elements_behind(constant.shape, axis);
+      }
+      range.values.push_back(constant.values[at]);
+    }
+    return range;
   }
-  if (range.axis < 0) fail("its ranges are empty");
+  // Equal numbers, as read_model() writes them for each column of a kernel, are one.
+  const size_t behind =
+      axes.empty() ? 1 : elements_behind(constant.shape, static_cast<int32_t>(axes[0] - missing));
+  range.values.resize(axes.empty() ? 1 : static_cast<size_t>(shape[axes[0]]));
+  for (size_t c = 0; c < range.values.size(); ++c) range.values[c] = constant.values[c * behind];
+  range.axis = axes.empty() ? -1 : static_cast<int32_t>(axes[0]);
   return range;
 }
 
@@ -40,11 +79,12 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
   grid.axis = ranges[3].axis;
   const auto of = [&](int i, size_t element) {
     const Range& range = ranges[i];
+    if (range.axis == kEachElement) return range.values[element];
     const size_t channel = element / elements_behind(x.shape, range.axis) % range.values.size();
     return range.values[channel];
   };
   const auto steps = static_cast<float>(levels - 1);
-  const bool is_per_channel = grid.axis >= 0;
+  const bool is_per_channel = grid.axis != -1;
   for (size_t i = 0; i < x.values.size(); ++i) {
     const float low = of(0, i), high = of(1, i), to_low = of(2, i), to_high = of(3, i);
     if (is_per_channel && low == 0 && high == 0 && to_low == 0 &&
@@ -57,7 +97,7 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
     x.values[i] = step / steps * (to_high - to_low) + to_low;
   }
   // Whether 0 is one of its values.
-  bool on_grid = ranges[2].axis == ranges[3].axis;
+  bool on_grid = ranges[2].axis == ranges[3].axis && grid.axis != kEachElement;
   for (size_t c = 0; on_grid && c < ranges[3].values.size(); ++c) {
     const float low = ranges[2].values[c], high = ranges[3].values[c];
     const bool is_dead = is_per_channel && low == 0 && high == 0;

@@ -81,8 +81,9 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
   p.block = op.integer("block_size", 0);
   p.is_huge =
       p.scales.size() == 1 && std::isfinite(p.scales[0]) && p.scales[0] > std::ldexp(1.0f, kMostScale);
+  // NNCF gives weights a scale with a sign, so that a channel's largest weight is the code -128.
   for (const float scale : p.scales)
-    if (!p.is_huge) check_scale(scale, least_scale);
+    if (!p.is_huge) check_scale(op.is_constant(0) ? std::fabs(scale) : scale, least_scale);
   if (p.block < 0 || p.block > INT32_MAX) fail("block_size ", p.block, " is not supported");
   if (p.block != 0 && !op.is_constant(0)) fail("blocked quantization is supported of constants alone");
   const int64_t given_axis = op.integer("axis", 1);
@@ -147,8 +148,9 @@ void import_quantize_linear(OnnxOp& op) {
     for (size_t i = 0; i < x.values.size(); ++i) {
       const size_t c = scale_of(i, behind, x.shape, p);
       if (!std::isfinite(x.values[i])) fail("its constant holds ", x.values[i]);
+      // ONNX divides in float: a weight that is half a step from the last code is rounded there.
       const double code =
-          std::nearbyint(double{x.values[i]} / p.scales[c]) + static_cast<double>(p.zero_points[c]);
+          std::nearbyint(double{x.values[i] / p.scales[c]}) + static_cast<double>(p.zero_points[c]);
       codes.values.push_back(static_cast<int64_t>(
           std::clamp(code, static_cast<double>(p.least()), static_cast<double>(p.most()))));
     }
@@ -214,7 +216,7 @@ void import_dequantize_linear(OnnxOp& op) {
     return op.set_codes_output(grids.is_per_channel() ? grids.to_own(op, y) : y, {});
   }
   const OnnxConstant<int64_t> x = op.integers(0);
-  const Parameters p = read_parameters(op, x.shape, type_taken(op), kLeastWeightScale);
+  Parameters p = read_parameters(op, x.shape, type_taken(op), kLeastWeightScale);
   OnnxConstant<float> y{x.shape, {}};
   const size_t behind = elements_behind(x.shape, p.axis);
   for (size_t i = 0; i < x.values.size(); ++i) {
@@ -223,7 +225,9 @@ void import_dequantize_linear(OnnxOp& op) {
                        p.scales[c]);
   }
   op.set_floats(y);
-  if (!p.is_huge && p.block == 0) op.set_grid({p.scales, p.axis});
+  if (p.is_huge || p.block != 0) return;
+  for (float& scale : p.scales) scale = std::fabs(scale);
+  op.set_grid({p.scales, p.axis});
 }
 
 constexpr OnnxOperator kOnnxQuantizedOperators[] = {

@@ -6,6 +6,7 @@
 
 #include "calibrator/host/system/half.h"
 #include "importers/draft/read_options.h"
+#include "importers/openvino/ir_narrow_types.h"
 
 namespace intaglio::importers {
 
@@ -41,12 +42,13 @@ int64_t count_of(const IrShape& shape) {
   return count;
 }
 
-// The bytes of a Const in the .bin file.
+// The bytes of a Const in the .bin file, or what its narrow type was decoded to.
 struct ConstantBytes {
   ElementType type;
   IrShape shape;
   const uint8_t* data = nullptr;
   size_t size = 0;
+  std::vector<uint8_t> decoded;
 };
 
 ConstantBytes bytes_of(const IrGraph& file, const IrLayer& layer) {
@@ -63,7 +65,15 @@ ConstantBytes bytes_of(const IrGraph& file, const IrLayer& layer) {
       fail("constant ", quoted(layer.name), " has the ", name, " ", quoted(text), ", which is no number");
     return value;
   };
-  ConstantBytes constant{element_type(attribute("element_type")), ir_numbers(attribute("shape")), nullptr, 0};
+  const std::string& type = attribute("element_type");
+  const IrNarrowType* const narrow_type = find_ir_narrow_type(type);
+  const ElementType known = narrow_type == nullptr ? element_type(type)
+                                                   : ElementType{narrow_type->name,
+                                                                 narrow_type->is_real     ? Type::FLOAT
+                                                                 : narrow_type->is_signed ? Type::INT8
+                                                                                          : Type::UINT8,
+                                                                 narrow_type->is_real ? sizeof(float) : 1};
+  ConstantBytes constant{known, ir_numbers(attribute("shape")), nullptr, 0, {}};
   const uint64_t offset = number("offset"), size = number("size");
   if (file.weights.empty())
     fail("constant ", quoted(layer.name),
@@ -71,11 +81,17 @@ ConstantBytes bytes_of(const IrGraph& file, const IrLayer& layer) {
   if (size > file.weights.size || offset > file.weights.size - size)
     fail("constant ", quoted(layer.name), " ends at byte ", offset + size, " of the .bin file, which has ",
          file.weights.size, "; is it of another .xml?");
-  if (size != static_cast<uint64_t>(count_of(constant.shape)) * constant.type.bytes)
+  const auto count = static_cast<uint64_t>(count_of(constant.shape));
+  if (size != (narrow_type == nullptr ? count * constant.type.bytes : ir_narrow_bytes(*narrow_type, count)))
     fail("constant ", quoted(layer.name), " has ", size, " bytes for ", count_of(constant.shape),
          " elements of ", constant.type.name);
   constant.data = file.weights.data + offset;
   constant.size = static_cast<size_t>(size);
+  if (narrow_type == nullptr) return constant;
+  file.check_room(count, constant.type.bytes);
+  constant.decoded = decoded_ir_values(*narrow_type, constant.data, count);
+  constant.data = constant.decoded.data();
+  constant.size = constant.decoded.size();
   return constant;
 }
 

@@ -1,6 +1,7 @@
 // Quantized layers of an OpenVINO IR: FakeQuantize, and weights that are stored as codes.
 #include <algorithm>
 
+#include "importers/openvino/ir_narrow_types.h"
 #include "importers/openvino/ir_op.h"
 
 namespace intaglio::importers {
@@ -15,14 +16,20 @@ std::string element_type_of(const IrLayer& layer) {
   return found == layer.attributes.end() ? std::string() : found->second;
 }
 
-// Convert of a constant of 8 bits; the constant.
+// Whether a constant of the type becomes one of int8 or uint8, which then is unsigned.
+bool is_code(const std::string& type) {
+  const IrNarrowType* const narrow = find_ir_narrow_type(type);
+  return type == "i8" || type == "u8" || (narrow != nullptr && !narrow->is_real);
+}
+bool is_unsigned(const std::string& type) { return type[0] == 'u'; }
+
+// Convert of a constant of up to 8 bits; the constant.
 std::optional<IrSource> find_codes(IrOp& op, const IrSource& source) {
   const IrLayer* const convert = layer_at(op, source);
   if (convert == nullptr || convert->type != "Convert" || convert->inputs.empty()) return std::nullopt;
   const IrLayer* const constant = layer_at(op, convert->inputs[0]);
   if (constant == nullptr || constant->type != "Const") return std::nullopt;
-  const std::string type = element_type_of(*constant);
-  if (type != "i8" && type != "u8") return std::nullopt;
+  if (!is_code(element_type_of(*constant))) return std::nullopt;
   return convert->inputs[0];
 }
 
@@ -31,7 +38,7 @@ struct StoredWeights {
   IrSource codes;
   IrShape shape;
   std::vector<float> scales, zero_points;
-  IrShape scale_shape;  // the axis of several scales is the one that is not 1
+  IrShape scale_shape, zero_shape;  // the axis of several is the one that is not 1
 };
 
 std::optional<StoredWeights> find_stored(IrOp& op, const IrLayer& multiply) {
@@ -50,16 +57,19 @@ std::optional<StoredWeights> find_stored(IrOp& op, const IrLayer& multiply) {
     if (!codes) continue;
     const IrLayer& constant = *layer_at(op, *codes);
     if (constant.outputs.empty()) continue;
-    StoredWeights found{*codes, constant.outputs[0].shape, {}, {}, scales->shape};
+    StoredWeights found{*codes, constant.outputs[0].shape, {}, {}, scales->shape, {}};
     for (const double value : scales->values) found.scales.push_back(static_cast<float>(value));
-    if (zeros)
-      for (const double value : zeros->values) found.zero_points.push_back(static_cast<float>(value));
+    if (!zeros) return found;
+    found.zero_shape = zeros->shape;
+    for (const double value : zeros->values) found.zero_points.push_back(static_cast<float>(value));
     return found;
   }
   return std::nullopt;
 }
 
-// Which axis of weights has a scale for each index; -1: one for all. Shapes are aligned at their ends.
+// Which axis of weights has a scale for each index; -1: one for all; kSeveralAxes: they differ along more. Shapes are aligned at
+// their ends.
+constexpr int64_t kSeveralAxes = -2;
 int64_t scale_axis(const IrShape& weights, const IrShape& scales, size_t count) {
   if (count == 1) return -1;
   if (scales.size() > weights.size()) fail("its scales have more axes than the weights");
@@ -67,12 +77,50 @@ int64_t scale_axis(const IrShape& weights, const IrShape& scales, size_t count) 
   int64_t axis = -1;
   for (size_t d = 0; d < scales.size(); ++d) {
     if (scales[d] == 1) continue;
-    if (axis >= 0 || scales[d] != weights[missing + d])
-      fail("weights with a scale for each group are not supported");
-    axis = static_cast<int64_t>(missing + d);
+    if (scales[d] != weights[missing + d])
+      fail("its scales do not fit the weights: ", scales[d], " along an axis of ", weights[missing + d]);
+    axis = axis == -1 ? static_cast<int64_t>(missing + d) : kSeveralAxes;
   }
-  if (axis < 0) fail("its ", count, " scales have no axis");
+  if (axis == -1) fail("its ", count, " scales have no axis");
   return axis;
+}
+
+// A number for each of the weights, of numbers that are repeated along axes of 1.
+std::vector<float> repeated(IrOp& op, const std::vector<float>& values, const IrShape& from,
+                            const IrShape& weights) {
+  size_t count = 1;
+  for (const int64_t dim : weights) count *= static_cast<size_t>(dim);
+  op.file().check_room(count, sizeof(float));
+  std::vector<float> all;
+  all.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    size_t at = 0, step = 1, rest = i;
+    for (size_t d = 0; d < weights.size(); ++d) {  // from the last axis on
+      const auto dim = static_cast<size_t>(weights[weights.size() - 1 - d]);
+      const size_t own = d < from.size() ? static_cast<size_t>(from[from.size() - 1 - d]) : 1;
+      if (own != 1) at += rest % dim * step;
+      step *= own;
+      rest /= dim;
+    }
+    all.push_back(values.at(at));
+  }
+  return all;
+}
+
+// Weights whose scales differ along several axes, as those of groups do: FP32.
+std::string add_group_weights(IrOp& op, const StoredWeights& stored, const IrShape& shape,
+                              const std::string& output) {
+  const auto codes = op.find_constant(stored.codes);
+  if (!codes) fail("its codes are computed by a run");
+  const std::vector<float> scales = repeated(op, stored.scales, stored.scale_shape, stored.shape);
+  std::vector<float> values(codes->values.begin(), codes->values.end());
+  if (!stored.zero_points.empty()) {
+    scale_axis(stored.shape, stored.zero_shape, stored.zero_points.size());
+    const std::vector<float> zeros = repeated(op, stored.zero_points, stored.zero_shape, stored.shape);
+    for (size_t i = 0; i < values.size(); ++i) values[i] -= zeros[i];
+  }
+  for (size_t i = 0; i < values.size(); ++i) values[i] *= scales[i];
+  return op.add("Identity", {op.floats(values, shape)}, {}, output);
 }
 
 // The channels of weights with another shape: as many, along the first axis.
@@ -85,24 +133,23 @@ int64_t axis_in(const IrShape& shape, const IrShape& original, int64_t axis, siz
 
 std::string add_dequantized(IrOp& op, const StoredWeights& stored, const IrShape& shape,
                             const std::string& output) {
-  const int64_t axis =
-      axis_in(shape, stored.shape, scale_axis(stored.shape, stored.scale_shape, stored.scales.size()),
-              stored.scales.size());
+  const int64_t own = scale_axis(stored.shape, stored.scale_shape, stored.scales.size());
+  const bool zeros_fit = stored.zero_points.size() <= 1 || stored.zero_points.size() == stored.scales.size();
+  if (own == kSeveralAxes || !zeros_fit) return add_group_weights(op, stored, shape, output);
+  const int64_t axis = axis_in(shape, stored.shape, own, stored.scales.size());
   const std::string codes = op.reshaped_constant(stored.codes, shape);
   const size_t count = stored.scales.size();
   const IrShape scale_shape = axis < 0 ? IrShape() : IrShape{static_cast<int64_t>(count)};
   std::vector<std::string> inputs{codes, op.floats(stored.scales, scale_shape)};
   if (!stored.zero_points.empty()) {
-    if (stored.zero_points.size() != 1 && stored.zero_points.size() != count)
-      fail("its zero points do not fit its scales");
     auto& zeros = op.file().graph->initializer.add();
     zeros.name = op.file().unique(op.layer().name + "/zero_points");
-    const bool is_unsigned = element_type_of(*layer_at(op, stored.codes)) == "u8";
-    zeros.data_type = is_unsigned ? onnx_file::TensorProto::UINT8 : onnx_file::TensorProto::INT8;
+    const bool has_no_sign = is_unsigned(element_type_of(*layer_at(op, stored.codes)));
+    zeros.data_type = has_no_sign ? onnx_file::TensorProto::UINT8 : onnx_file::TensorProto::INT8;
     for (const int64_t dim : scale_shape) zeros.dims.push_back(dim);
     for (size_t c = 0; c < count; ++c) {
       const float zero = stored.zero_points[stored.zero_points.size() == 1 ? 0 : c];
-      if (!(zero >= (is_unsigned ? 0.0f : -128.0f) && zero <= (is_unsigned ? 255.0f : 127.0f)) ||
+      if (!(zero >= (has_no_sign ? 0.0f : -128.0f) && zero <= (has_no_sign ? 255.0f : 127.0f)) ||
           zero != static_cast<float>(static_cast<int32_t>(zero)))
         fail("its zero point ", zero, " is no code");
       zeros.int32_data.push_back(static_cast<int32_t>(zero));
@@ -118,7 +165,9 @@ std::string limit(IrOp& op, const IrSource& source, const IrShape& from, const I
   if (!found) fail("a range of its weights is computed by a run; only a constant is supported");
   std::vector<float> values(found->values.begin(), found->values.end());
   if (values.size() == 1) return op.floats(values, {1});
-  const int64_t axis = axis_in(to, from, scale_axis(from, found->shape, values.size()), values.size());
+  const int64_t own = scale_axis(from, found->shape, values.size());
+  if (own == kSeveralAxes) return op.floats(repeated(op, values, found->shape, from), to);
+  const int64_t axis = axis_in(to, from, own, values.size());
   IrShape shape(to.size(), 1);
   shape[static_cast<size_t>(axis)] = static_cast<int64_t>(values.size());
   return op.floats(values, shape);
@@ -171,7 +220,9 @@ void import_convert(IrOp& op) {
   op.check_inputs(1, 1);
   static constexpr const char* kReals[] = {"f32", "f16", "bf16", "f64", "FP32", "FP16", "BF16", "FP64"};
   const auto is_real = [](const std::string& type) {
-    return std::find(std::begin(kReals), std::end(kReals), type) != std::end(kReals);
+    const IrNarrowType* const narrow = find_ir_narrow_type(type);
+    return std::find(std::begin(kReals), std::end(kReals), type) != std::end(kReals) ||
+           (narrow != nullptr && narrow->is_real);
   };
   const std::string to = op.word("destination_type", "f32");
   const IrLayer& from = op.writer(0);
