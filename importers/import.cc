@@ -1,8 +1,10 @@
 #include "importers/import.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "calibrator/bake/bake.h"
 #include "calibrator/bake/dead_channels.h"
@@ -52,6 +54,28 @@ void remove_dead_channels(ImportedModel& model, Arena& arena) {
                                     removed.weight_bytes, " bytes of weights; --keep-dead keeps them"));
 }
 
+// Files of other tools that are no network here: what they are, and what to give in their place.
+void check_kind(Span<const uint8_t> bytes) {
+  struct Kind {
+    std::string_view start;
+    const char* text;
+  };
+  static constexpr char kEspdl[] =
+      "an .espdl file, ESP-DL's own format, which is not read; ESP-PPQ exports the same graph as ONNX with QuantizeLinear, "
+      "and its scales as JSON ('intaglio params import')";
+  static constexpr char kTorch[] =
+      "a ZIP archive, as PyTorch and Keras save networks; export it as ONNX (torch.onnx.export) or TFLite";
+  static constexpr char kHdf5[] = "an HDF5 file, as Keras saves networks; convert it to TFLite or ONNX";
+  static constexpr char kNcnn[] =
+      "a .param file of ncnn, which is not read; give the ONNX file that it was made from";
+  static constexpr Kind kKinds[] = {{"EDL1", kEspdl},  {"EDL2", kEspdl},   {"PDL1", kEspdl},
+                                    {"PDL2", kEspdl},  {"PK\3\4", kTorch}, {"\x89HDF\r\n", kHdf5},
+                                    {"7767517", kNcnn}};
+  const std::string_view start(reinterpret_cast<const char*>(bytes.data), std::min<size_t>(bytes.size, 8));
+  for (const Kind& kind : kKinds)
+    if (start.substr(0, kind.start.size()) == kind.start) fail(kind.text);
+}
+
 // Steps throw for a problem that ends them; what can be collected goes to `problems`.
 ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& options,
                            const std::shared_ptr<ImportBudget>& budget, Arena& arena, Problems& problems) {
@@ -61,6 +85,7 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
     fail("the file has ", bytes.size, " bytes: too few for a TFLite or ONNX model or an OpenVINO IR");
   if (bytes.size > kMaxModelBytes)
     fail("the file has ", bytes.size, " bytes, more than the limit of ", kMaxModelBytes);
+  check_kind(bytes);
   if (options.batch < 1) fail("batch ", options.batch, " is not possible; it must be at least 1");
   if (!options.constants.empty() && (is_tflite(bytes) || is_openvino(bytes)))
     fail("--constant is for ONNX networks");
