@@ -14,6 +14,7 @@ struct Meter : CommandFolder {
     good(
         "calibrate %/net.itg --images @/calibration --limit 8 --recover none --compat tengine -o "
         "%/tengine.itg");
+    good("params export %/tengine.itg -o %/tengine.scale");
   }
 };
 
@@ -67,8 +68,9 @@ TEST_CASE("what a table cannot hold is said") {
   folder.bad("params export %/int8.itg -o %/t --format x", "'x' is no format of parameters");
   folder.bad("params export %/net.itg -o %/t.json", "holds no int8 tensor");
   folder.good("params export %/int8.itg -o %/t.record");
-  folder.bad("params import %/net.itg %/t.record -o %/new.itg", "t.record: has no parameters for ");
-  folder.bad("calibrate %/net.itg --params %/t.record -o %/new.itg", "--keep-float");
+  folder.put("one.scale", folder.get("tengine.scale").substr(0, folder.get("tengine.scale").find('\n') + 1));
+  folder.bad("params import %/net.itg %/one.scale -o %/new.itg", "one.scale: has no parameters for what ");
+  folder.bad("calibrate %/net.itg --params %/one.scale -o %/new.itg", "--keep-float ");
   CHECK(holds(folder.run("calibrate %/net.itg --params %/t.record --recover all -o %/new.itg").err,
               "--recover all has no effect without --images or --input or --from: it needs samples"));
   CHECK(!std::filesystem::exists(folder / "new.itg"));
@@ -84,6 +86,77 @@ TEST_CASE("what a table cannot hold is said") {
   folder.bad("params import %/net.itg %/absent -o %/other.itg", "absent: no such file");
   folder.bad("params diff %/int8.itg %/", "is a folder, not a file");
   CHECK(!std::filesystem::exists(folder / "other.itg"));
+}
+
+namespace {
+
+// How many layers with weights of a model read codes.
+int int8_layers(const CommandFolder& folder, const std::string& file) {
+  int count = 0;
+  const nlohmann::json model = folder.json("inspect %/" + file + " --ops --json");
+  for (const auto& node : model["ops"]) {
+    const std::string op = node["op"];
+    const bool is_layer = op == "Conv2D" || op == "DepthwiseConv2D" || op == "FullyConnected";
+    count += is_layer && node["dtype"] == "s8";
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a record alone: what it does not name stays FP32, and the note says which") {
+  const Meter folder;
+  const int all = int8_layers(folder, "tengine.itg");
+  for (const std::string format : {"amct", "ncnn"}) {
+    CAPTURE(format);
+    folder.good("params export %/tengine.itg -o %/p." + format + " --format " + format);
+    const Ran ran = folder.good("params import %/net.itg %/p." + format + " -o %/" + format +
+                                ".itg --compat tengine --format " + format);
+    CHECK(holds(ran.err, "p." + format + ": has no scales for what these give, and so they stay in FP32: "));
+    CHECK(int8_layers(folder, format + ".itg") > 0);
+    CHECK(int8_layers(folder, format + ".itg") <= all);
+    const Ran observed = folder.good("calibrate %/net.itg --params %/p." + format + " --params-format " +
+                                     format + " --images @/calibration --limit 4 -o %/new.itg");
+    CHECK(
+        holds(observed.err, "p." + format + ": has no scales for what these give; the samples give them: "));
+  }
+  CHECK(folder.get("amct.itg") == folder.get("ncnn.itg"));
+}
+
+TEST_CASE("what PPQ's file leaves in FP32 stays so: dispatched, in its slots, or not there at all") {
+  const Meter folder;
+  folder.good(
+      "calibrate %/net.itg --images @/calibration --limit 8 --recover none --int8-answers -o %/int8.itg");
+  folder.good("params export %/int8.itg -o %/p.json");
+  const nlohmann::ordered_json whole = nlohmann::ordered_json::parse(folder.get("p.json"));
+  folder.good("params import %/net.itg %/p.json --int8-answers -o %/whole.itg");
+  const int all = int8_layers(folder, "whole.itg");
+  // The first layer with weights, whose operator has a slot with a scale a channel.
+  std::string layer;
+  for (const auto& [node, tensors] : whole["configs"].items())
+    for (const auto& [tensor, config] : tensors.items())
+      if (layer.empty() && config["policy"]["PER_CHANNEL"] == true) layer = node;
+  REQUIRE(!layer.empty());
+  const auto check = [&](const nlohmann::ordered_json& json, const std::string& note) {
+    folder.put("f.json", json.dump());
+    const Ran ran = folder.good("params import %/net.itg %/f.json --int8-answers -o %/f.itg");
+    CHECK(holds(ran.err, note));
+    CHECK(int8_layers(folder, "f.itg") == all - 1);
+  };
+  const std::string note = "f.json: leaves in FP32: " + layer;
+  nlohmann::ordered_json dispatched = whole;
+  dispatched["dispatchings"][layer] = "FP32";
+  check(dispatched, note);
+  nlohmann::ordered_json table = whole;
+  table.erase("dispatchings");
+  table["dispatching_table"][layer] = "FP32";
+  check(table, note);
+  nlohmann::ordered_json slots = whole;
+  for (auto& [tensor, config] : slots["configs"][layer].items()) config["state"] = "FP32";
+  check(slots, note);
+  nlohmann::ordered_json absent = whole;
+  absent["configs"].erase(layer);
+  check(absent, note);
 }
 
 TEST_CASE("diff counts the codes that change") {

@@ -130,10 +130,23 @@ TEST_CASE("AMCT's fields of today") {
   CHECK(table->find(ParamsOf::kLayerInput, "conv1")->zero_point == -3);
   CHECK(table->find(ParamsOf::kTensor, "x")->scales == std::vector<float>{0.5f});
   CHECK(table->notes.size() == 2);
-  CHECK(read_amct("f", record("c", "scale_d: 1 act_type: 'INT16'")).message() ==
-        "f, c: act_type INT16 is not INT8, which is what there is");
-  CHECK(read_amct("f", record("c", "scale_d: 1 wts_type: 'INT4'")).message() ==
-        "f, c: wts_type INT4 is not INT8, which is what there is");
+  CHECK_FALSE(table->names_all);
+  const auto wide = read_amct("f", record("c", "scale_d: 1 act_type: 'INT16' scale_w: 1 wts_type: 'INT6'"));
+  REQUIRE_MESSAGE(wide, wide.message());
+  CHECK(wide->find(ParamsOf::kLayerInput, "c")->hi == 32767);
+  CHECK(wide->find(ParamsOf::kLayerInput, "c")->lo == -32767);
+  for (const auto& [type, greatest] :
+       {std::pair("INT4", 7), std::pair("INT6", 31), std::pair("INT7", 63), std::pair("INT8", 127)}) {
+    const auto narrow = read_amct("f", record("c", std::string("scale_w: 1 wts_type: '") + type + "'"));
+    REQUIRE_MESSAGE(narrow, narrow.message());
+    CHECK(narrow->find(ParamsOf::kLayerWeights, "c")->hi == greatest);
+  }
+  CHECK(read_amct("f", record("c", "scale_d: 1 act_type: 'INT4'")).message() ==
+        "f, c: act_type INT4 is neither INT8 nor INT16");
+  CHECK(read_amct("f", record("c", "scale_d: 1 offset_d: 3 act_type: 'INT16'")).message() ==
+        "f, c: offset_d 3 of INT16, whose codes have the zero point 0");
+  CHECK(read_amct("f", record("c", "scale_d: 1 wts_type: 'INT3'")).message() ==
+        "f, c: wts_type INT3 is none of INT4, INT6, INT7 and INT8");
   const auto twice = read_amct("f", "record { key: 'c' value { scale_d: 1 scale_d: 2 } }");
   REQUIRE(static_cast<bool>(twice));
   CHECK(twice->find(ParamsOf::kLayerInput, "c")->scales == std::vector<float>{2.0f});

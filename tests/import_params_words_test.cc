@@ -174,8 +174,9 @@ TEST_CASE("AMCT's records") {
   check_table(read_amct("F", *text), {{ParamsOf::kLayerInput, "c", {0.5f}, -3, "", ""},
                                       {ParamsOf::kLayerWeights, "c", {0.25f, 2.0f}, 0, "", ""},
                                       {ParamsOf::kLayerInput, "d", {1.0f}, 0, "", ""}});
-  CHECK(std::count(text->begin(), text->end(), '\n') == 20);
-  CHECK(text->find("offset_w: 0\n    offset_w: 0\n") != std::string::npos);
+  CHECK(std::count(text->begin(), text->end(), '\n') == 22);
+  CHECK(text->find("offset_w: 0\n    offset_w: 0\n    shift_bit: 0\n    shift_bit: 0\n") !=
+        std::string::npos);
   CHECK(text->find("dst_type: \"INT8\"") != std::string::npos);
   refused(write_amct(table_of({{ParamsOf::kLayerWeights, "c", {1.0f}, 0, "", ""}})),
           "there is no layer with weights, and AMCT's record has nothing else");

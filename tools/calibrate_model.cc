@@ -100,7 +100,8 @@ Outcome<Done> Run::set_options() {
   if (auto step = set_quantization(choice_.quantization, job_.file, job_.work, lists_, options_); !step)
     return step;
   job_.steps.set(choice_.int8_states, lists_, options_, job_.work);
-  job_.known.set(options_);
+  job_.known.set(lists_, options_);
+  if (auto step = job_.known.note_observed(job_.file, options_, job_.work); !step) return step;
   const size_t count = job_.samples.count();
   set_recover(choice_.recover, model_, from_state_ ? 0 : count, options_);
   if (!from_state_) {

@@ -1,5 +1,8 @@
 #include "tools/known_params.h"
 
+#include <algorithm>
+#include <set>
+
 #include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/wording.h"
 #include "tools/calibration_figures.h"
@@ -125,19 +128,122 @@ Outcome<Done> KnownParamsFile::read(const ParamsChoice& choice, const LoadedMode
   return Done{};
 }
 
-Outcome<Done> KnownParamsFile::check_complete(const LoadedModel& file,
-                                              const CalibratorOptions& options) const {
-  const auto missing = missing_params(file.model(), options);
-  if (!missing) return missing.failure();
-  if (missing->empty()) return Done{};
+namespace {
+
+const char* label_of(const Model& model, int32_t node) {
+  const NodeInfo info = model.node(node);
+  return info.name[0] != '\0' ? info.name : model.tensor(info.outputs[0]).name;
+}
+
+std::vector<std::string> labels_of(const Model& model, const std::vector<int32_t>& nodes) {
+  std::vector<std::string> labels;
+  for (const int32_t node : nodes)
+    if (std::find(labels.begin(), labels.end(), label_of(model, node)) == labels.end())
+      labels.emplace_back(label_of(model, node));
+  return labels;
+}
+
+int32_t writer_of(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t output : model.node_outputs(n))
+      if (output == tensor) return n;
+  return -1;
+}
+
+// The nodes, with those that `options` keeps already, without which no tensor of codes lacks parameters: who writes such a
+// tensor, and where that is not enough who reads it. Ascending.
+Outcome<std::vector<int32_t>> nodes_without_params(const Model& model, CalibratorOptions options) {
+  std::set<int32_t> nodes(options.float_nodes.begin(), options.float_nodes.end());
+  for (;;) {
+    const std::vector<int32_t> list(nodes.begin(), nodes.end());
+    options.float_nodes = {list.data(), list.size()};
+    const auto missing = missing_params(model, options);
+    if (!missing) return missing.failure();
+    if (missing->empty()) return list;
+    const size_t before = nodes.size();
+    for (const int32_t tensor : *missing) {
+      const int32_t writer = writer_of(model, tensor);
+      if (writer >= 0 && nodes.insert(writer).second) continue;
+      for (int32_t n = 0; n < model.node_count(); ++n)
+        for (const int32_t input : model.node_inputs(n))
+          if (input == tensor) nodes.insert(n);
+    }
+    if (nodes.size() == before)
+      return Failure{"tensor " + std::string(model.tensor(missing->front()).name) + " has no parameters"};
+  }
+}
+
+std::string remedy_of_samples() {
+  return wording_here() == Wording::kPython ? "batches" : "intaglio calibrate --params FILE --images DIR";
+}
+
+}  // namespace
+
+void KnownParamsFile::set(QuantizationLists& lists, CalibratorOptions& options) const {
+  options.known = {resolved_.known.data(), resolved_.known.size()};
+  for (const int32_t node : resolved_.float_nodes)
+    if (std::find(lists.float_nodes.begin(), lists.float_nodes.end(), node) == lists.float_nodes.end())
+      lists.float_nodes.push_back(node);
+  options.float_nodes = {lists.float_nodes.data(), lists.float_nodes.size()};
+}
+
+Outcome<Done> KnownParamsFile::note_observed(const LoadedModel& file, const CalibratorOptions& options,
+                                             const Work& work) const {
+  if (path_.empty()) return Done{};
+  const Model& model = file.model();
+  if (!resolved_.float_nodes.empty())
+    work.note(path_ + ": leaves in FP32: " + listed(labels_of(model, resolved_.float_nodes), ", "));
+  const auto missing = missing_params(model, options);
+  if (!missing || missing->empty()) return Done{};
   std::vector<std::string> names;
-  for (const int32_t tensor : *missing) names.emplace_back(file.model().tensor(tensor).name);
-  return Failure{
-      path_ + ": has no parameters for " + std::to_string(names.size()) + " tensors of " + file.path() +
-      ":\n  " + listed(names, "\n  ") + "\nadd them, keep their nodes in FP32 (" + option_word("keep-float") +
-      "), or let pictures give their ranges (" +
-      (wording_here() == Wording::kPython ? "batches" : "intaglio calibrate --params FILE --images DIR") +
-      ")"};
+  for (const int32_t tensor : *missing) {
+    const int32_t writer = writer_of(model, tensor);
+    names.emplace_back(writer < 0 ? model.tensor(tensor).name : label_of(model, writer));
+  }
+  work.note(path_ + ": has no scales for what these give; the samples give them: " + listed(names, ", "));
+  return Done{};
+}
+
+// Whether a layer of the file's stays int8.
+bool KnownParamsFile::keeps_layers(const Model& model, const CalibratorOptions& options) const {
+  const auto is_float = [&](int32_t node) {
+    return std::find(options.float_nodes.begin(), options.float_nodes.end(), node) !=
+           options.float_nodes.end();
+  };
+  for (const KnownParams& known : resolved_.known)
+    for (int32_t n = 0; n < model.node_count() && model.tensor(known.tensor).is_constant(); ++n)
+      for (const int32_t input : model.node_inputs(n))
+        if (input == known.tensor && !is_float(n)) return true;
+  return resolved_.weight_layers == 0;
+}
+
+Outcome<Done> KnownParamsFile::complete(const LoadedModel& file, QuantizationLists& lists,
+                                        CalibratorOptions& options, const Work& work) const {
+  const Model& model = file.model();
+  const auto missing = missing_params(model, options);
+  if (!missing) return missing.failure();
+  const std::vector<int32_t> asked(options.float_nodes.begin(), options.float_nodes.end());
+  std::vector<int32_t> lacking;
+  if (!missing->empty()) {
+    const auto nodes = nodes_without_params(model, options);
+    if (!nodes) return nodes.failure();
+    for (const int32_t node : *nodes)
+      if (std::find(asked.begin(), asked.end(), node) == asked.end()) lacking.push_back(node);
+    lists.float_nodes = *nodes;
+    options.float_nodes = {lists.float_nodes.data(), lists.float_nodes.size()};
+  }
+  const std::vector<std::string> names = labels_of(model, lacking);
+  if (!missing->empty() && (table_.names_all || !keeps_layers(model, options)))
+    return Failure{path_ + ": has no parameters for what " + std::to_string(names.size()) + " nodes of " +
+                   file.path() + " give or read:\n  " + listed(names, "\n  ") +
+                   "\nadd them, keep these nodes in FP32 (" + option_word("keep-float", listed(names, ",")) +
+                   "), or let pictures give their ranges (" + remedy_of_samples() + ")"};
+  if (!resolved_.float_nodes.empty())
+    work.note(path_ + ": leaves in FP32: " + listed(labels_of(model, resolved_.float_nodes), ", "));
+  if (!names.empty())
+    work.note(path_ + ": has no scales for what these give, and so they stay in FP32: " +
+              listed(names, ", ") + "; pictures would give them (" + remedy_of_samples() + ")");
+  return Done{};
 }
 
 Outcome<BakedParams> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions options,
@@ -145,8 +251,10 @@ Outcome<BakedParams> KnownParamsFile::bake(const LoadedModel& file, CalibratorOp
                                            const WriteModel& write) const {
   options.recover = recovery::kNone;
   options.layer_report = false;
-  set(options);
-  if (auto step = check_complete(file, options); !step) return step.failure();
+  QuantizationLists lists;
+  lists.float_nodes.assign(options.float_nodes.begin(), options.float_nodes.end());
+  set(lists, options);
+  if (auto step = complete(file, lists, options, work); !step) return step.failure();
   Bytes made;
   if (auto step = finish_params(file, options, {Bytes::write, &made}); !step) return step.failure();
   const CalibrationInfo info = table_.provenance ? table_.provenance->info() : CalibrationInfo();

@@ -4,6 +4,7 @@
 #include "importers/params/params_table.h"
 #include "tools/json.h"
 #include "tools/loaded_model.h"
+#include "tools/slot_choices.h"
 #include "tools/work.h"
 
 namespace intaglio::tools {
@@ -37,16 +38,21 @@ class KnownParamsFile {
  public:
   // Nothing where no file is named.
   Outcome<Done> read(const ParamsChoice& choice, const LoadedModel& file, const Work& work);
-  void set(CalibratorOptions& options) const {
-    options.known = {resolved_.known.data(), resolved_.known.size()};
-  }
+  // The nodes that the file leaves in FP32 go to those of `lists`, which `options` points to.
+  void set(QuantizationLists& lists, CalibratorOptions& options) const;
+  // Says what the file does not have, where samples give it.
+  Outcome<Done> note_observed(const LoadedModel& file, const CalibratorOptions& options,
+                              const Work& work) const;
 
-  // An int8 model from the file alone. Fails with the list of what is missing.
+  // An int8 model from the file alone. What the file lacks stays FP32 where it does so in the tool that wrote it, which a note
+  // says; else it fails with the list of what is missing.
   Outcome<BakedParams> bake(const LoadedModel& file, CalibratorOptions options, const Work& work,
                             const MemoryGoal& goal, const WriteModel& write) const;
 
  private:
-  Outcome<Done> check_complete(const LoadedModel& file, const CalibratorOptions& options) const;
+  Outcome<Done> complete(const LoadedModel& file, QuantizationLists& lists, CalibratorOptions& options,
+                         const Work& work) const;
+  bool keeps_layers(const Model& model, const CalibratorOptions& options) const;
 
   std::string path_;
   ParamsTable table_;

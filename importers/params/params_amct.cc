@@ -11,15 +11,25 @@
 namespace intaglio {
 namespace {
 
+// Of symmetric weights.
+std::optional<int32_t> greatest_weight_code(const std::string& type) {
+  for (const int32_t bits : {4, 6, 7, 8})
+    if (type == "INT" + std::to_string(bits)) return (1 << (bits - 1)) - 1;
+  return std::nullopt;
+}
+
 Outcome<Done> add_layer(ParamsTable& table, const amct::Entry& record, const std::string& path) {
   const amct::Layer layer = record.value.value_or(amct::Layer());
   const std::string key = record.key.value_or(""), where = path + ", " + key;
   if (key.empty()) return Failure{path + ": a record has no key; it must name a layer"};
-  const std::pair<const char*, const std::optional<std::string>&> types[] = {
-      {"dst_type", layer.dst_type}, {"act_type", layer.act_type}, {"wts_type", layer.wts_type}};
-  for (const auto& [name, type] : types)
-    if (type && *type != "INT8")
-      return Failure{where + ": " + name + " " + *type + " is not INT8, which is what there is"};
+  if (layer.dst_type && *layer.dst_type != "INT8")
+    return Failure{where + ": dst_type " + *layer.dst_type + " is not INT8, which is what there is"};
+  const std::string act_type = layer.act_type.value_or("INT8"), wts_type = layer.wts_type.value_or("INT8");
+  const auto greatest = greatest_weight_code(wts_type);
+  if (!greatest) return Failure{where + ": wts_type " + wts_type + " is none of INT4, INT6, INT7 and INT8"};
+  const bool is_wide = act_type == "INT16";
+  if (!is_wide && act_type != "INT8")
+    return Failure{where + ": act_type " + act_type + " is neither INT8 nor INT16"};
   if (!layer.scale_r.empty() || layer.scale_h)
     table.notes.push_back(where + ": scale_h and scale_r of a recurrent layer are left out");
   if (record.kv_cache_value) table.notes.push_back(where + ": kv_cache_value is left out");
@@ -37,18 +47,26 @@ Outcome<Done> add_layer(ParamsTable& table, const amct::Entry& record, const std
     return Failure{where + ": " + std::to_string(layer.offset_w.size()) + " offset_w for " +
                    std::to_string(weights) + " scale_w"};
   if (layer.offset_d && !layer.scale_d) return Failure{where + ": offset_d without a scale_d"};
-  const ParamsOf of = layer.is_tensor_quantize.value_or(false) ? ParamsOf::kTensor : ParamsOf::kLayerInput;
+  // A tensor's own record names the layer that reads it, and which input it is: "add:1".
+  const bool is_tensor = layer.is_tensor_quantize.value_or(false) && key.find(':') == std::string::npos;
+  const ParamsOf of = is_tensor ? ParamsOf::kTensor : ParamsOf::kLayerInput;
   if (layer.scale_d) {
     const int32_t offset = layer.offset_d.value_or(0);
     if (offset < -128 || offset > 127)
       return Failure{where + ": offset_d " + std::to_string(offset) + " is outside -128 to 127"};
+    if (is_wide && offset != 0)
+      return Failure{where + ": offset_d " + std::to_string(offset) +
+                     " of INT16, whose codes have the zero point 0"};
     const auto scale = checked_scale(static_cast<double>(*layer.scale_d), where + ": scale_d");
     if (!scale) return scale.failure();
-    if (auto step = add_entry(table, {of, key, {*scale}, offset, {}, {}, false}, path); !step)
-      return step.failure();
+    ParamsEntry read{of, key, {*scale}, offset, {}, {}, false};
+    if (is_wide) read.lo = -kMostWideCode, read.hi = kMostWideCode;
+    if (auto step = add_entry(table, std::move(read), path); !step) return step.failure();
   }
   if (weights == 0) return Done{};
   ParamsEntry entry{ParamsOf::kLayerWeights, key, {}, 0, {}, {}, layer.skip_fusion.value_or(false)};
+  entry.lo = -*greatest;
+  entry.hi = *greatest;
   for (const float w : layer.scale_w) {
     const auto scale = checked_scale(static_cast<double>(w), where + ": scale_w");
     if (!scale) return scale.failure();
@@ -134,6 +152,7 @@ Outcome<ParamsTable> read_amct(const std::string& path, std::string_view text) {
   const auto file = amct::read_record(text, stands_twice);
   if (!file) return Failure{path + " " + file.message() + "; is it a record of AMCT's, in its text form?"};
   ParamsTable table;
+  table.names_all = false;
   if (!stands_twice.empty()) table.notes.push_back(path + " " + stands_twice + " The last one counts.");
   for (const amct::Entry& record : file->record)
     if (auto step = add_layer(table, record, path); !step) return step.failure();
@@ -162,6 +181,8 @@ Outcome<std::string> write_amct(const ParamsTable& table) {
     if (const ParamsEntry* const weights = table.find(ParamsOf::kLayerWeights, entry.name)) {
       for (const float scale : weights->scales) add("scale_w", amct::number_text(scale));
       for (size_t i = 0; i < weights->scales.size(); ++i) add("offset_w", "0");
+      // AMCT's own reader asks for it. Sums are not shifted here.
+      for (size_t i = 0; i < weights->scales.size(); ++i) add("shift_bit", "0");
     }
     add("dst_type", amct::quoted_text("INT8"));
     text += "  }\n}\n";

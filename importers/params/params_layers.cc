@@ -23,7 +23,10 @@ LayerNames::LayerNames(const Model& model) : model_(model) {
   for (int32_t n = model.node_count() - 1; n >= 0; --n)
     nodes_[model.tensor(model.node(n).outputs[0]).name] = n;
   for (int32_t n = model.node_count() - 1; n >= 0; --n)
-    if (model.node(n).name[0] != '\0') nodes_[model.node(n).name] = n;
+    if (model.node(n).name[0] != '\0') {
+      nodes_[model.node(n).name] = n;
+      node_modules_.add(module_of_node(model.node(n).name), n);
+    }
   for (int32_t n = 0; n < model.node_count(); ++n)
     if (const QuantRule* const rule = layer_rule(model, float_ops(), model.node(n))) {
       const std::string weights = weights_of(model, model.node(n), *rule), node = model.node(n).name;
@@ -53,6 +56,11 @@ int32_t LayerNames::find_by_weights(const std::string& name) const {
 int32_t LayerNames::find_node(const std::string& name) const {
   const auto found = nodes_.find(name);
   return found == nodes_.end() ? -1 : found->second;
+}
+
+int32_t LayerNames::find_any(const std::string& name) const {
+  const int32_t node = find_node(name);
+  return node >= 0 ? node : node_modules_.find(name);
 }
 
 std::string LayerNames::nearest(const std::string& name) const {
@@ -179,6 +187,15 @@ void rename_entries(ParamsTable& table, const ParamsNameMap& names, const std::s
       layer.name = found->second;
     }
   renamed.pruned = std::move(table.pruned);
+  for (auto* const list : {&table.float_operators, &table.quantized_operators})
+    for (std::string& name : *list)
+      if (const auto found = names.find(name); found != names.end()) {
+        used[name] = true;
+        name = found->second;
+      }
+  renamed.float_operators = std::move(table.float_operators);
+  renamed.quantized_operators = std::move(table.quantized_operators);
+  renamed.names_all = table.names_all;
   renamed.provenance = std::move(table.provenance);
   renamed.notes = std::move(table.notes);
   for (const auto& [from, to] : names)

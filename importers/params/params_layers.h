@@ -80,6 +80,8 @@ class LayerNames {
   int32_t find_by_weights(const std::string& name) const;
   // Of any node, by its own name or its output's. -1: none.
   int32_t find_node(const std::string& name) const;
+  // The same, or by its PyTorch module.
+  int32_t find_any(const std::string& name) const;
   // The names that are most like it, with commas between them.
   std::string nearest(const std::string& name) const;
   // FP32, of a layer.
@@ -88,7 +90,7 @@ class LayerNames {
  private:
   const Model& model_;
   std::map<std::string, int32_t> nodes_, layers_;
-  NameIndex modules_;
+  NameIndex modules_, node_modules_;  // of layers, of all nodes
   std::vector<std::string> names_;
 };
 

@@ -12,7 +12,6 @@ namespace intaglio {
 namespace {
 
 constexpr char kRequantized[] = "/requantized", kWidened[] = "/s16_";
-constexpr int32_t kMostWide = 32767;
 
 class ModelParams {
  public:
@@ -55,7 +54,7 @@ class ModelParams {
     const Quantization& in = model_.tensor(node.inputs[0]).quantization;
     const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
     ParamsEntry read{ParamsOf::kLayerInput, layer, {in.scales[0]}, in.zero_point, {}, {}};
-    if (model_.tensor(node.inputs[0]).dtype == DType::kS16) read.lo = -kMostWide, read.hi = kMostWide;
+    if (model_.tensor(node.inputs[0]).dtype == DType::kS16) read.lo = -kMostWideCode, read.hi = kMostWideCode;
     table_.entries.push_back(std::move(read));
     table_.entries.push_back({ParamsOf::kLayerWeights,
                               layer,
@@ -89,7 +88,7 @@ class ModelParams {
     const TensorInfo info = model_.tensor(tensor);
     const bool is_wide = info.dtype == DType::kS16;
     if (info.is_constant() || (info.dtype != DType::kS8 && !is_wide) || !seen_.insert(tensor).second) return;
-    if (is_wide) codes = {-kMostWide, kMostWide};
+    if (is_wide) codes = {-kMostWideCode, kMostWideCode};
     std::string name = info.name;
     if (name.find(kRequantized) != std::string::npos) {
       made_for_[tensor] = {name.substr(0, name.find(kRequantized)), codes};

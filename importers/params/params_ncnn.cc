@@ -18,6 +18,7 @@ std::string multiplier_text(float scale) { return " " + general_text(1.0 / stati
 
 Outcome<ParamsTable> read_ncnn(const std::string& path, std::string_view text) {
   ParamsTable table;
+  table.names_all = false;
   for (const ParamsLine& line : lines_of(text)) {
     const std::string_view key = line.words[0];
     if (key[0] == '#') continue;

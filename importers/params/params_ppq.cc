@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "calibrator/observe/digest.h"
 #include "importers/params/params_json.h"
@@ -52,6 +53,7 @@ class PpqReader {
             if (auto step = add(node, tensor, config, *values); !step) return step.failure();
       }
     }
+    if (auto step = read_operators(*configs); !step) return step.failure();
     wide_.note(table_.notes, path_, kWideSlots);
     second_.note(table_.notes, path_, "quantize a tensor a second time, in another way, and are left out");
     if (table_.entries.empty()) return Failure{path_ + ": holds no scales that can be taken"};
@@ -61,9 +63,42 @@ class PpqReader {
 
  private:
   // PPQ gives the operands of sums this state, and biases.
-  static bool is_passive(const Json& config) {
+  static bool is_passive(const Json& config) { return has_state(config, {"PASSIVE", "PASSIVE_BAKED"}); }
+  // DEACTIVATED, or DEACTIVED as its newer form has it: the slot does not count.
+  static bool is_unquantized(const Json& config) {
+    return has_state(config, {"FP32", "DEACTIVATED", "DEACTIVED"});
+  }
+  static bool has_state(const Json& config, std::initializer_list<const char*> names) {
     const Json* const state = json_member(config, "state");
-    return state != nullptr && (*state == "PASSIVE" || *state == "PASSIVE_BAKED");
+    return state != nullptr &&
+           std::any_of(names.begin(), names.end(), [&](const char* name) { return *state == name; });
+  }
+
+  // Which operators stay in FP32: those that are dispatched so, and those whose slots all say it.
+  Outcome<Done> read_operators(const Json& configs) {
+    table_.names_all = false;
+    std::set<std::string> in_float;
+    for (const char* const name : {"dispatchings", "dispatching_table"}) {
+      const Json* const dispatchings = json_member(file_, name);
+      if (dispatchings == nullptr) continue;
+      if (!dispatchings->is_object()) return Failure{path_ + ": " + name + " is no object"};
+      for (const auto& [node, platform] : dispatchings->items()) {
+        if (!platform.is_string()) return Failure{path_ + ": " + name + "/" + node + " is no text"};
+        if (platform == "FP32") in_float.insert(node);
+      }
+    }
+    for (const auto& [node, tensors] : configs.items()) {
+      const auto is_float = [](const Json& config) {
+        return is_unquantized(config) || has_state(config, {"SOI"});
+      };
+      if (std::any_of(tensors.begin(), tensors.end(), is_unquantized) &&
+          std::all_of(tensors.begin(), tensors.end(), is_float))
+        in_float.insert(node);
+      else if (in_float.count(node) == 0)
+        table_.quantized_operators.push_back(node);
+    }
+    table_.float_operators.assign(in_float.begin(), in_float.end());
+    return Done{};
   }
 
   Outcome<Done> add(const std::string& node, const std::string& tensor, const Json& config,
@@ -81,7 +116,8 @@ class PpqReader {
     const Json* const value = json_member(values, std::to_string(*dominator));
     const bool passive = is_passive(config);
     // A bias has its scale from its layer. What is not quantized has no values.
-    if (name == "FP32" || name == "SOI" || (passive && (*bits > 16 || value == nullptr))) return Done{};
+    if (is_unquantized(config) || name == "SOI" || (passive && (*bits > 16 || value == nullptr)))
+      return Done{};
     if (*bits > kMostBits) {
       wide_.add(place + ", " + std::to_string(*bits) + " bits");
       return Done{};

@@ -1,4 +1,5 @@
 // Parameters into an FP32 model: the tensors that a table is about, and those that it lacks.
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -26,6 +27,7 @@ class Resolver {
       if (auto step = entry.of == ParamsOf::kReader ? add_reader(entry) : add(entry); !step)
         return step.failure();
     wide_weights_.note(resolved_.notes, path_, kWideWeights);
+    find_float_nodes();
     return std::move(resolved_);
   }
 
@@ -40,10 +42,48 @@ class Resolver {
       return layer < 0 ? -1 : model_.node(layer).outputs[0];
     }
     const int32_t layer = layers_.find(entry.name);
+    if (entry.of == ParamsOf::kLayerInput) {
+      const auto [node, input] = reader_of(entry.name);
+      return node < 0 ? -1 : model_.node(node).inputs[static_cast<size_t>(input)];
+    }
     if (layer < 0) return -1;
-    const NodeInfo node = model_.node(layer);
-    const QuantRule& rule = layers_.rule(layer);
-    return node.inputs[entry.of == ParamsOf::kLayerInput ? 0 : static_cast<size_t>(rule.weight_input)];
+    return model_.node(layer).inputs[static_cast<size_t>(layers_.rule(layer).weight_input)];
+  }
+
+  // The node and its input that "NODE" or "NODE:INPUT" names; -1: none.
+  std::pair<int32_t, int32_t> reader_of(const std::string& name) const {
+    const auto found = [&](const std::string& node) {
+      const int32_t layer = layers_.find(node);
+      return layer >= 0 ? layer : layers_.find_any(node);
+    };
+    if (const int32_t node = found(name); node >= 0) return {node, 0};
+    const size_t colon = name.rfind(':');
+    if (colon == std::string::npos) return {-1, 0};
+    const auto input = number_of(std::string_view(name).substr(colon + 1));
+    const int32_t node = found(name.substr(0, colon));
+    if (node < 0 || !input || !(*input >= 0) || *input != std::floor(*input)) return {-1, 0};
+    const Span<const int32_t> inputs = model_.node_inputs(node);
+    if (*input >= static_cast<double>(inputs.size)) return {-1, 0};
+    const auto i = static_cast<int32_t>(*input);
+    const int32_t tensor = inputs[static_cast<size_t>(i)];
+    const bool is_activation = tensor >= 0 && !model_.tensor(tensor).is_constant();
+    return {is_activation ? node : -1, i};
+  }
+
+  // What the file says stays in FP32, and layers that are not among its operators.
+  void find_float_nodes() {
+    std::set<int32_t> nodes;
+    for (const std::string& name : table_.float_operators)
+      if (const int32_t node = layers_.find_any(name); node >= 0) nodes.insert(node);
+    std::set<int32_t> listed;
+    for (const std::string& name : table_.quantized_operators)
+      for (const int32_t node : {layers_.find_any(name), layers_.find(name)}) listed.insert(node);
+    for (const KnownParams& known : resolved_.known)  // a layer may be known by its weights
+      if (model_.tensor(known.tensor).is_constant())
+        listed.insert(layers_.find_by_weights(model_.tensor(known.tensor).name));
+    for (int32_t n = 0; !table_.quantized_operators.empty() && n < model_.node_count(); ++n)
+      if (layer_rule(model_, float_ops(), model_.node(n)) != nullptr && listed.count(n) == 0) nodes.insert(n);
+    resolved_.float_nodes.assign(nodes.begin(), nodes.end());
   }
 
   std::string where(const ParamsEntry& entry) const {
@@ -83,8 +123,7 @@ class Resolver {
         return Failure{where(entry) + ": " + info.name + " has another scale, zero point or limits at " +
                        where(first) + "; only a layer's input may have its own"};
       KnownParams own = known_of(entry, tensor);
-      own.node = layers_.find(entry.name);
-      own.input = 0;
+      std::tie(own.node, own.input) = reader_of(entry.name);
       resolved_.known.push_back(own);
       ++resolved_.activations;
       return Done{};

@@ -30,9 +30,12 @@ const char* params_format_name(ParamsFormat format);
 std::optional<ParamsFormat> params_format_of(const std::string& path);
 
 // What an entry is about. A layer is a node with weights: the name is the node's, that of its weights, or of
-// its output.
+// its output. kLayerInput may be of any node, and of a later input: "NODE:1".
 // kReader is a tensor as one operator alone reads it, quantized a second time: `node` names that operator.
 enum class ParamsOf : uint8_t { kTensor, kLayerInput, kLayerWeights, kReader };
+
+// The greatest code of 16 bits; the least is its opposite.
+inline constexpr int32_t kMostWideCode = 32767;
 
 struct ParamsEntry {
   ParamsOf of = ParamsOf::kTensor;
@@ -82,6 +85,9 @@ struct ParamsTable {
   std::vector<ParamsReader> readers;           // of a model's
   std::optional<ParamsProvenance> provenance;  // where the file has it and has not been changed since
   std::vector<std::string> notes;              // what was passed over, a sentence each
+  // Of files that list operators: those that they leave in FP32, and those that they quantize.
+  std::vector<std::string> float_operators, quantized_operators;
+  bool names_all = true;  // false: what it does not name stays FP32 in its own tool
 
   // Entries may be added between calls; their names stay. Of kReader: with the operator's name.
   const ParamsEntry* find(ParamsOf of, const std::string& name, const std::string& reader = {}) const;
@@ -124,6 +130,7 @@ struct ResolvedParams {
   std::vector<KnownParams> known;    // points into the table
   std::vector<std::string> unknown;  // names that the model does not have, each once
   std::vector<std::string> nearest;  // of each of them, the names of the model that are most like it
+  std::vector<int32_t> float_nodes;  // that the file leaves in FP32, ascending
   std::vector<std::string> notes;    // what was passed over, a sentence each
   int32_t weight_layers = 0, activations = 0;
 };
