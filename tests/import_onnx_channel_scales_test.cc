@@ -237,6 +237,26 @@ TEST_CASE("FakeQuantize with a range a channel, one of them dead") {
              net.expected(x, false, INFINITY, scales, std::vector<int32_t>(kChannels, -128)));
 }
 
+// As NNCF's MIXED preset gives a channel that is nearly dead, wherever it stands.
+TEST_CASE("a channel far below the others has their zero point, whatever its own is") {
+  for (const size_t dead : {size_t{0}, size_t{1}, size_t{2}}) {
+    CAPTURE(dead);
+    std::vector<float> scales{0.02f, 0.015f, 0.01f};
+    std::vector<int32_t> zeros(kChannels, -128);
+    scales[dead] = 6.3e-6f;
+    zeros[dead] = 7;
+    DepthwiseNetwork net(9);
+    net.file.node("Relu", {"c"}, "relu");
+    net.qdq("relu", scales, zeros);
+    net.end();
+    Import import(net.file.bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(float_layers(import) == 0);
+    const std::vector<float> x = net.random.reals(2 * kSide * kSide, -2, 2);
+    check_near(run_import<float>(import, x), net.expected(x, false, INFINITY, scales, zeros));
+  }
+}
+
 TEST_CASE("ranges of FakeQuantize that codes do not have are counted") {
   const auto notes = [](float low, float high) {
     OnnxBuilder file(13);

@@ -22,9 +22,15 @@ ChannelGrids::ChannelGrids(std::vector<float> scales, const std::vector<int64_t>
     : scales_(std::move(scales)),
       axis_(axis),
       scale_(*std::max_element(scales_.begin(), scales_.end())),
-      zero_point_(zero_points[0]) {
-  for (const int64_t zero_point : zero_points)
-    moves_.push_back(scale_ * static_cast<float>(zero_point - zero_point_));
+      zero_point_(zero_points[static_cast<size_t>(std::find(scales_.begin(), scales_.end(), scale_) -
+                                                  scales_.begin())]) {
+  // A channel that is nearly dead, whose 256 codes together are less than half a step of the widest channel, has any zero point:
+  // quantizers give such one of their own.
+  constexpr float kDead = 1.0f / 512;
+  for (size_t c = 0; c < scales_.size(); ++c) {
+    const bool is_dead = scales_[c] < kDead * scale_;
+    moves_.push_back(is_dead ? 0.0f : scale_ * static_cast<float>(zero_points[c] - zero_point_));
+  }
 }
 
 int32_t ChannelGrids::to_common(OnnxOp& op, int32_t x) const {
