@@ -184,6 +184,22 @@ TEST_CASE("limits of weights along several axes: one grid where they are the sam
   }
 }
 
+TEST_CASE("axes of a reduction that a shape says") {
+  Ir ir;
+  const int x = ir.input("x", {1, 2, 1, 4});
+  const auto number = [&](int64_t value) { return ir.constant("i64", {}, std::vector<int64_t>{value}); };
+  const int shape = ir.layer("ShapeOf", "shape", {x}, {4}, "output_type=\"i64\"", "opset3", "I64");
+  const int ranks = ir.layer("ShapeOf", "ranks", {shape}, {1}, "output_type=\"i64\"", "opset3", "I64");
+  const int rank = ir.layer("Squeeze", "rank", {ranks}, {}, "", "opset1", "I64");
+  const int axes =
+      ir.layer("Range", "axes", {number(2), rank, number(1)}, {2}, "output_type=\"i64\"", "opset4", "I64");
+  ir.output(ir.layer("ReduceMean", "y", {x, axes}, {1, 2, 1, 1}, "keep_dims=\"true\""));
+  Import import(ir.xml(), ir.options());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, std::vector<float>{1, 2, 3, 6, 10, 20, 30, 40}) ==
+        std::vector<float>{3, 25});
+}
+
 // As an int8 TFLite file becomes an IR: numbers of its codes come in, a FakeQuantize gives them their reals, and the last one
 // gives codes again, which Convert stores.
 TEST_CASE("a network whose input and output are codes") {

@@ -240,9 +240,49 @@ int32_t IrOp::constant_layer(const IrSource& source) const {
   return -1;
 }
 
+// What shapes say: ShapeOf, and Squeeze and Range of such numbers, as read_model() leaves the axes of a reduction.
+std::optional<IrConstant> IrOp::numbers_of_shapes(const IrSource& source, int steps) const {
+  constexpr double kMostNumbers = 64;
+  if (source.layer < 0 || steps == 0) return std::nullopt;
+  const IrLayer& layer = file_.layers[static_cast<size_t>(source.layer)];
+  std::vector<IrConstant> inputs;
+  if (layer.type == "ShapeOf" && layer.inputs.size() == 1 && layer.inputs[0].layer >= 0) {
+    const IrSource& of = layer.inputs[0];
+    const IrShape& shape =
+        file_.layers[static_cast<size_t>(of.layer)].outputs[static_cast<size_t>(of.port)].shape;
+    if (std::any_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; })) return std::nullopt;
+    return IrConstant{{static_cast<int64_t>(shape.size())}, {shape.begin(), shape.end()}};
+  }
+  if (layer.type != "Range" && layer.type != "Squeeze") return std::nullopt;
+  for (const IrSource& input : layer.inputs) {
+    auto found = find_constant(input, steps - 1);
+    if (!found) return std::nullopt;
+    inputs.push_back(std::move(*found));
+  }
+  if (layer.type == "Squeeze") {
+    if (inputs.empty() || inputs[0].values.size() != 1) return std::nullopt;
+    return IrConstant{{}, inputs[0].values};
+  }
+  if (inputs.size() != 3) return std::nullopt;
+  for (const IrConstant& input : inputs)
+    if (input.values.size() != 1) return std::nullopt;
+  const double start = inputs[0].values[0], stop = inputs[1].values[0], step = inputs[2].values[0];
+  const double count = (stop - start) / step;
+  if (!(count > 0 && count <= kMostNumbers)) return std::nullopt;
+  IrConstant made{{0}, {}};
+  for (double i = 0; i < count; ++i) made.values.push_back(start + i * step);
+  made.shape[0] = static_cast<int64_t>(made.values.size());
+  return made;
+}
+
 std::optional<IrConstant> IrOp::find_constant(const IrSource& source) const {
+  constexpr int kMostSteps = 16;
+  return find_constant(source, kMostSteps);
+}
+
+std::optional<IrConstant> IrOp::find_constant(const IrSource& source, int steps) const {
   const int32_t layer = constant_layer(source);
-  if (layer < 0) return std::nullopt;
+  if (layer < 0) return numbers_of_shapes(source, steps);
   const ConstantBytes bytes = bytes_of(file_, file_.layers[static_cast<size_t>(layer)]);
   IrConstant constant{bytes.shape, {}};
   const auto count = static_cast<size_t>(count_of(bytes.shape));

@@ -112,6 +112,8 @@ class IrOp {
 
  private:
   int32_t constant_layer(const IrSource& source) const;  // the Const that constant() reads; -1: none
+  std::optional<IrConstant> find_constant(const IrSource& source, int steps) const;
+  std::optional<IrConstant> numbers_of_shapes(const IrSource& source, int steps) const;
 
   IrGraph& file_;
   int32_t index_;
