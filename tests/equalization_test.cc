@@ -13,6 +13,7 @@ namespace intaglio::test::equalization_test {
 namespace {
 
 constexpr int32_t kSide = 6, kChannels = 8;
+constexpr float kCut = 8.0f;  // makes values that a clamp to 6 cuts
 
 // image [6, 6, 4] -> a: conv to 8 channels -> b: conv -> c = a + b -> d: conv + ReLU6 -> mean -> logits.
 // Channel 3 of a, b and c is `outlier` times as large, and d's weights take that back.
@@ -105,9 +106,14 @@ AlignedBytes normalized_net(float outlier) {
 
 constexpr RecoveryMask kScaling = recovery::kEqualization;
 
-// image [1, 6, 6, 4] -> a: conv to 8 channels, ReLU or LeakyReLU -> d: depthwise -> e: conv -> mean -> logits. The biases are one
-// constant of zeros. Channel 3 of a is `outlier` times as large, and d's weights take that back.
-AlignedBytes depthwise_net(float outlier, bool leaky) {
+enum class Between { kRelu, kLeakyRelu, kRelu6, kHardTanh };
+
+// image [1, 6, 6, 4] -> a: conv to 8 channels, a function of it -> d: depthwise -> e: conv -> mean -> logits. The biases are one
+// constant of zeros. Channel 3 of a is `outlier` times as large, and d's weights take that back. Of clamps it is that of the
+// other channels that is small.
+AlignedBytes depthwise_net(float outlier, Between between) {
+  const bool leaky = between == Between::kLeakyRelu;
+  const bool clamps = between == Between::kRelu6 || between == Between::kHardTanh;
   ModelBuilder net;
   Random random(8);
   const std::vector<int32_t> map{1, kSide, kSide, kChannels};
@@ -121,8 +127,12 @@ AlignedBytes depthwise_net(float outlier, bool leaky) {
   };
   std::vector<float> wa = random.reals(kChannels * 4, -0.5f, 0.5f),
                      wd = random.reals(9 * kChannels, -0.5f, 0.5f);
-  for (size_t i = 0; i < 4; ++i) wa[3 * 4 + i] *= outlier;
-  for (size_t tap = 0; tap < 9; ++tap) wd[tap * kChannels + 3] /= outlier;
+  for (size_t i = 0; i < 4; ++i) wa[3 * 4 + i] *= clamps ? kCut : outlier;
+  for (size_t tap = 0; tap < 9; ++tap) wd[tap * kChannels + 3] /= clamps ? kCut : outlier;
+  for (int32_t c = 0; clamps && c < kChannels; ++c)
+    for (int32_t i = 0; c != 3 && i < 4; ++i) wa[static_cast<size_t>(c * 4 + i)] *= kCut / outlier;
+  for (size_t i = 0; clamps && i < wd.size(); ++i)
+    if (i % kChannels != 3) wd[i] *= outlier / kCut;
   const int32_t zeros = constant("zeros", {kChannels}, std::vector<float>(kChannels, 0.0f));
   net.input(image);
   const int32_t linear = leaky ? net.tensor("linear", DType::kF32, map) : a;
@@ -131,7 +141,8 @@ AlignedBytes depthwise_net(float outlier, bool leaky) {
   if (leaky)
     net.node(Op::kLeakyRelu, {linear}, {a}).options.as<UnaryOptions>().alpha = 0.1f;
   else
-    first.options.as<Clamp>().min = 0.0f;
+    first.options.as<Clamp>().min = between == Between::kHardTanh ? -6.0f : 0.0f;
+  if (clamps) first.options.as<Clamp>().max = 6.0f;
   Window2d& window = net.node(Op::kDepthwiseConv2d, {a, constant("wd", {3, 3, kChannels}, wd), zeros}, {d})
                          .options.as<Window2d>();
   window.kernel_h = window.kernel_w = 3;
@@ -228,9 +239,9 @@ TEST_CASE("an outlier channel of a normalization goes into its factors and the w
 
 TEST_CASE("before a depthwise layer each channel has a scale of its own, whatever its factor is") {
   constexpr RecoveryMask kDepthwise = recovery::kDepthwiseScales;
-  for (const bool leaky : {false, true}) {
-    CAPTURE(leaky);
-    const AlignedBytes net = depthwise_net(50.0f, leaky);
+  for (const Between between : {Between::kRelu, Between::kLeakyRelu, Between::kRelu6, Between::kHardTanh}) {
+    CAPTURE(static_cast<int32_t>(between));
+    const AlignedBytes net = depthwise_net(50.0f, between);
     const RecoveryOutcome outcome = calibrate(net, {kDepthwise});
     CHECK(outcome.verdict(kDepthwise) == RecoveryVerdict::kKept);
     CHECK(outcome.after < 0.1 * outcome.before);
@@ -246,7 +257,7 @@ TEST_CASE("before a depthwise layer each channel has a scale of its own, whateve
     CHECK(both.after < 0.1 * both.before);
     CHECK(both.state_after == both.state_before);
     CHECK(calibrate(net, {all, true, isa::kScalar, 1, 12, false}).bytes == both.bytes);
-    const RecoveryOutcome even = calibrate(depthwise_net(1.0f, leaky), {kDepthwise});
+    const RecoveryOutcome even = calibrate(depthwise_net(1.0f, between), {kDepthwise});
     CHECK(!even.says("depthwise scales"));
     CHECK(even.after == even.before);
     CHECK(calibrate(net, {kDepthwise, false, isa::kAll, 1, 3}).verdict(kDepthwise) ==
@@ -256,7 +267,7 @@ TEST_CASE("before a depthwise layer each channel has a scale of its own, whateve
 
 TEST_CASE("sets of channels before depthwise layers are those that such a layer reads") {
   HostArena memory;
-  const AlignedBytes residual = residual_net(1.0f), depthwise = depthwise_net(1.0f, true);
+  const AlignedBytes residual = residual_net(1.0f), depthwise = depthwise_net(1.0f, Between::kLeakyRelu);
   CHECK(group_channels(*Model::open(residual.view()), memory.arena(), ChannelSets::kDepthwise).channels == 0);
   const Result<Model> model = Model::open(depthwise.view());
   REQUIRE(static_cast<bool>(model));

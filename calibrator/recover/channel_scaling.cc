@@ -24,6 +24,7 @@ uint64_t ChannelScaling::bytes(const Model& fp32) {
 
 Error ChannelScaling::find_peaks(RecoveryContext& context) {
   for (float& peak : peaks) peak = 0.0f;
+  for (float& factor : factors) factor = 0.0f;
   Session& session = context.fp32.session;
   const Model& model = context.fp32.model;
   for (int32_t i = 0; i < context.samples.count(); ++i) {
@@ -36,10 +37,14 @@ Error ChannelScaling::find_peaks(RecoveryContext& context) {
       const Span<const float> values = session.tensor(tensor).as<float>();
       const auto channels = static_cast<size_t>(model.tensor(tensor).shape.back(0));
       float* const own = peaks.data + groups.first_of(tensor);
+      float* const least = factors.data + groups.first_of(tensor);
+      const auto clamp = model.node(n).options.value<Clamp>();
       for (size_t at = 0; at < values.size; at += channels)
         for (size_t c = 0; c < channels; ++c) {
-          const float m = magnitude(values[at + c]);
+          const float x = values[at + c], m = magnitude(x);
           own[c] = m > own[c] ? m : own[c];
+          const float share = x > 0.0f ? x / clamp.max : x < 0.0f ? x / clamp.min : 0.0f;
+          least[c] = share > least[c] ? share : least[c];
         }
     }
   }

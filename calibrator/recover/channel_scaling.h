@@ -23,7 +23,8 @@ struct ChannelScaling {
   // Of the lists above, for channel_group_bytes() more.
   static uint64_t bytes(const Model& fp32);
 
-  // Runs every sample through the FP32 model.
+  // Runs every sample through the FP32 model. Leaves in `factors` the least ones with which no value of the samples reaches a
+  // clamp before it did: where a node clamps at [lo, hi], x / s must not leave that.
   Error find_peaks(RecoveryContext& context);
   void find_readers(const Model& model);
   // Multiplies and divides the constants of `model`, which may be written.

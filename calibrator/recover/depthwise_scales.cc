@@ -5,13 +5,14 @@
 #include "calibrator/ranges/observed_range.h"
 #include "calibrator/ranges/probes.h"
 #include "calibrator/recover/bias_correction.h"
+#include "calibrator/recover/range_method.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
 
-// Of the error before. The samples that judge are those that the factors come from, so a small gain is none.
-constexpr double kWorthwhile = 0.9;
+// Of the error before. Where the samples that judge are those that the ranges come from, a small gain is none.
+constexpr double kWorthwhile = 0.97, kWorthwhileOnOwn = 0.9;
 // A set gets factors where rounding then adds less than this share of what it added.
 constexpr double kLessNoise = 0.7;
 constexpr double kLeast = 0x1p-16;  // of a factor
@@ -19,6 +20,10 @@ constexpr uint32_t kFewestSamples = 4;
 
 // So many are probed once more, the first by their digests: what probes reach counts in part where there are more samples.
 constexpr int32_t kProbedSamples = static_cast<int32_t>(kAutoRules.probes.full_samples);
+
+bool halves_judge(const Network& network) {
+  return network.seen.sample_count >= kGuardedSamples && can_judge(network.seen);
+}
 
 }  // namespace
 
@@ -56,7 +61,6 @@ uint64_t DepthwiseScales::bytes(const Model& fp32, size_t persistent_bytes,
 bool DepthwiseScales::choose_factors(const Model& model, uint32_t samples) {
   bool any = false;
   const double room = room_of_samples(samples);
-  for (float& factor : scaling_.factors) factor = 1.0f;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     if (scaling_.groups.root[static_cast<size_t>(t)] != t) continue;
     const size_t first = scaling_.groups.first_of(t),
@@ -65,10 +69,13 @@ bool DepthwiseScales::choose_factors(const Model& model, uint32_t samples) {
     for (size_t c = first; c < end; ++c) largest = scaling_.peaks[c] > largest ? scaling_.peaks[c] : largest;
     double noise = 0.0;
     for (size_t c = first; c < end; ++c) {
+      const double least = room * static_cast<double>(scaling_.factors[c]);
+      scaling_.factors[c] = 1.0f;
       if (!(scaling_.peaks[c] > 0.0f)) continue;
       const double peak = room * static_cast<double>(scaling_.peaks[c]) / static_cast<double>(largest);
       const double reader = scaling_.readers[c];
-      const double factor = reader > 0.0 ? sqrt_real(peak / reader) : peak;
+      double factor = sqrt_real(reader > 0.0 ? peak / reader : peak * sqrt_real(peak));
+      if (factor < least) factor = least;
       scaling_.factors[c] = static_cast<float>(factor < kLeast ? kLeast : factor < 1.0 ? factor : 1.0);
       noise += static_cast<double>(scaling_.factors[c]) * static_cast<double>(scaling_.factors[c]);
     }
@@ -158,7 +165,8 @@ Result<Candidate> DepthwiseScales::run(RecoveryContext& context, const Candidate
   ITG_TRY(observe(context));
   tried.network = &rewrite_.network();
   ITG_TRY(judge(context, tried, tried.error));
-  const bool kept = context.guard.keeps(recovery::kDepthwiseScales, before, tried.error, kWorthwhile);
+  const double share = halves_judge(from) ? kWorthwhile : kWorthwhileOnOwn;
+  const bool kept = context.guard.keeps(recovery::kDepthwiseScales, before, tried.error, share);
   ITG_TRY(context.build(kept ? tried : now));
   return kept ? context.judged("depthwise scales", tried) : now;
 }
@@ -181,8 +189,10 @@ Result<Candidate> DepthwiseScales::run_as(RecoveryContext& context, const KeptSc
   return scaled;
 }
 
-// With biases corrected for the rounding of weights: their mean errors hide what scales gain.
+// By samples that the ranges do not come from, if there are any. With biases corrected for the rounding of weights: their mean
+// errors hide what scales gain.
 Error DepthwiseScales::judge(RecoveryContext& context, const Candidate& candidate, NetworkError& error) {
+  if (halves_judge(*candidate.network)) return judge_ranges(context, candidate, false, error);
   Error built;
   context.fp32.threads.hold([&] {
     built = context.bake(candidate, kBothHalves);

@@ -1,10 +1,14 @@
 // A scale a channel for what depthwise layers read. Each of their outputs has a weight and a multiplier of its own, and so has
 // what writes their input: a factor a channel moves into both and costs nothing while the model runs.
 //
-//   s[c] = min(1, sqrt(a[c] / w[c]))   a: largest |x| of the channel over n samples, over that of all, and 2^(1 / sqrt(n + 1))
-//                                         times that, since other samples reach farther
-//                                      w: a[c] where depthwise layers alone read the channel, else the largest weight that reads it,
-//                                         over the largest of the same output
+//   s[c] = min(1, max(b[c], sqrt(a[c] / w[c])))   a: largest |x| of the channel over n samples, over that of all, and
+//                                                    2^(1 / sqrt(n + 1)) times that, since other samples reach farther
+//                                                 w: a[c]^(-1/2) where depthwise layers alone read the channel, else the largest
+//                                                    weight that reads it, over the largest of the same output
+//                                                 b: largest share of a clamp that the channel reaches, with the same room
+//
+// All of a channel's range, w = a^(-1), would leave the least rounding. A channel's largest value is less sure than a tensor's,
+// so quiet channels keep the more room the quieter they are: MobileNetV2 19.3 and 18.6 to 21.3 and 21.2 dB.
 //
 // Tensors whose factors change have their values observed once more. Of all others only the last bits of FP32 may differ, so that
 // what was seen of them stays. The probes (ranges/probes.h) of the first 8 samples, by their digests, run once more.

@@ -83,7 +83,9 @@ class Grouping {
     const auto clamp = node.options.value<Clamp>();
     if (def == nullptr || node.outputs.size != 1) return fix_all(node);
     const bool relu = (clamp.min == 0.0f || clamp.min == -kInfinity) && clamp.max == kInfinity;
-    if (!relu) fix(node.outputs[0]);
+    // Factors before a depthwise layer are chosen so that no other clamp around 0 acts at another place.
+    const bool may_act = sets_ == ChannelSets::kAll || clamp.min > 0.0f || clamp.max < 0.0f;
+    if (!relu && may_act) fix(node.outputs[0]);
     if (def->quant.weight_input >= 0) {
       look_at_weights(node, def->quant);
     } else if (def->quant.real_inputs >= 0) {
