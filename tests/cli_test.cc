@@ -129,7 +129,7 @@ TEST_CASE("a value that is wrong whatever the files hold exits with 2, and nothi
            {"plan %/none.itg -o %/y.itg --memory much", "--memory much: is neither 'least' nor 'flat'"},
            {"run %/none.itg --input %/x.npy --output y.txt", "y.txt: outputs are written as .npy arrays"},
            {"calibrate %/none.itg -o %/y.itg",
-            "its own, --input NAME=DIR|X.npy); give --images or --input or --params\n"},
+            "its own, --input NAME=DIR|X.npy); give --images or --input or --params or --from\n"},
            {"simulate %/none.itg", "NAME=DIR|X.npy); give --images or --input\n"},
            {"eval %/none.itg --labels %/none", "no samples are given"},
            {"compare %/none.itg %/none2.itg", "no samples are given"}}) {
