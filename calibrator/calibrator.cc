@@ -5,6 +5,7 @@
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/option_checks.h"
 #include "calibrator/ranges/auto_rules.h"
+#include "calibrator/ranges/ranges.h"
 #include "calibrator/recover/recovery.h"
 
 static_assert(sizeof(1.0) == sizeof(double),
@@ -114,7 +115,8 @@ Error make_lists(Calibration& calibration, Arena& arena) {
     largest = count > largest ? count : largest;
   }
   CalibrationState& seen = calibration.seen;
-  seen.observers = arena.make<TensorObserver>(observers);
+  const int32_t bins = bins_for(options);
+  seen.observers = make_observers(arena, observers, bins);
   seen.mean_sums = arena.make<int64_t>(2 * means);
   seen.inputs = arena.make<InputValues>(model.inputs().size);
   const auto lanes = static_cast<size_t>(calibration.fp32.lane_count);
@@ -122,13 +124,17 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   for (LaneObservers& lane : observing.lanes) {
     lane.means = arena.make<double>(largest);
     if (&lane == observing.lanes.data) continue;
-    lane.observers = arena.make<TensorObserver>(observers);
+    lane.observers = make_observers(arena, observers, bins);
     lane.mean_sums = arena.make<int64_t>(2 * means);
     lane.inputs = arena.make<InputValues>(model.inputs().size);
   }
   if (!observing.lanes.empty()) observing.look_into(seen.observers, seen.mean_sums, seen.inputs);
-  observing.spare = arena.make<TensorObserver>(lanes);
-  calibration.memory.slots.behind = arena.make<FunctionBehind>(has_functions(model) ? lanes : 0);
+  observing.spare = make_observers(arena, lanes, bins);
+  calibration.memory.slots.behind = arena.make<FunctionBehind>(looks_behind(model, options) ? lanes : 0);
+  for (FunctionBehind& behind : calibration.memory.slots.behind) {
+    behind.value = arena.make<float>(static_cast<size_t>(bins));
+    behind.weight = arena.make<float>(static_cast<size_t>(bins));
+  }
   observing.outputs = output_tensors(model, arena);
   calibration.exact_outputs = arena.make<float>(lanes * output_elements(observing.outputs));
   calibration.few_samples = arena.make<uint8_t>(Replay::list_bytes(kFewSamples));
@@ -210,14 +216,17 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   for (const int32_t output : model.outputs())
     outputs += output_tensor(model, output).elements * sizeof(float);
   for (int32_t t = 0; t < tensors; ++t) observers += model.tensor(t).is_constant() ? 0 : 1;
-  return align_memory(
-      sizeof(Calibration) + slot_bytes(model) + Replay::list_bytes(kFewSamples) +
-      static_cast<uint64_t>(tensors) * sizeof(int32_t) + static_cast<uint64_t>(nodes) * sizeof(size_t) +
-      lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
-               outputs + sizeof(LaneObservers) + (has_functions(model) ? sizeof(FunctionBehind) : 0) +
-               model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
-      output_parts(model) * sizeof(OutputTensor) + record_count(model) * sizeof(RecoveryRecord) +
-      16 * kSlack);
+  const uint64_t behind_bytes =
+      sizeof(FunctionBehind) + 2 * static_cast<uint64_t>(bins_for(options)) * sizeof(float);
+  return align_memory(sizeof(Calibration) + slot_bytes(model) + Replay::list_bytes(kFewSamples) +
+                      static_cast<uint64_t>(tensors) * sizeof(int32_t) +
+                      static_cast<uint64_t>(nodes) * sizeof(size_t) +
+                      lanes * (observer_list_bytes(observers, bins_for(options)) +
+                               2 * means * sizeof(int64_t) + largest * sizeof(double) + outputs +
+                               sizeof(LaneObservers) + (looks_behind(model, options) ? behind_bytes : 0) +
+                               model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
+                      output_parts(model) * sizeof(OutputTensor) +
+                      record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
 }
 
 TensorView Calibrator::output(int32_t i) const { return parts_->fp32.session.output(i); }
@@ -277,7 +286,8 @@ TensorStatistics Calibrator::statistics(int32_t tensor) const {
   for (size_t half = 0; half < 2; ++half) {
     seen.min = observer.min[half] < seen.min ? observer.min[half] : seen.min;
     seen.max = observer.max[half] > seen.max ? observer.max[half] : seen.max;
-    seen.counts[half] = {observer.halves[half].counts, kBins};
+    if (observer.counts != nullptr)
+      seen.counts[half] = {observer.counts->halves[half].counts, static_cast<size_t>(observer.bins())};
   }
   seen.start = observer.bin_start(0);
   seen.width = observer.bin_width();

@@ -1,6 +1,7 @@
 // The memory of Calibrator::finish, counted before there is any.
 #include <cstring>
 
+#include "calibrator/bake/bake.h"
 #include "calibrator/calibration.h"
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/int8_nodes.h"
@@ -54,7 +55,8 @@ uint64_t answer_bytes(const Model& model, const CalibratorOptions& options) {
         joins_answers(model, n, options)) {
       bytes += model.tensor(model.node_outputs(n)[0]).bytes() + kMemoryAlignment;
       for (const int32_t input : model.node_inputs(n))  // the parts that a Concat joins leave codes first
-        if (input >= 0) bytes += model.tensor(input).bytes() + kMemoryAlignment;
+        if (input >= 0 && !model.tensor(input).is_constant())
+          bytes += model.tensor(input).bytes() + kMemoryAlignment;
     }
   return bytes + kPartBytes * static_cast<uint64_t>(output_parts(model));
 }
@@ -73,9 +75,10 @@ bool is_weight(const Model& model, int32_t tensor) {
 }  // namespace
 
 uint64_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
-  // Graph, two files, and the lists of their writing and planning; see bake.cc and model_writer.cc.
-  constexpr uint64_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
-                     kSlack = 16384;
+  // Graph, file, and the lists of its writing and planning; see baked_tensors.cc and model_writer.cc.
+  constexpr uint64_t kTensorBytes = 3 * sizeof(TensorInfo) + sizeof(GraphNode) + 384,
+                     kNodeBytes = 2 * sizeof(TensorInfo) + sizeof(GraphNode) + sizeof(BakedLayer) + 864,
+                     kTableBytes = 4 * 1024, kChannelBytes = 80, kSlack = 8192;
   const auto more_lanes = static_cast<uint64_t>(lane_count(options.executor) - 1);
   bool any_wide = false;
   uint64_t bytes = kSlack, packed = 0, rows = 0, names = 0, largest_patch = 0, most_channels = 0;
@@ -83,10 +86,9 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     const TensorInfo info = model.tensor(t);
     names += strlen(info.name);
     bytes += kTensorBytes;
-    // A constant is held once more in the graph and in each of two files; weights that become int8 are
-    // counted with their nodes.
+    // A constant is held once more in the graph and in the file; weights that become int8 are counted with their nodes.
     const bool shrinks = options.float_nodes.empty() && is_weight(model, t);
-    if (info.is_constant() && !shrinks) bytes += uint64_t{3} * info.constant.size;
+    if (info.is_constant() && !shrinks) bytes += uint64_t{2} * info.constant.size;
   }
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
@@ -110,28 +112,27 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     if (def->quant.weight_input < 0) continue;
     const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]);
     bytes += kChannelBytes * static_cast<uint64_t>(weights.shape[def->quant.weight_axis]);
-    bytes += 3 * static_cast<uint64_t>(weights.shape.elements());  // shared weights become one tensor a node
+    bytes += 2 * static_cast<uint64_t>(weights.shape.elements());  // shared weights become one tensor a node
     packed += packed_bound(weights, node.options, def->quant.weight_axis);
     const uint64_t row = row_bound(weights, def->quant.weight_axis);
     rows = row > rows ? row : rows;
     const uint64_t patch = patch_size(model, node);
-    bytes += 24 * patch;
     largest_patch = patch > largest_patch ? patch : largest_patch;
     const auto channels = static_cast<uint64_t>(weights.shape[def->quant.weight_axis]);
     most_channels = channels > most_channels ? channels : most_channels;
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
-    bytes += 3 * 256 * static_cast<uint64_t>(model.image(i).channels);
-  bytes += 8 * names + layer_recovery_bytes(model, options) +
+    bytes += 2 * 256 * static_cast<uint64_t>(model.image(i).channels);
+  bytes += 4 * names + layer_recovery_bytes(model, options) +
            Equalizer::bytes(model, session.persistent_bytes, options) +
            DepthwiseScales::bytes(model, session.persistent_bytes, options) +
            BiasAbsorber::bytes(model, session.persistent_bytes, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
-  // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse. A tensor of 16 bits
+  // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a third worse. A tensor of 16 bits
   // may stand beside one of 8 and another one of 16 that are made of it.
   uint64_t activations =
-      (options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes) +
+      (options.float_nodes.empty() ? session.activation_bytes / 3 + 4096 : session.activation_bytes) +
       answer_bytes(model, options);
   // Scores alone have 16 bits, where nothing else was asked for: no more than their FP32 form.
   if (any_wide) activations = session.activation_bytes + answer_bytes(model, options) + 4096;

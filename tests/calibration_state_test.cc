@@ -14,9 +14,9 @@ namespace intaglio::test::calibration_state_test {
 namespace {
 
 // As calibration_state.cc lays them out.
-constexpr size_t kHeaderBytes = 20 + 2 * sizeof(Digest);
+constexpr size_t kHeaderBytes = 24 + 2 * sizeof(Digest);
 constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + sizeof(PowerLevels::counts);
-constexpr size_t kObserverBytes = 72 + sizeof(TensorObserver::halves) + kLevelBytes, kMin = 8, kMax = 16,
+constexpr size_t kObserverBytes = 72 + 2 * kBins * sizeof(uint32_t) + kLevelBytes, kMin = 8, kMax = 16,
                  kCounts = 72;
 
 struct Calibration {

@@ -158,8 +158,8 @@ TEST_CASE("recoveries are recorded, and only those asked for run") {
     RangeMethod method;
     std::vector<RecoveryVerdict> verdicts;
   };
-  // The search, for auto alone; biases for the weights' rounding; biases by samples, which the halves of 13 deny.
-  const Case cases[] = {{13, RangeMethod::kAuto, {kWorse, kKept}},
+  // The search, for auto alone; biases for the weights' rounding; biases by samples, which the halves of 10 deny.
+  const Case cases[] = {{10, RangeMethod::kAuto, {kWorse, kKept}},
                         {4, RangeMethod::kAuto, {kWorse, kKept, kKept}},
                         {16, RangeMethod::kKl, {kKept, kWorse}}};
   for (const Case& c : cases) {
@@ -297,7 +297,7 @@ TEST_CASE("damaged and foreign states are refused and change nothing") {
   // A number that is none as the least value of the first tensor, under a right checksum.
   auto endless = state;
   const uint32_t nan = 0x7fc00000u;
-  const size_t first_observer = 20 + 2 * 32;  // behind the header
+  const size_t first_observer = 24 + 2 * 32;  // behind the header
   memcpy(endless.data() + first_observer + 8, &nan, sizeof nan);
   const uint32_t crc = crc32(0, endless.data(), endless.size() - sizeof crc);
   memcpy(endless.data() + endless.size() - sizeof crc, &crc, sizeof crc);

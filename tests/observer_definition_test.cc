@@ -9,20 +9,6 @@ namespace {
 
 using Values = std::vector<float>;
 
-// Without its padding.
-bool same(const TensorObserver& a, const TensorObserver& b) {
-  const auto peaks = [](const PeakSums& x, const PeakSums& y) {
-    return x.sum == y.sum && x.squares == y.squares && x.count == y.count;
-  };
-  return a.exponent == b.exponent && a.two_sided == b.two_sided && std::equal(a.min, a.min + 2, b.min) &&
-         std::equal(a.max, a.max + 2, b.max) && std::equal(a.samples, a.samples + 2, b.samples) &&
-         std::equal(a.peaks, a.peaks + 2, b.peaks, peaks) && a.probe_min == b.probe_min &&
-         a.probe_max == b.probe_max && memcmp(a.halves, b.halves, sizeof a.halves) == 0 &&
-         a.levels.highest == b.levels.highest &&
-         memcmp(a.levels.zeros, b.levels.zeros, sizeof a.levels.zeros) == 0 &&
-         memcmp(a.levels.counts, b.levels.counts, sizeof a.levels.counts) == 0;
-}
-
 // The bins of one sample, from zero, that a histogram of its own would have.
 struct OwnBins {
   int32_t exponent = kMinExponent, zero = 0;
@@ -59,8 +45,8 @@ bool is_zero(const Values& sample) {
 }
 
 // By the definition of a histogram: of all samples at once.
-std::unique_ptr<TensorObserver> defined(const std::vector<Values>& samples) {
-  auto o = std::make_unique<TensorObserver>();
+std::unique_ptr<OwnObserver> defined(const std::vector<Values>& samples) {
+  auto o = std::make_unique<OwnObserver>();
   double min = 0.0, max = 0.0;
   for (size_t i = 0; i < samples.size(); ++i) {
     ++o->samples[i % 2];
@@ -82,18 +68,20 @@ std::unique_ptr<TensorObserver> defined(const std::vector<Values>& samples) {
     ++o->exponent;
   for (const Values& sample : samples)
     if (!is_zero(sample))
-      o->levels.highest = std::max(o->levels.highest, OwnBins(sample, stride_of(sample)).level());
+      o->counts->levels.highest =
+          std::max(o->counts->levels.highest, OwnBins(sample, stride_of(sample)).level());
   for (size_t i = 0; i < samples.size(); ++i) {
     const bool zeros = is_zero(samples[i]);
-    const int32_t level = zeros ? 0 : o->levels.highest - OwnBins(samples[i], stride_of(samples[i])).level();
+    const int32_t level =
+        zeros ? 0 : o->counts->levels.highest - OwnBins(samples[i], stride_of(samples[i])).level();
     for (size_t at = 0; at < samples[i].size(); at += stride_of(samples[i])) {
       const auto bin =
           static_cast<int32_t>(std::floor(std::ldexp(static_cast<double>(samples[i][at]), -o->exponent)));
-      ++o->halves[i % 2].counts[zero + bin];
+      ++o->counts->halves[i % 2].counts[zero + bin];
       if (zeros)
-        ++o->levels.zeros[i % 2];
+        ++o->counts->levels.zeros[i % 2];
       else if (level < kPowerLevels)
-        ++o->levels.counts[i % 2][level][(zero + bin) / kBlockBins];
+        ++o->counts->levels.counts[i % 2][level][(zero + bin) / (kBins / kBlocks)];
     }
   }
   return o;
@@ -147,7 +135,7 @@ TEST_CASE("ends at powers of two, where bins double and the second side is made"
     CAPTURE(i);
     const auto o = observed(lists[i]);
     CHECK(same(*o, *defined(lists[i])));
-    auto fitted = std::make_unique<TensorObserver>(*o);
+    auto fitted = std::make_unique<OwnObserver>(*o);
     fitted->exponent = 99;
     fitted->two_sided = 7;
     fit_bins(*fitted);
@@ -165,7 +153,7 @@ TEST_CASE("ends at powers of two, where bins double and the second side is made"
 }
 
 TEST_CASE("a value that is not finite, wherever it stands") {
-  const auto spare = std::make_unique<TensorObserver>();
+  const auto spare = std::make_unique<OwnObserver>();
   const ObserverTools tools{observe_f32_best(cpu_isa()), *spare};
   for (const size_t at : {0u, 8191u, 8192u, 19999u}) {
     Values values = ramp(20000, -1.0f, 1.0f);
@@ -173,7 +161,7 @@ TEST_CASE("a value that is not finite, wherever it stands") {
     values[at] = std::numeric_limits<float>::infinity();
     values.back() = std::numeric_limits<float>::quiet_NaN();
     CHECK(first_non_finite({values.data(), values.size()}) == static_cast<int64_t>(at));
-    auto observer = std::make_unique<TensorObserver>();
+    auto observer = std::make_unique<OwnObserver>();
     CHECK(!observe(*observer, {values.data(), values.size()}, 0, tools));
     TensorPass look(nullptr, values.size(), 0, tools);
     CHECK(!look.add({values.data(), values.size()}));

@@ -13,6 +13,7 @@
 #include "intaglio/platform.h"
 #include "runtime/real_functions.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/own_observer.h"
 #include "tests/support/random.h"
 
 namespace intaglio::test::observer_test {
@@ -20,9 +21,9 @@ namespace {
 
 using Sample = std::vector<float>;
 
-std::unique_ptr<TensorObserver> observed(const std::vector<Sample>& samples) {
-  auto observer = std::make_unique<TensorObserver>();
-  const auto spare = std::make_unique<TensorObserver>();
+std::unique_ptr<OwnObserver> observed(const std::vector<Sample>& samples) {
+  auto observer = std::make_unique<OwnObserver>();
+  const auto spare = std::make_unique<OwnObserver>();
   for (const Sample& sample : samples) {
     const Span<const float> values = {sample.data(), sample.size()};
     observe(*observer, values, sample.size() % 2 == 0 ? 0 : 1, {observe_f32_best(cpu_isa()), *spare});
@@ -43,8 +44,6 @@ QuantConfig weight_form(int32_t bits = 8) {
   REQUIRE(set_bits(config, bits).ok());
   return config;
 }
-
-bool same(const TensorObserver& a, const TensorObserver& b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 // Samples of very different sizes and signs.
 std::vector<Sample> wild_samples(Random& random) {
@@ -86,11 +85,11 @@ TEST_CASE("bins cover their values") {
     const std::vector<Sample> samples = wild_samples(random);
     const auto o = observed(samples);
     uint64_t counted = 0, given = 0;
-    for (const Histogram& half : o->halves)
-      for (const uint32_t n : half.counts) counted += n;
+    for (const Histogram& half : o->counts->halves)
+      for (int32_t bin = 0; bin < kBins; ++bin) counted += half.counts[bin];
     for (const Sample& sample : samples) given += sample.size();
     CHECK(counted == given);
-    auto fitted = std::make_unique<TensorObserver>(*o);
+    auto fitted = std::make_unique<OwnObserver>(*o);
     fit_bins(*fitted);
     CHECK(same(*fitted, *o));
   }
@@ -107,7 +106,7 @@ TEST_CASE("each value counts in the bin that holds it, also where scaling it lea
           std::floor(static_cast<long double>(x) / static_cast<long double>(o->bin_width()));
       ++expected[static_cast<size_t>(static_cast<int32_t>(bin) + (o->two_sided != 0 ? kBins / 2 : 0))];
     }
-    const Histogram& seen = o->halves[sample.size() % 2];
+    const Histogram& seen = o->counts->halves[sample.size() % 2];
     CHECK(std::vector<uint32_t>(seen.counts, seen.counts + kBins) == expected);
   }
 }

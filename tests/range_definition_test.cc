@@ -35,7 +35,7 @@ QuantConfig form(int32_t bits, RangeMethod method = RangeMethod::kMinMax, bool s
 }
 
 double in_bin(const TensorObserver& o, int32_t bin) {
-  return static_cast<double>(o.halves[0].counts[bin]) + o.halves[1].counts[bin];
+  return static_cast<double>(o.counts->halves[0].counts[bin]) + o.counts->halves[1].counts[bin];
 }
 
 }  // namespace
@@ -52,12 +52,12 @@ TEST_CASE("KL: the least divergence by its definition") {
       const float end = random.real(5.0f, 60.0f);
       values.push_back(i % 3 == 1 ? -end : end);
     }
-    const auto o = observed({values, {0.5f}});
+    const auto o = observed({values, {0.5f}}, {}, kFineBins);
     const QuantConfig config = form(i % 2 == 0 ? 8 : 4);
-    const int32_t zero = o->two_sided != 0 ? kBins / 2 : 0;
+    const int32_t zero = o->two_sided != 0 ? kFineBins / 2 : 0;
     std::vector<double> p;
-    p.reserve(kBins);  // of |x|, without the bins at zero, which come first
-    for (int32_t bin = 0; bin < kBins - zero; ++bin)
+    p.reserve(kFineBins);  // of |x|, without the bins at zero, which come first
+    for (int32_t bin = 0; bin < kFineBins - zero; ++bin)
       p.push_back(bin == 0 ? 0.0 : in_bin(*o, zero + bin) + (zero > 0 ? in_bin(*o, zero - 1 - bin) : 0.0));
     while (p.back() == 0.0) p.pop_back();
     const auto end = static_cast<int32_t>(p.size());
@@ -187,7 +187,7 @@ TEST_CASE("MSE: the least error of the factors that it tries; auto: the same wit
     QuantParams params[kTrials];
     for (QuantParams& one : params) one = params_of(range, config, non_negative);
     double errors[kTrials];
-    quantization_errors(o, o.halves[half], config, params, errors);
+    quantization_errors(o, o.counts->halves[half], config, params, errors);
     return errors[0];
   };
   const auto best = [](int32_t first, int32_t last, const std::function<double(double)>& score) {
@@ -236,6 +236,9 @@ TEST_CASE("MSE: the least error of the factors that it tries; auto: the same wit
 TEST_CASE(
     "a function behind a tensor: errors are those of its value, and what it does not tell apart needs no codes") {
   FunctionBehind behind;
+  std::vector<float> value(kBins), weight(kBins);
+  behind.value = {value.data(), value.size()};
+  behind.weight = {weight.data(), weight.size()};
   const auto put = [&behind](double (*function)(const NodeOptions&, double), const TensorObserver& o) {
     behind.function = function;
     look_behind(o, behind);
@@ -270,15 +273,15 @@ TEST_CASE(
     QuantParams params[kTrials];
     for (QuantParams& one : params) one = params_of(range, config, false);
     double errors[kTrials], plain[kTrials], expected = 0.0;
-    quantization_errors(*o, o->halves[0], config, params, errors, &behind);
-    quantization_errors(*o, o->halves[0], config, params, plain);
+    quantization_errors(*o, o->counts->halves[0], config, params, errors, &behind);
+    quantization_errors(*o, o->counts->halves[0], config, params, plain);
     for (int32_t bin = 0; bin < kBins; ++bin)
       for (int32_t part = 0; part < 16; ++part) {
         const double x = o->bin_start(bin) + width * (part + 0.5) / 16;
         const double step = static_cast<double>(params[0].scale);
         const double held = (quantize_value(static_cast<float>(x), params[0]) - params[0].zero_point) * step;
         const double difference = hard_swish({}, x) - hard_swish({}, held);
-        expected += o->halves[0].counts[bin] * difference * difference / 16;
+        expected += o->counts->halves[0].counts[bin] * difference * difference / 16;
       }
     CAPTURE(range.lo);
     CAPTURE(range.hi);
@@ -366,7 +369,7 @@ TEST_CASE("errors of many steps are those of the plain quotient, to the bit") {
     for (int32_t t = 0; t < kTrials; ++t)
       params[t] = {static_cast<float>(width * (0.25 + i * (t == 0 ? 1.0 : 0.37 * t))), i % 7 - 3};
     double errors[kTrials];
-    quantization_errors(*o, o->halves[0], config, params, errors);
+    quantization_errors(*o, o->counts->halves[0], config, params, errors);
     for (int32_t t = 0; t < kTrials; ++t) {
       const double step = static_cast<double>(params[t].scale);
       const double lo = step * (static_cast<double>(config.lo) - params[t].zero_point),
@@ -377,7 +380,7 @@ TEST_CASE("errors of many steps are those of the plain quotient, to the bit") {
         double e = width >= step ? step * step / 12 : off * off + width * width / 12;
         if (x < lo) e = (x - lo) * (x - lo);
         if (x > hi) e = (x - hi) * (x - hi);
-        sum += e * o->halves[0].counts[bin];
+        sum += e * o->counts->halves[0].counts[bin];
       }
       CHECK(errors[t] == sum);
     }

@@ -66,6 +66,9 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
   options.isa = choice.execution.isa;
   options.executor = choice.execution.executor;
   options.recover = recovery::kNone;
+  // All that any range method and any recovery will ask for.
+  options.method = RangeMethod::kKl;
+  options.layer_report = true;
   options.progress = {show_progress, &work};
   const auto needs = Calibrator::measure(file.model(), options);
   if (!needs) return file.failure(needs.error());
@@ -107,11 +110,14 @@ Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& 
 }
 
 void StateSum::begin(const StateFacts& facts) {
-  observers_.resize(facts.observers);
+  const auto bins = static_cast<int32_t>(facts.bins);
+  memory_.resize(observer_list_bytes(facts.observers, bins) + observer_list_bytes(1, bins));
+  Arena arena(span_of(memory_));
   mean_sums_.resize(facts.means);
   inputs_.resize(facts.inputs);
   state_.graph = facts.graph;
-  state_.observers = span_of(observers_);
+  state_.observers = make_observers(arena, facts.observers, bins);
+  spare_ = make_observers(arena, 1, bins);
   state_.mean_sums = span_of(mean_sums_);
   state_.inputs = span_of(inputs_);
   reset_state(state_);
@@ -121,13 +127,14 @@ Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) 
   const Result<StateFacts> facts = facts_of_state(bytes);
   if (!facts) return failure_of_state(name, facts.error());
   if (places_.empty()) begin(*facts);
-  if (!(facts->graph == state_.graph))
+  if (!(facts->graph == state_.graph) || static_cast<int32_t>(facts->bins) != bins_of(spare_) ||
+      facts->means != mean_sums_.size())
     return Failure{name + ": was observed with another model, or with other options, than " +
                    places_[0].name + "; merge states of one model alone"};
   if (const auto same = place_of_.find(facts->samples); same != place_of_.end())
     return Failure{name + ": holds just the samples of " + places_[same->second].name +
                    ", which would count twice; give each state once"};
-  if (const Error error = merge_state(state_, bytes, spare_); !error.ok())
+  if (const Error error = merge_state(state_, bytes, spare_[0]); !error.ok())
     return failure_of_state(name, error);
   place_of_.emplace(facts->samples, places_.size());
   places_.push_back({name, facts->sample_count, std::vector<float>(facts->observers)});
@@ -139,7 +146,7 @@ std::vector<StateSum::Place> StateSum::places() const {
   constexpr size_t kFewest = 3;
   std::vector<Place> found;
   for (const Added& place : places_) found.push_back({place.name, place.samples, 0.0});
-  for (size_t k = 0; k < observers_.size() && found.size() >= kFewest; ++k) {
+  for (size_t k = 0; k < state_.observers.size && found.size() >= kFewest; ++k) {
     std::vector<double> extents, distances;
     for (const Added& place : places_) extents.push_back(static_cast<double>(place.extents[k]));
     const double middle = quantile(extents, 0.5);

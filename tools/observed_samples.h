@@ -58,11 +58,11 @@ class StateSum {
  private:
   void begin(const StateFacts& facts);
 
-  std::vector<TensorObserver> observers_;
+  std::vector<uint8_t> memory_;  // of the observers
   std::vector<int64_t> mean_sums_;
   std::vector<InputValues> inputs_;
   CalibrationState state_;
-  TensorObserver spare_;
+  Span<TensorObserver> spare_;  // one
   struct Added {
     std::string name;
     uint32_t samples;

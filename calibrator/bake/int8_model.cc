@@ -50,6 +50,7 @@ Error Int8Model::bake(const CalibrationInfo& info) {
   fuse_residual(graph_, arena_);
   graph_.calibration = info;
   graph_.calibration.options = arena_.copy_name(info.options);
+  behind_graph_ = arena_;
   return kNoError;
 }
 
@@ -72,21 +73,13 @@ Error Int8Model::write(FileUse use, Arena& arena, Span<const uint8_t>* bytes) {
 }
 
 Error Int8Model::finish() {
-  if (source_.options.states_of != nullptr) {
+  if (source_.options.states_of != nullptr)
     join_states();
-    ITG_TRY(write(FileUse::kHandedOver, arena_, &bytes_));
-    session_memory_ = {};  // it has room for states now
-    return open(true);
-  }
-  Arena scratch = arena_;
-  Span<const uint8_t> bytes;
-  ITG_TRY(write(FileUse::kHandedOver, scratch, &bytes));
-  // Only numbers have changed, and equal ones stand once now: the file is no longer than it was, and stays where it is.
-  if (bytes.size > bytes_.size)
-    return {Status::kReplayDiffers, -1, -1, static_cast<int64_t>(bytes.size),
-            static_cast<int64_t>(bytes_.size)};
-  bytes_.size = bytes.size;
-  overwrite(bytes_, bytes.data);
+  else
+    arena_ =
+        behind_graph_;  // all that the file is made of stands before: the file that was changed, and its session, are gone
+  session_memory_ = {};  // there is room for states now
+  ITG_TRY(write(FileUse::kHandedOver, arena_, &bytes_));
   return open(true);
 }
 

@@ -34,7 +34,7 @@ class Int8Model {
     return error.ok() ? write_and_open() : error;
   }
   // Writes the file anew from the graph as it is now, equal constants once, and opens it as a stranger would. Ends of a step
-  // model become states. No layer is updated afterwards.
+  // model become states. Without states, what arena() has given since the last bake() is gone. No layer is updated afterwards.
   Error finish();
   // Node `n`'s codes, scales or biases have changed in the graph: brings them into the file, which then has
   // another checksum than it says, and into the session.
@@ -66,7 +66,7 @@ class Int8Model {
   Error as_in_fp32(Error error) const;
 
   Int8Source source_;
-  Arena empty_, arena_;
+  Arena empty_, arena_, behind_graph_;
   BakedWeights weights_;
   bool keeps_weights_ = false;
   Graph graph_;

@@ -7,8 +7,6 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kHalf = kBins / 2;
-
 double power_of_two(int32_t exponent) {
   const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52;
   double value;
@@ -50,29 +48,30 @@ void add_narrower(const Counts<uint32_t>& to, const Counts<const uint32_t>& from
   }
 }
 
-template <typename Observer>
-auto bins_of(Observer& o, int32_t half) {
-  return counts_of(o.halves[half].counts, kBins, o);
+Counts<uint32_t> bins_of(TensorObserver& o, int32_t half) {
+  return counts_of(o.counts->halves[half].counts, o.counts->bins, o);
 }
-template <typename Observer>
-auto blocks_of(Observer& o, int32_t half, int32_t level) {
-  return counts_of(o.levels.counts[half][level], kBlocks, o);
+Counts<const uint32_t> bins_of(const TensorObserver& o, int32_t half) {
+  return counts_of<const uint32_t>(o.counts->halves[half].counts, o.counts->bins, o);
+}
+Counts<uint32_t> blocks_of(TensorObserver& o, int32_t half, int32_t level) {
+  return counts_of(o.counts->levels.counts[half][level], kBlocks, o);
+}
+Counts<const uint32_t> blocks_of(const TensorObserver& o, int32_t half, int32_t level) {
+  return counts_of<const uint32_t>(o.counts->levels.counts[half][level], kBlocks, o);
 }
 
 template <typename Each>
 void for_all_counts(TensorObserver& o, Each&& each) {
+  if (o.counts == nullptr) return;
   for (const int32_t half : {0, 1}) {
     each(bins_of(o, half));
     for (int32_t level = 0; level < kPowerLevels; ++level) each(blocks_of(o, half, level));
   }
 }
 
-bool fits(double width, bool two_sided, double min, double max) {
-  return two_sided ? min >= -kHalf * width && max < kHalf * width : max < kBins * width;
-}
-
-bool fits(const TensorObserver& o, double min, double max) {
-  return fits(o.bin_width(), o.two_sided != 0, min, max);
+bool fits(double width, int32_t bins, bool two_sided, double min, double max) {
+  return two_sided ? min >= -(bins / 2) * width && max < bins / 2 * width : max < bins * width;
 }
 
 void widen(TensorObserver& o, int32_t times) {
@@ -83,7 +82,7 @@ void widen(TensorObserver& o, int32_t times) {
 void make_two_sided(TensorObserver& o) {
   // The upper half of a one-sided histogram has no place to go unless its width doubles first.
   const double width = o.bin_width();
-  if (static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1]) >= kHalf * width) widen(o, 1);
+  if (static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1]) >= o.bins() / 2 * width) widen(o, 1);
   for_all_counts(o, [](const Counts<uint32_t>& counts) {
     const size_t bytes = static_cast<size_t>(counts.size) / 2 * sizeof(uint32_t);
     memmove(counts.of + counts.size / 2, counts.of, bytes);
@@ -95,19 +94,19 @@ void make_two_sided(TensorObserver& o) {
 void widen_to(TensorObserver& o, double min, double max) {
   if (min < 0.0 && o.two_sided == 0) make_two_sided(o);
   int32_t times = 0;
-  for (double width = o.bin_width(); !fits(width, o.two_sided != 0, min, max); width *= 2) ++times;
+  for (double width = o.bin_width(); !fits(width, o.bins(), o.two_sided != 0, min, max); width *= 2) ++times;
   if (times > 0) widen(o, times);
 }
 
 // The exponent of the root mean square of all values, whose blocks are counted.
 int32_t level_of(const TensorObserver& o) {
   uint64_t count = 0, squares = 0;  // of twice the bins' middles, in widths
-  const int32_t zero = o.two_sided != 0 ? kHalf : 0;
+  const int32_t zero = o.zero_bin(), block_bins = o.bins() / kBlocks;
   for (const int32_t half : {0, 1})
     for (int32_t block = 0; block < kBlocks; ++block) {
-      if (o.levels.counts[half][0][block] == 0) continue;
-      for (int32_t bin = block * kBlockBins; bin < (block + 1) * kBlockBins; ++bin) {
-        const uint64_t n = o.halves[half].counts[bin];
+      if (o.counts->levels.counts[half][0][block] == 0) continue;
+      for (int32_t bin = block * block_bins; bin < (block + 1) * block_bins; ++bin) {
+        const uint64_t n = o.counts->halves[half].counts[bin];
         const int64_t twice = 2 * (bin - zero) + 1;
         count += n;
         squares += n * static_cast<uint64_t>(twice * twice);
@@ -163,11 +162,46 @@ double PeakSums::variance() const {
 
 double TensorObserver::bin_width() const { return power_of_two(exponent); }
 
-double TensorObserver::bin_start(int32_t bin) const {
-  return (bin - (two_sided != 0 ? kHalf : 0)) * bin_width();
+double TensorObserver::bin_start(int32_t bin) const { return (bin - zero_bin()) * bin_width(); }
+
+TensorObserver& TensorObserver::operator=(const TensorObserver& other) {
+  exponent = other.exponent;
+  two_sided = other.two_sided;
+  for (const int half : {0, 1}) {
+    min[half] = other.min[half];
+    max[half] = other.max[half];
+    samples[half] = other.samples[half];
+    peaks[half] = other.peaks[half];
+  }
+  probe_min = other.probe_min;
+  probe_max = other.probe_max;
+  if (counts == nullptr) return *this;
+  counts->levels = other.counts != nullptr ? other.counts->levels : PowerLevels();
+  for (const int half : {0, 1})
+    if (other.counts != nullptr)
+      memcpy(counts->halves[half].counts, other.counts->halves[half].counts, counts->half_bytes());
+    else
+      memset(counts->halves[half].counts, 0, counts->half_bytes());
+  return *this;
 }
 
-void reset(TensorObserver& observer) { observer = TensorObserver{}; }
+void reset(TensorObserver& observer) { observer = TensorObserver(); }
+
+Span<TensorObserver> make_observers(Arena& arena, size_t count, int32_t bins) {
+  const Span<TensorObserver> observers = arena.make<TensorObserver>(count);
+  if (bins == 0) return observers;
+  const size_t each = 2 * static_cast<size_t>(bins);
+  const Span<TensorCounts> counts = arena.make<TensorCounts>(observers.size);
+  const Span<uint32_t> room = arena.make<uint32_t>(counts.size * each);
+  if (arena.exhausted()) return {};
+  for (size_t i = 0; i < counts.size; ++i) {
+    counts[i].bins = bins;
+    for (const size_t half : {0u, 1u})
+      counts[i].halves[half].counts = room.data + i * each + half * static_cast<size_t>(bins);
+    observers[i].counts = &counts[i];
+  }
+  return observers;
+}
 
 Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel) {
   Extremes found;
@@ -197,20 +231,23 @@ void TensorPass::add_piece(Span<const float> values) {
   o.max[half_] = seen_.max;
   if (!is_counting_) fit_bins(o);
   is_counting_ = true;
+  if (o.counts == nullptr) return;
   const size_t counted = values.size > skip_ ? (values.size - skip_ - 1) / stride_ + 1 : 0;
   if (counted > 0)
     tools_.kernel.count(values.data + skip_, counted, stride_,
-                        {static_cast<float>(power_of_two(-o.exponent)), o.two_sided != 0 ? kHalf : 0,
-                         o.halves[0].counts, o.halves[1].counts});
+                        {static_cast<float>(power_of_two(-o.exponent)), o.zero_bin(),
+                         o.counts->halves[0].counts, o.counts->halves[1].counts});
   skip_ += counted * stride_ - values.size;
 }
 
 void TensorPass::finish() {
   if (observer_ == nullptr) return;
   TensorObserver& o = tools_.spare;
-  uint32_t *const counts = o.halves[half_].counts, *const more = o.halves[1 - half_].counts;
-  for (int32_t bin = 0; bin < kBins; ++bin) counts[bin] += more[bin];
-  memset(more, 0, sizeof o.halves[0]);
+  if (o.counts != nullptr) {
+    uint32_t *const counts = o.counts->halves[half_].counts, *const more = o.counts->halves[1 - half_].counts;
+    for (int32_t bin = 0; bin < o.counts->bins; ++bin) counts[bin] += more[bin];
+    memset(more, 0, o.counts->half_bytes());
+  }
   o.samples[half_] = 1;
   o.peaks[0].add(-seen_.min);
   o.peaks[1].add(seen_.max);
@@ -225,49 +262,78 @@ bool observe(TensorObserver& o, Span<const float> values, int32_t half, const Ob
   return true;
 }
 
-void fit_bins(TensorObserver& o) {
+int32_t fitted_exponent(const TensorObserver& o, int32_t bins) {
   const double min = static_cast<double>(o.min[0] < o.min[1] ? o.min[0] : o.min[1]);
   const double max = static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1]);
-  o.two_sided = min < 0.0 ? 1 : 0;
-  o.exponent = kMinExponent;
-  while (!fits(o, min, max)) ++o.exponent;
+  int32_t exponent = kMinExponent;
+  while (!fits(power_of_two(exponent), bins, min < 0.0, min, max)) ++exponent;
+  return exponent;
+}
+
+void fit_bins(TensorObserver& o) {
+  o.two_sided = o.min[0] < 0.0f || o.min[1] < 0.0f ? 1 : 0;
+  o.exponent = fitted_exponent(o, o.bins());
 }
 
 void set_one_level(TensorObserver& o) {
-  o.levels = PowerLevels();
+  if (o.counts == nullptr) return;
+  o.counts->levels = PowerLevels();
+  const int32_t block_bins = o.bins() / kBlocks;
   for (const int half : {0, 1})
     for (int32_t block = 0; block < kBlocks; ++block) {
       uint32_t count = 0;
-      for (int32_t i = 0; i < kBlockBins; ++i) count += o.halves[half].counts[block * kBlockBins + i];
-      o.levels.counts[half][0][block] = count;
+      for (int32_t i = 0; i < block_bins; ++i) count += o.counts->halves[half].counts[block * block_bins + i];
+      o.counts->levels.counts[half][0][block] = count;
     }
   if (o.min[0] < 0.0f || o.min[1] < 0.0f || o.max[0] > 0.0f || o.max[1] > 0.0f) {
-    o.levels.highest = level_of(o);
+    o.counts->levels.highest = level_of(o);
     return;
   }
   for (const int half : {0, 1}) {
-    o.levels.zeros[half] = o.levels.counts[half][0][0];
-    o.levels.counts[half][0][0] = 0;
+    o.counts->levels.zeros[half] = o.counts->levels.counts[half][0][0];
+    o.counts->levels.counts[half][0][0] = 0;
   }
 }
 
 bool counts_agree(const TensorObserver& o) {
+  if (o.counts == nullptr) return true;
+  const int32_t block_bins = o.bins() / kBlocks;
   for (const int half : {0, 1})
     for (int32_t block = 0; block < kBlocks; ++block) {
       uint64_t values = 0,
-               by_level = block == (o.two_sided != 0 ? kBlocks / 2 : 0) ? o.levels.zeros[half] : 0;
-      for (int32_t i = block * kBlockBins; i < (block + 1) * kBlockBins; ++i) {
-        const uint32_t count = o.halves[half].counts[i];
+               by_level = block == (o.two_sided != 0 ? kBlocks / 2 : 0) ? o.counts->levels.zeros[half] : 0;
+      for (int32_t i = block * block_bins; i < (block + 1) * block_bins; ++i) {
+        const uint32_t count = o.counts->halves[half].counts[i];
         values += count;
         if (count != 0 && (o.bin_start(i) > static_cast<double>(o.max[half]) ||
                            o.bin_start(i + 1) <= static_cast<double>(o.min[half])))
           return false;
       }
-      for (const auto& level : o.levels.counts[half]) by_level += level[block];
+      for (const auto& level : o.counts->levels.counts[half]) by_level += level[block];
       if (by_level > values) return false;
     }
   return true;
 }
+
+namespace {
+
+// `o` has the wider bins of the two already.
+void merge_counts(TensorObserver& o, const TensorObserver& other) {
+  PowerLevels& levels = o.counts->levels;
+  const PowerLevels& more = other.counts->levels;
+  if (more.highest > levels.highest) raise(levels, more.highest);
+  const auto shift = static_cast<uint32_t>(o.exponent - other.exponent);
+  const int32_t below = levels.highest - more.highest;
+  for (const int half : {0, 1}) {
+    if (other.samples[half] == 0) continue;
+    add_narrower(bins_of(o, half), bins_of(other, half), shift);
+    for (int32_t level = below; level < kPowerLevels; ++level)
+      add_narrower(blocks_of(o, half, level), blocks_of(other, half, level - below), shift);
+    levels.zeros[half] += more.zeros[half];
+  }
+}
+
+}  // namespace
 
 void merge(TensorObserver& o, const TensorObserver& other) {
   o.probe_min = other.probe_min < o.probe_min ? other.probe_min : o.probe_min;
@@ -278,20 +344,14 @@ void merge(TensorObserver& o, const TensorObserver& other) {
     max = other.max[half] > max ? other.max[half] : max;
   }
   widen_to(o, static_cast<double>(min), static_cast<double>(max));
-  if (other.levels.highest > o.levels.highest) raise(o.levels, other.levels.highest);
-  const auto shift = static_cast<uint32_t>(o.exponent - other.exponent);
-  const int32_t below = o.levels.highest - other.levels.highest;
   for (const int half : {0, 1}) {
     o.peaks[half].add(other.peaks[half]);  // of a sign
     if (other.samples[half] == 0) continue;
-    add_narrower(bins_of(o, half), bins_of(other, half), shift);
-    for (int32_t level = below; level < kPowerLevels; ++level)
-      add_narrower(blocks_of(o, half, level), blocks_of(other, half, level - below), shift);
-    o.levels.zeros[half] += other.levels.zeros[half];
     o.min[half] = other.min[half] < o.min[half] ? other.min[half] : o.min[half];
     o.max[half] = other.max[half] > o.max[half] ? other.max[half] : o.max[half];
     o.samples[half] += other.samples[half];
   }
+  if (o.counts != nullptr) merge_counts(o, other);
 }
 
 void add_probe(TensorObserver& o, const Extremes& reached) {

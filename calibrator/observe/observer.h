@@ -6,13 +6,15 @@
 
 namespace intaglio {
 
-inline constexpr int32_t kBins = 2048;
+// Bins of a histogram: a multiple of kBlocks. Most range methods lose nothing with few, which are most of a calibration's memory
+// (benchmarks/results/rules.md). KL compares bins with codes, and a value far from the others leaves few bins for these.
+inline constexpr int32_t kBins = 512, kFineBins = 2048;
 
 // Counts of values in bins of width 2^exponent. One-sided: bin i holds [i w, (i + 1) w). Two-sided, from the
-// first negative value on: [(i - kBins / 2) w, (i - kBins / 2 + 1) w). Widths double as the range grows:
+// first negative value on: [(i - bins / 2) w, (i - bins / 2 + 1) w). Widths double as the range grows:
 // pairs of bins add up, so the counts depend on the values alone.
 struct Histogram {
-  uint32_t counts[kBins];
+  uint32_t* counts = nullptr;
 };
 
 // The smallest width exponent: values below 2^-60 fall into the bins around zero.
@@ -39,7 +41,7 @@ struct PeakSums {
 // (ranges/observed_range.h). A sample's level is the exponent of its root mean square, at the middles of its own bins. Samples
 // below the last level are those that the histogram counts and no level does.
 inline constexpr int32_t kPowerLevels = 3;
-inline constexpr int32_t kBlocks = 32, kBlockBins = kBins / kBlocks;
+inline constexpr int32_t kBlocks = 32;
 inline constexpr int32_t kLowestLevel = kMinExponent - 1, kHighestLevel = 127;
 
 struct PowerLevels {
@@ -48,7 +50,26 @@ struct PowerLevels {
   uint32_t counts[2][kPowerLevels][kBlocks] = {};  // of other samples, k levels below the highest
 };
 
+// The values of one tensor, by bins.
+struct TensorCounts {
+  TensorCounts() = default;
+  TensorCounts(const TensorCounts&) = delete;
+  TensorCounts& operator=(const TensorCounts&) = delete;
+
+  size_t half_bytes() const { return static_cast<size_t>(bins) * sizeof(uint32_t); }
+
+  int32_t bins = 0;
+  Histogram halves[2];  // samples with an even, an odd digest; in room of `bins` counts each
+  PowerLevels levels;
+};
+
 struct TensorObserver {
+  TensorObserver() = default;
+  explicit TensorObserver(TensorCounts* room) : counts(room) {}
+  TensorObserver(const TensorObserver&) = delete;
+  // What `other` has seen. The counts go into this observer's own room, and are zero where `other` has none.
+  TensorObserver& operator=(const TensorObserver& other);
+
   int32_t exponent = kMinExponent;  // of the bin width, of both histograms
   uint32_t two_sided = 0;           // 0 or 1
   float min[2] = {};  // over all elements, zero included; by half: samples with an even, an odd digest
@@ -56,14 +77,26 @@ struct TensorObserver {
   uint32_t samples[2] = {};
   PeakSums peaks[2];                         // below zero and above
   float probe_min = 0.0f, probe_max = 0.0f;  // how far probes reach (probes.h), zero included
-  Histogram halves[2];
-  PowerLevels levels;
+  // Its room for them; nullptr: its values are not counted, since no range method asks for it.
+  TensorCounts* counts = nullptr;
 
+  int32_t bins() const { return counts == nullptr ? kBins : counts->bins; }
+  int32_t zero_bin() const { return two_sided != 0 ? bins() / 2 : 0; }  // the one that starts at zero
   double bin_width() const;
   double bin_start(int32_t bin) const;
 };
 
 void reset(TensorObserver& observer);
+
+// So many observers, each with room for so many bins; 0: it counts nothing.
+Span<TensorObserver> make_observers(Arena& arena, size_t count, int32_t bins);
+inline int32_t bins_of(Span<const TensorObserver> observers) {
+  return observers.empty() || observers[0].counts == nullptr ? 0 : observers[0].counts->bins;
+}
+constexpr size_t observer_list_bytes(size_t count, int32_t bins) {
+  const size_t each = bins == 0 ? 0 : sizeof(TensorCounts) + 2 * static_cast<size_t>(bins) * sizeof(uint32_t);
+  return count * (sizeof(TensorObserver) + each) + 2 * alignof(TensorObserver);
+}
 
 // Least and greatest of values, zero included, and whether all are finite; where not, the two mean nothing.
 using Extremes = ExtremesF32;
@@ -105,6 +138,8 @@ bool observe(TensorObserver& observer, Span<const float> values, int32_t half, c
 void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);
+// The exponent of the width that these min and max give so many bins.
+int32_t fitted_exponent(const TensorObserver& observer, int32_t bins);
 // Levels as if one sample had given all values.
 void set_one_level(TensorObserver& observer);
 // Whether every count stands in a bin that holds values between its half's min and max, and no block's levels have more of

@@ -160,6 +160,8 @@ bool observe_with_means(const Session& session, int32_t node_index, const PatchS
 }
 
 size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options) {
+  constexpr RecoveryMask kByMeans = recovery::kBiasCorrection | recovery::kDepthwiseScales;
+  if ((options.recover & kByMeans) == 0 && !options.layer_report) return 0;
   const OpDef* const def = find_op(float_ops(), model, model.node(node));
   if (def == nullptr || def->quant.weight_input < 0 || !becomes_int8(model, node, options)) return 0;
   return patch_size(model, model.node(node));

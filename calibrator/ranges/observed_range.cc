@@ -106,7 +106,7 @@ namespace {
 double mean_weight(const TensorObserver& o, int32_t half, int32_t block, uint64_t values) {
   uint64_t lower = values, weighted = 0;
   for (int32_t level = 0; level < kPowerLevels; ++level) {
-    const uint64_t of_level = o.levels.counts[half][level][block];
+    const uint64_t of_level = o.counts->levels.counts[half][level][block];
     weighted += of_level << kAutoRules.weights.doublings * level;
     lower -= of_level;
   }
@@ -118,17 +118,17 @@ double mean_weight(const TensorObserver& o, int32_t half, int32_t block, uint64_
 
 void weigh_samples(TensorObserver& o) {
   constexpr double kMost = 4294967295.0;
-  const int32_t zero_block = o.two_sided != 0 ? kBlocks / 2 : 0;
+  const int32_t zero_block = o.two_sided != 0 ? kBlocks / 2 : 0, block_bins = o.bins() / kBlocks;
   for (const int half : {0, 1})
     for (int32_t block = 0; block < kBlocks; ++block) {
-      uint32_t* const counts = o.halves[half].counts + block * kBlockBins;
+      uint32_t* const counts = o.counts->halves[half].counts + block * block_bins;
       uint64_t values = 0;
-      for (int32_t i = 0; i < kBlockBins; ++i) values += counts[i];
-      if (block == zero_block) values -= o.levels.zeros[half];
+      for (int32_t i = 0; i < block_bins; ++i) values += counts[i];
+      if (block == zero_block) values -= o.counts->levels.zeros[half];
       if (values == 0) continue;
       const double weight = mean_weight(o, half, block, values);
       if (weight == 1.0) continue;
-      for (int32_t i = 0; i < kBlockBins; ++i) {
+      for (int32_t i = 0; i < block_bins; ++i) {
         const double count = round_even(counts[i] * weight);
         counts[i] = static_cast<uint32_t>(count < kMost ? count : kMost);
       }
@@ -213,7 +213,7 @@ Range RangeFinder::by_method(const Seen& seen, const QuantConfig& config) const 
     const int32_t other = 1 - half_;
     spare_.min[other] = spare_.max[other] = 0.0f;
     spare_.samples[other] = 0;
-    memset(&spare_.halves[other], 0, sizeof spare_.halves[other]);
+    if (spare_.counts != nullptr) memset(spare_.counts->halves[other].counts, 0, spare_.counts->half_bytes());
   }
   if (weighs) weigh_samples(spare_);
   return choose_range(spare_, seen.bounds, config, percentile, seen.behind);

@@ -71,10 +71,10 @@ class PairError {
 void quantization_errors(const TensorObserver& o, const Histogram& histogram, const QuantConfig& config,
                          const QuantParams* params, double* errors, const FunctionBehind* behind) {
   const double width = o.bin_width();
-  const int32_t zero = o.two_sided != 0 ? kBins / 2 : 0;
+  const int32_t zero = o.zero_bin();
   static_assert(kTrials == 4);
   PairError first(params, config, width, behind), second(params + 2, config, width, behind);
-  for (int32_t bin = 0; bin < kBins; ++bin) {
+  for (int32_t bin = 0; bin < o.bins(); ++bin) {
     if (histogram.counts[bin] == 0) continue;
     const double x = (bin - zero) * width + width / 2, count = histogram.counts[bin];
     if (behind == nullptr) {
@@ -96,14 +96,15 @@ void quantization_errors(const TensorObserver& o, const Histogram& histogram, co
 CountSums::CountSums(const TensorObserver& observer, const Histogram& histogram)
     : counts_(histogram.counts),
       width_(observer.bin_width()),
-      zero_(observer.two_sided != 0 ? kBins / 2 : 0) {
+      zero_(observer.zero_bin()),
+      bins_(observer.bins()) {
   at_zero_ = static_cast<double>(counts_[zero_]);
   Sums sums;
-  for (int32_t bin = 0; bin < kBins; ++bin) {
+  for (int32_t bin = 0; bin < bins_; ++bin) {
     if (bin % kBlock == 0) before_[bin / kBlock] = sums;
     add(sums, bin);
   }
-  before_[kBins / kBlock] = sums;
+  before_[bins_ / kBlock] = sums;
 }
 
 void CountSums::add(Sums& sums, int32_t bin) const {
@@ -123,7 +124,7 @@ CountSums::Sums CountSums::before(int32_t bin) const {
 int32_t CountSums::bins_before(double place) const {
   const double bins = place - 0.5 + zero_;
   if (!(bins > 0.0)) return 0;
-  if (bins > kBins) return kBins;
+  if (bins > bins_) return bins_;
   const auto whole = static_cast<int32_t>(bins);
   return whole < bins ? whole + 1 : whole;
 }
@@ -137,9 +138,9 @@ double CountSums::error(const QuantParams& params, const QuantConfig& config) co
     const double sum = sums.squares - 2.0 * end * sums.places + end * end * sums.count;
     return sum > 0.0 ? sum : 0.0;
   };
-  const Sums below = before(bins_before(lo)), held = before(bins_before(hi)), &all = before_[kBins / kBlock];
+  const Sums below = before(bins_before(lo)), held = before(bins_before(hi)), &all = before_[bins_ / kBlock];
   const Sums above{all.count - held.count, all.places - held.places, all.squares - held.squares};
-  const double at_zero = codes < 2.0 ? codes * codes : 4.0;
+  const double at_zero = codes <= 1.0 ? codes * codes : 4.0;
   const double inside = (held.count - below.count) * codes * codes + at_zero_ * at_zero;
   return width_ * width_ * (inside / 12.0 + clipped(below, lo) + clipped(above, hi));
 }
@@ -155,7 +156,7 @@ RangeScore::RangeScore(const TensorObserver& observer, const QuantConfig& config
       behind_(behind),
       by_sums_(behind == nullptr && int64_t{config.hi} - config.lo >= kManyCodes) {
   if (!by_sums_) return;
-  for (const int half : {0, 1}) sums_[half] = CountSums(observer, observer.halves[half]);
+  for (const int half : {0, 1}) sums_[half] = CountSums(observer, observer.counts->halves[half]);
 }
 
 void RangeScore::add_errors(const QuantParams* params, int32_t half, double* errors) const {
@@ -163,7 +164,7 @@ void RangeScore::add_errors(const QuantParams* params, int32_t half, double* err
   if (nearly_)
     for (int32_t t = 0; t < kTrials; ++t) found[t] = sums_[half].error(params[t], config_);
   else
-    quantization_errors(observer_, observer_.halves[half], config_, params, found, behind_);
+    quantization_errors(observer_, observer_.counts->halves[half], config_, params, found, behind_);
   for (int32_t t = 0; t < kTrials; ++t) errors[t] += found[t];
 }
 

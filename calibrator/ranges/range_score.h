@@ -18,9 +18,10 @@ void quantization_errors(const TensorObserver& observer, const Histogram& histog
 
 // Squared errors of ranges with many codes on one histogram, nearly, from sums over its bins:
 //
-//   n0 min(step^2, 4 width^2) / 12   of the bin at zero, whose values are mostly what the code of zero stands for
-//   step^2 / 12                      of each other value between the ends: it may stand anywhere between two codes
-//   (x - end)^2                      of each value past an end, at the middle of its bin
+//   n0 e / 12     of the bin at zero, whose values are mostly what the code of zero stands for: e = 4 width^2, or step^2
+//                 where a bin is no narrower than a step
+//   step^2 / 12   of each other value between the ends: it may stand anywhere between two codes
+//   (x - end)^2   of each value past an end, at the middle of its bin
 //
 // It takes no walk through the bins for each range, which is most of what a small device would compute.
 class CountSums {
@@ -43,8 +44,8 @@ class CountSums {
 
   const uint32_t* counts_ = nullptr;
   double width_ = 1.0, at_zero_ = 0.0;
-  int32_t zero_ = 0;
-  Sums before_[kBins / kBlock + 1] = {};  // without the bin at zero
+  int32_t zero_ = 0, bins_ = 0;
+  Sums before_[kFineBins / kBlock + 1] = {};  // without the bin at zero
 };
 
 // Scores ranges on what one config makes of them.

@@ -11,7 +11,7 @@ bool look_behind(const TensorObserver& o, FunctionBehind& behind) {
   constexpr double kMostSlope = 2.0;
   bool stretches = false;
   const double width = o.bin_width();
-  for (int32_t bin = 0; bin < kBins; ++bin) {
+  for (int32_t bin = 0; bin < o.bins(); ++bin) {
     const double start = o.bin_start(bin), slope = (behind.at(start + width) - behind.at(start)) / width;
     behind.value[bin] = static_cast<float>(behind.at(start + width / 2));
     behind.weight[bin] = static_cast<float>(slope * slope);
@@ -21,8 +21,10 @@ bool look_behind(const TensorObserver& o, FunctionBehind& behind) {
 }
 
 Range told_apart(const TensorObserver& o, const FunctionBehind& behind) {
-  const auto is_seen = [&o](int32_t bin) { return o.halves[0].counts[bin] + o.halves[1].counts[bin] != 0; };
-  int32_t first = 0, last = kBins - 1;
+  const auto is_seen = [&o](int32_t bin) {
+    return o.counts->halves[0].counts[bin] + o.counts->halves[1].counts[bin] != 0;
+  };
+  int32_t first = 0, last = o.bins() - 1;
   while (first < last && !is_seen(first)) ++first;
   while (last > first && !is_seen(last)) --last;
   const auto value = [&behind](int32_t bin) { return static_cast<double>(behind.value[bin]); };
@@ -39,6 +41,8 @@ Range told_apart(const TensorObserver& o, const FunctionBehind& behind) {
   int32_t lo = first, hi = last;
   while (lo < last && is_as(first, lo)) ++lo;
   while (hi > first && is_as(last, hi)) --hi;
+  if (lo == first + 1) lo = first;  // only the outermost bin is as itself
+  if (hi == last - 1) hi = last;
   const double from = o.bin_start(lo), to = o.bin_start(hi) + o.bin_width();
   return {from < 0.0 ? from : 0.0, to > 0.0 ? to : 0.0};
 }
@@ -46,14 +50,15 @@ Range told_apart(const TensorObserver& o, const FunctionBehind& behind) {
 namespace {
 
 double in_bin(const TensorObserver& o, int32_t bin) {
-  return static_cast<double>(o.halves[0].counts[bin]) + static_cast<double>(o.halves[1].counts[bin]);
+  return static_cast<double>(o.counts->halves[0].counts[bin]) +
+         static_cast<double>(o.counts->halves[1].counts[bin]);
 }
 
 // |x| by bins of the observer's width, without those at zero: how many values, and how many bins that are not
 // empty, lie before each bin.
 struct Folded {
-  double values[kBins + 1] = {};
-  uint16_t bins[kBins + 1] = {};
+  double values[kFineBins + 1] = {};
+  uint16_t bins[kFineBins + 1] = {};
   int32_t end = 0;  // past the last bin that is not empty
 
   double total() const { return values[end]; }
@@ -61,7 +66,7 @@ struct Folded {
 
 void fold(const TensorObserver& o, Folded& folded) {
   const bool two_sided = o.two_sided != 0;
-  const int32_t zero = two_sided ? kBins / 2 : 0, bins = kBins - zero;
+  const int32_t zero = o.zero_bin(), bins = o.bins() - zero;
   for (int32_t i = 1; i < bins; ++i) {
     const double count = in_bin(o, zero + i) + (two_sided ? in_bin(o, zero - 1 - i) : 0.0);
     folded.values[i + 1] = folded.values[i] + count;
@@ -133,7 +138,7 @@ struct Spread {
 // there.
 Spread spread_of(const TensorObserver& o, double center) {
   double count = 0.0, sum = 0.0, squares = 0.0;
-  for (int32_t bin = o.two_sided != 0 ? 0 : 1; bin < kBins; ++bin) {
+  for (int32_t bin = o.two_sided != 0 ? 0 : 1; bin < o.bins(); ++bin) {
     const double n = in_bin(o, bin), x = o.bin_start(bin) + o.bin_width() / 2 - center;
     count += n;
     sum += n * (x < 0.0 ? -x : x);
@@ -145,7 +150,7 @@ Spread spread_of(const TensorObserver& o, double center) {
 
 double mean_of(const TensorObserver& o) {
   double count = 0.0, sum = 0.0;
-  for (int32_t bin = 0; bin < kBins; ++bin) {
+  for (int32_t bin = 0; bin < o.bins(); ++bin) {
     count += in_bin(o, bin);
     sum += in_bin(o, bin) * (o.bin_start(bin) + o.bin_width() / 2);
   }
@@ -263,8 +268,8 @@ Range choose_min_max(const RangeQuery& q) { return seen_range(q.observer); }
 
 uint64_t value_count(const TensorObserver& o) {
   uint64_t count = 0;
-  for (const Histogram& half : o.halves)
-    for (const uint32_t n : half.counts) count += n;
+  for (const Histogram& half : o.counts->halves)
+    for (int32_t bin = 0; bin < o.bins(); ++bin) count += half.counts[bin];
   return count;
 }
 
@@ -274,9 +279,9 @@ Range choose_percentile(const RangeQuery& q) {
   const Range seen = seen_range(o);
   const double spare = static_cast<double>(value_count(o)) * (1.0 - q.percentile) / 2.0;
   const auto in_bin = [&o](int32_t bin) {
-    return static_cast<double>(o.halves[0].counts[bin]) + o.halves[1].counts[bin];
+    return static_cast<double>(o.counts->halves[0].counts[bin]) + o.counts->halves[1].counts[bin];
   };
-  int32_t first = 0, last = kBins - 1;
+  int32_t first = 0, last = o.bins() - 1;
   for (double left_out = in_bin(first); left_out <= spare && first < last; left_out += in_bin(++first)) {
   }
   for (double left_out = in_bin(last); left_out <= spare && last > first; left_out += in_bin(--last)) {
@@ -346,6 +351,19 @@ Range choose_range(const TensorObserver& observer, const Bounds& bounds, const Q
 #undef ITG_RANGE_METHOD
   }
   return within(range, bounds);
+}
+
+int32_t bins_for(const CalibratorOptions& options) {
+  const auto bins_of = [](RangeMethod method) {
+    return method == RangeMethod::kMinMax ? 0 : method == RangeMethod::kKl ? kFineBins : kBins;
+  };
+  int32_t most = bins_of(options.method);
+  if (options.layer_report && most == 0) most = kBins;
+  for (const SlotRange& range : options.ranges) {
+    const int32_t bins = range.observer < 0 ? 0 : bins_of(static_cast<RangeMethod>(range.observer));
+    most = bins > most ? bins : most;
+  }
+  return most;
 }
 
 }  // namespace intaglio

@@ -3,7 +3,7 @@
 
 #include "calibrator/observe/observer.h"
 #include "calibrator/quantization/scales.h"
-#include "intaglio/model.h"
+#include "intaglio/calibrator.h"
 
 namespace intaglio {
 
@@ -13,8 +13,8 @@ namespace intaglio {
 struct FunctionBehind {
   double (*function)(const NodeOptions& options, double x) = nullptr;
   NodeOptions options;
-  float value[kBins];   // at the middle of each of an observer's bins
-  float weight[kBins];  // the square of its slope there
+  Span<float> value;   // room for as many as an observer has bins: at the middle of each
+  Span<float> weight;  // likewise: the square of its slope there
 
   double at(double x) const { return function(options, x); }
 };
@@ -70,7 +70,12 @@ Range range_of_constant(const TensorInfo& info);
 // The range for a config: by its observer's method (range_methods.inc), scored on the grid that its bits and policy give.
 // `percentile` in (0.5, 1] is the share of the values that RangeMethod::kPercentile keeps.
 // Squared errors are those of the function behind the tensor, if one is given.
+// An observer with counts, unless the method needs none (bins_for()).
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
                    double percentile, const FunctionBehind* behind = nullptr);
+
+// Bins of each histogram that the methods asked for need. Minimum and maximum need none: 0, unless a
+// report is asked for, which shows how values are spread.
+int32_t bins_for(const CalibratorOptions& options);
 
 }  // namespace intaglio

@@ -216,7 +216,8 @@ struct LaneParams {
 
 }  // namespace
 
-bool has_functions(const Model& model) {
+bool looks_behind(const Model& model, const CalibratorOptions& options) {
+  if (options.method != RangeMethod::kAuto) return false;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const OpDef* const def = find_op(float_ops(), model, model.node(n));
     if (def != nullptr && def->quant.unary != nullptr) return true;

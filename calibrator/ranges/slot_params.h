@@ -23,11 +23,11 @@ struct ParamSource {
 struct Slots {
   Arena memory;
   SlotMap map;
-  Span<FunctionBehind> behind;  // one a lane, where has_functions()
+  Span<FunctionBehind> behind;  // one a lane, where looks_behind()
 };
 
-// Whether the model has an operator that is a function of one variable.
-bool has_functions(const Model& model);
+// Whether ranges are chosen by what a function of one variable makes of its input: the model has one, and kAuto was asked for.
+bool looks_behind(const Model& model, const CalibratorOptions& options);
 
 // Makes slots.map anew, with parameters for every root that is no weight or bias (those get theirs when
 // they are baked); then Concats, and with Compat::kPpq additions, share theirs. `method` chooses the ranges.

@@ -2,6 +2,7 @@
 
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/ranges/probes.h"
+#include "calibrator/ranges/ranges.h"
 
 namespace intaglio {
 namespace {
@@ -37,7 +38,7 @@ ModelRewrite::ModelRewrite(const Model& fp32, const CalibrationState& seen, size
   if (persistent_bytes > 0)
     network_.persistent = {static_cast<uint8_t*>(arena.allocate(persistent_bytes, kMemoryAlignment)),
                            persistent_bytes};
-  network_.seen.observers = arena.make<TensorObserver>(seen.observers.size);
+  network_.seen.observers = make_observers(arena, seen.observers.size, bins_of(seen.observers));
   network_.seen.mean_sums = arena.make<int64_t>(seen.mean_sums.size);
 }
 
@@ -46,7 +47,7 @@ uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const C
   uint64_t observers = 0, means = 0;
   for (int32_t t = 0; t < fp32.tensor_count(); ++t) observers += fp32.tensor(t).is_constant() ? 0 : 1;
   for (int32_t n = 0; n < fp32.node_count(); ++n) means += mean_count(fp32, n, options);
-  return uint64_t{fp32.bytes().size} + persistent_bytes + observers * sizeof(TensorObserver) +
+  return uint64_t{fp32.bytes().size} + persistent_bytes + observer_list_bytes(observers, bins_for(options)) +
          2 * means * sizeof(int64_t) + kSlack;
 }
 
@@ -75,7 +76,7 @@ Error ModelRewrite::open(RecoveryContext& context) {
 
 Error ModelRewrite::use_unobserved(RecoveryContext& context, const Network& from) {
   CalibrationState& seen = network_.seen;
-  memcpy(seen.observers.data, from.seen.observers.data, seen.observers.size * sizeof(TensorObserver));
+  for (size_t i = 0; i < seen.observers.size; ++i) seen.observers[i] = from.seen.observers[i];
   memcpy(seen.mean_sums.data, from.seen.mean_sums.data, seen.mean_sums.size * sizeof(int64_t));
   return open(context);
 }

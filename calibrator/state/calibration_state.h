@@ -27,6 +27,7 @@ struct StateFacts {
   Digest graph, samples;  // as in CalibrationState
   uint32_t version = 0, sample_count = 0;
   uint32_t observers = 0, means = 0, inputs = 0;  // elements of these lists
+  uint32_t bins = 0;                              // of a histogram; 0: there are none
   size_t lists_at = 0;                            // where the observers begin
 };
 // Errors: kBadCalibrationState where identifier, version, size or CRC-32 are wrong.

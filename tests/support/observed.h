@@ -9,14 +9,15 @@
 
 #include "calibrator/observe/observer.h"
 #include "intaglio/platform.h"
+#include "tests/support/own_observer.h"
 
 namespace intaglio::test {
 
 // Samples in turn of the first and the second half. `chunks`: how many values each call is given, over and over.
-inline std::unique_ptr<TensorObserver> observed(const std::vector<std::vector<float>>& samples,
-                                                const std::vector<size_t>& chunks = {}) {
-  auto observer = std::make_unique<TensorObserver>();
-  const auto spare = std::make_unique<TensorObserver>();
+inline std::unique_ptr<OwnObserver> observed(const std::vector<std::vector<float>>& samples,
+                                             const std::vector<size_t>& chunks = {}, int32_t bins = kBins) {
+  auto observer = std::make_unique<OwnObserver>(bins);
+  const auto spare = std::make_unique<OwnObserver>(bins);
   for (size_t i = 0; i < samples.size(); ++i) {
     const std::vector<float>& sample = samples[i];
     TensorPass look(observer.get(), sample.size(), static_cast<int32_t>(i % 2),

@@ -137,8 +137,11 @@ NetworkError SampleErrors::expected() const {
 }
 
 HeldOut::Seen::Seen(const CalibrationState& from)
-    : observers(from.observers.size), mean_sums(from.mean_sums.size), inputs(from.inputs.size) {
-  state.observers = span_of(observers);
+    : memory(observer_list_bytes(from.observers.size, bins_of(from.observers))),
+      mean_sums(from.mean_sums.size),
+      inputs(from.inputs.size) {
+  Arena arena(span_of(memory));
+  state.observers = make_observers(arena, from.observers.size, bins_of(from.observers));
   state.mean_sums = span_of(mean_sums);
   state.inputs = span_of(inputs);
   put_state(state, from);

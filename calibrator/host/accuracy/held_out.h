@@ -60,7 +60,7 @@ class HeldOut {
   // The state of some samples, in memory of its own.
   struct Seen {
     explicit Seen(const CalibrationState& from);
-    std::vector<TensorObserver> observers;
+    std::vector<uint8_t> memory;  // of the observers
     std::vector<int64_t> mean_sums;
     std::vector<InputValues> inputs;
     CalibrationState state;

@@ -229,7 +229,8 @@ struct CalibrationReport {
 struct TensorStatistics {
   float min = 0.0f, max = 0.0f;     // zero is always between them
   double start = 0.0, width = 0.0;  // bin `i` counts values in [start + i * width, start + (i + 1) * width)
-  // Of samples with an even and with an odd digest, in the calibrator's memory. Empty if nothing was observed.
+  // Of samples with an even and with an odd digest, in the calibrator's memory. Empty if nothing was observed, or if ranges are
+  // chosen by minimum and maximum alone and no report of layers was asked for.
   Span<const uint32_t> counts[2];
 };
 
@@ -269,7 +270,8 @@ class Calibrator {
   size_t state_bytes() const;
   // Writes the state: exactly state_bytes() bytes.
   Error save(Span<uint8_t> state) const;
-  // Replaces what has been seen by a saved state. Errors: a state of another model (kOtherGraph), or a damaged one
+  // Replaces what has been seen by a saved state. Errors: a state of another model (kOtherGraph), one that lacks what the range
+  // methods and recoveries asked for need (kStateOfLess), or a damaged one
   // (kBadCalibrationState).
   Error load(Span<const uint8_t> state);
   // Adds a saved state to what has been seen. Errors: those of load().

@@ -138,6 +138,9 @@
     "is calibrated in its place")                                                                            \
   X(kNoStepModel, 155,                                                                                       \
     "the model is no step of the one whose states it is said to have ({value}, and {limit} are expected)")   \
+  X(kStateOfLess, 156,                                                                                       \
+    "the calibration state was made for another range method or other recoveries, which need less of it: "   \
+    "calibrate with those, or make the state anew with these")                                               \
   /* quantization configs */                                                                                 \
   X(kBadPolicy, 170, "quantization policy {value} is none of the 12 legal ones: {properties}")               \
   X(kBadBits, 171, "{value} bits are not allowed (2 to {limit})")                                            \
