@@ -1,6 +1,9 @@
 // Samples that are observed in several places: `observe`, `merge` and `calibrate --from`.
 #include "calibrator/host/system/npy.h"
+#include "intaglio/calibrator.h"
 #include "runtime/crc32.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/random.h"
 #include "tests/support/run_cli.h"
 
 namespace intaglio::test::cli_observe_test {
@@ -120,6 +123,39 @@ TEST_CASE("nothing that is read is written over, and the same samples twice are 
   places.bad(twice + "%/here.itgcal --report %/here.itgcal", "is the input");
   CHECK(holds(places.good(twice + "%/here.itgcal").err, "each counts twice now"));
   CHECK(!holds(places.good(twice + "%/there.itgcal").err, "each counts twice"));
+}
+
+TEST_CASE("a board's state is that of the command, and one of more bins merges with it in either order") {
+  const Places places;
+  constexpr size_t kSamples = 3, kElements = 28 * 28 * 3;
+  const std::vector<float> values = Random(5).reals(kSamples * kElements, -1.0f, 1.0f);
+  REQUIRE(write_npy(places / "x.npy", NpyType::kF32, {kSamples, 28, 28, 3},
+                    {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}));
+  places.good("observe %/net.itg --input %/x.npy -o %/command.itgcal");
+  const std::string file = places.get("net.itg");
+  AlignedBytes network(file.size());
+  memcpy(network.data(), file.data(), file.size());
+  const Model model = *Model::open(network.view());
+  AlignedBytes memory(Calibrator::measure(model)->total());
+  Result<Calibrator> board = Calibrator::create(model, memory.span());
+  REQUIRE(board);
+  for (size_t i = 0; i < kSamples; ++i) {
+    const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(&values[i * kElements]),
+                                    kElements * sizeof(float)};
+    REQUIRE(board->add({&input, 1}).ok());
+  }
+  std::string state(board->state_bytes(), '\0');
+  REQUIRE(board->save({reinterpret_cast<uint8_t*>(state.data()), state.size()}).ok());
+  CHECK(state == places.get("command.itgcal"));
+  places.observe("here", " --method kl");
+  CHECK(places.get("here.itgcal").size() > 2 * state.size());
+  places.good("merge %/here.itgcal %/command.itgcal -o %/one.itgcal");
+  places.good("merge %/command.itgcal %/here.itgcal -o %/other.itgcal");
+  CHECK(places.get("one.itgcal") == places.get("other.itgcal"));
+  places.observe("here");
+  places.good("merge %/here.itgcal %/command.itgcal -o %/few.itgcal");
+  CHECK(places.get("few.itgcal") == places.get("one.itgcal"));
+  places.bad("calibrate %/net.itg --from %/one.itgcal --method kl -o %/kl.itg", "one.itgcal: ");
 }
 
 TEST_CASE("a place whose values are far from the others' is named") {

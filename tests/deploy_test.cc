@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "intaglio/calibrator.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/small_models.h"
 
 namespace intaglio::test::deploy_test {
@@ -46,18 +47,16 @@ class Run {
       error = calibrator.error();
       return;
     }
-    for (const auto& sample : small_cnn_samples(2)) {
-      const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
-                                         sample.size() * sizeof(float)};
-      REQUIRE(calibrator->add({&input, 1}).ok());
-    }
+    const Samples samples = small_cnn_samples(2);
+    const SampleSource source = source_of(samples);
+    REQUIRE(calibrator->add_all(source).ok());
     ModelSink sink;
     sink.context = this;
     sink.write = [](void* context, Span<const uint8_t> out) {
       static_cast<Run*>(context)->written.assign(out.begin(), out.end());
       return true;
     };
-    error = calibrator->finish(sink);
+    error = calibrator->finish(sink, &source);
     text = text_of(error, &model);
     signal = calibrator->report().signal;
     noise = calibrator->report().noise;

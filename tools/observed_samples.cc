@@ -66,9 +66,7 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
   options.isa = choice.execution.isa;
   options.executor = choice.execution.executor;
   options.recover = recovery::kNone;
-  // All that any range method and any recovery will ask for.
-  options.method = RangeMethod::kKl;
-  options.layer_report = true;
+  options.layer_report = true;  // keeps all that recoveries, reports and range methods need, but for kl
   options.progress = {show_progress, &work};
   const auto needs = Calibrator::measure(file.model(), options);
   if (!needs) return file.failure(needs.error());
@@ -123,17 +121,30 @@ void StateSum::begin(const StateFacts& facts) {
   reset_state(state_);
 }
 
+// A state of fewer bins, or without means, leaves no more of the sum: whichever comes first.
+void StateSum::fold_to(const StateFacts& other) {
+  const auto bins = static_cast<uint32_t>(bins_of(spare_));
+  if (other.bins >= bins && (other.means > 0 || mean_sums_.empty())) return;
+  StateFacts common = other;
+  common.bins = std::min(other.bins, bins);
+  common.means = other.means == 0 ? 0 : static_cast<uint32_t>(mean_sums_.size());
+  const FileBytes before = save();
+  const uint32_t samples = state_.sample_count;
+  begin(common);
+  if (samples > 0) merge_state(state_, before.span(), spare_[0]);  // whole, and of this graph
+}
+
 Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) {
   const Result<StateFacts> facts = facts_of_state(bytes);
   if (!facts) return failure_of_state(name, facts.error());
   if (places_.empty()) begin(*facts);
-  if (!(facts->graph == state_.graph) || static_cast<int32_t>(facts->bins) != bins_of(spare_) ||
-      facts->means != mean_sums_.size())
+  if (!(facts->graph == state_.graph))
     return Failure{name + ": was observed with another model, or with other options, than " +
                    places_[0].name + "; merge states of one model alone"};
   if (const auto same = place_of_.find(facts->samples); same != place_of_.end())
     return Failure{name + ": holds just the samples of " + places_[same->second].name +
                    ", which would count twice; give each state once"};
+  fold_to(*facts);
   if (const Error error = merge_state(state_, bytes, spare_[0]); !error.ok())
     return failure_of_state(name, error);
   place_of_.emplace(facts->samples, places_.size());

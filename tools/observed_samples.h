@@ -34,8 +34,8 @@ Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& 
 // States of one model, added up in any order: the memory of one state, however many they are.
 class StateSum {
  public:
-  // `name`: of the state, for messages. Refused, with the sum as it was: damaged bytes, a state of another model or other
-  // options than the first one's, and the same set of samples twice.
+  // `name`: of the state, for messages. Refused, and not added: damaged bytes, a state of another model or other options than the
+  // first one's, and the same set of samples twice. The sum has as many bins as the state with the fewest.
   Outcome<Done> add(const std::string& name, Span<const uint8_t> bytes);
   Outcome<Done> add_file(const std::string& path);
 
@@ -57,6 +57,7 @@ class StateSum {
 
  private:
   void begin(const StateFacts& facts);
+  void fold_to(const StateFacts& other);
 
   std::vector<uint8_t> memory_;  // of the observers
   std::vector<int64_t> mean_sums_;
