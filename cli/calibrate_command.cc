@@ -35,10 +35,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   CalibrateChoice choice;  // its clock starts
   const OutputFile output(arguments.output), report(arguments.report);
   Work work(listener());
-  std::vector<std::string> notes;
-  const auto given = open_or_import(arguments.model, arguments.network, notes);
+  const auto given = open_or_import(arguments.model, arguments.network, work);
   if (!given) return given.failure();
-  for (const std::string& note : notes) work.note(note);
   for (const std::string& input : arguments.read_files())
     if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
   if (auto step = check_report(arguments); !step) return step.failure();
@@ -107,10 +105,7 @@ Command add_calibrate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* app = add_subcommand(parent, "calibrate",
                                  "make an int8 model from an FP32 model and a few samples", kCalibrateFooter);
-  add_option(*app, "model", arguments->model,
-             "the FP32 model file, or a network's: .onnx, .tflite, or .xml with its .bin beside it")
-      .required()
-      .type_name("NET");
+  add_model_or_network(*app, arguments->model);
   add_sample_options(*app, arguments->samples);
   add_steps_option(*app, arguments->steps);
   add_flag(*app, "--int8-states", arguments->int8_states,

@@ -243,8 +243,14 @@ Outcome<ImportOptions> import_options(const ImportChoices& choices) {
   return options;
 }
 
-Outcome<LoadedModel> open_or_import(const std::string& path, const ImportChoices& choices,
-                                    std::vector<std::string>& notes) {
+void add_model_or_network(CLI::App& app, std::string& path) {
+  add_option(app, "model", path,
+             "the FP32 model file, or a network's: .onnx, .tflite, or .xml with its .bin beside it")
+      .required()
+      .type_name("NET");
+}
+
+Outcome<LoadedModel> open_or_import(const std::string& path, const ImportChoices& choices, const Work& work) {
   if (!is_network_file(path)) {
     auto file = LoadedModel::open(path);
     const std::string option = first_given(choices);
@@ -260,7 +266,7 @@ Outcome<LoadedModel> open_or_import(const std::string& path, const ImportChoices
   if (!network) return network.failure();
   auto made = import_network(*network, *options);
   if (!made) return made.failure();
-  notes = std::move(made->notes);
+  for (const std::string& note : made->notes) work.note(note);
   return LoadedModel::of_import(path, std::move(made->bytes));
 }
 

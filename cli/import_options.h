@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "importers/import.h"
 #include "tools/loaded_model.h"
+#include "tools/work.h"
 
 namespace intaglio::cli {
 
@@ -39,8 +40,9 @@ std::string first_given(const ImportChoices& choices);
 Outcome<ImportOptions> import_options(const ImportChoices& choices);
 
 // An FP32 model by its file, or by that of a network, which is imported first. Options of an import are refused where there
-// is none. `notes` gets what the import says.
-Outcome<LoadedModel> open_or_import(const std::string& path, const ImportChoices& choices,
-                                    std::vector<std::string>& notes);
+// is none. What the import says is noted.
+Outcome<LoadedModel> open_or_import(const std::string& path, const ImportChoices& choices, const Work& work);
+// The argument that names the file.
+void add_model_or_network(CLI::App& app, std::string& path);
 
 }  // namespace intaglio::cli

@@ -31,10 +31,8 @@ constexpr const char* kObserveFooter =
 Outcome<Done> run_observe(const ObserveArguments& arguments) {
   const OutputFile output(arguments.output);
   Work work(listener());
-  std::vector<std::string> notes;
-  const auto given = open_or_import(arguments.model, arguments.network, notes);
+  const auto given = open_or_import(arguments.model, arguments.network, work);
   if (!given) return given.failure();
-  for (const std::string& note : notes) work.note(note);
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step;
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
@@ -61,10 +59,7 @@ Command add_observe_command(CLI::App& parent) {
   CLI::App* app = add_subcommand(parent, "observe",
                                  "write what a calibration sees of samples, to be calibrated from elsewhere",
                                  kObserveFooter);
-  add_option(*app, "model", arguments->model,
-             "the FP32 model file, or a network's: .onnx, .tflite, or .xml with its .bin beside it")
-      .required()
-      .type_name("NET");
+  add_model_or_network(*app, arguments->model);
   add_sample_options(*app, arguments->samples);
   add_steps_option(*app, arguments->steps);
   add_flag(*app, "--int8-states", arguments->int8_states, "as for calibrate");

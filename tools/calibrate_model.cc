@@ -26,12 +26,7 @@ struct Steps {
   static bool show(void* context, const char* stage, int32_t done, int32_t total) {
     const Steps& steps = *static_cast<Steps*>(context);
     if (steps.calibrator != nullptr) steps.work.set_step(steps_done(*steps.calibrator) + 1, steps.count);
-    try {
-      steps.work.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-    } catch (const Stopped&) {  // goes through no code that knows no exceptions
-      return false;
-    }
-    return true;
+    return show_or_stop(steps.work, stage, done, total);
   }
 };
 

@@ -16,15 +16,6 @@ namespace {
 
 constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
 
-bool show_progress(void* context, const char* stage, int32_t done, int32_t total) {
-  try {
-    static_cast<Work*>(context)->show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-  } catch (const Stopped&) {  // goes through no code that knows no exceptions
-    return false;
-  }
-  return true;
-}
-
 constexpr int64_t kVersionAt = 4;  // in a state's bytes
 
 Failure failure_of_state(const std::string& name, const Error& error) {
@@ -67,7 +58,10 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
   options.executor = choice.execution.executor;
   options.recover = recovery::kNone;
   options.layer_report = true;  // keeps all that recoveries, reports and range methods need, but for kl
-  options.progress = {show_progress, &work};
+  options.progress = {[](void* context, const char* stage, int32_t done, int32_t total) {
+                        return show_or_stop(*static_cast<Work*>(context), stage, done, total);
+                      },
+                      &work};
   const auto needs = Calibrator::measure(file.model(), options);
   if (!needs) return file.failure(needs.error());
   FileBytes memory(needs->total());
@@ -134,7 +128,7 @@ void StateSum::fold_to(const StateFacts& other) {
   if (samples > 0) merge_state(state_, before.span(), spare_[0]);  // whole, and of this graph
 }
 
-Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) {
+Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes) {
   const Result<StateFacts> facts = facts_of_state(bytes);
   if (!facts) return failure_of_state(name, facts.error());
   if (places_.empty()) begin(*facts);
@@ -147,9 +141,22 @@ Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) 
   fold_to(*facts);
   if (const Error error = merge_state(state_, bytes, spare_[0]); !error.ok())
     return failure_of_state(name, error);
-  place_of_.emplace(facts->samples, places_.size());
-  places_.push_back({name, facts->sample_count, std::vector<float>(facts->observers)});
-  extents_of_state(bytes, *facts, span_of(places_.back().extents));
+  latest_.name = name;
+  latest_.samples = facts->sample_count;
+  latest_.extents.resize(facts->observers);
+  extents_of_state(bytes, *facts, span_of(latest_.extents));
+  latest_samples_ = facts->samples;
+  return Done{};
+}
+
+void StateSum::keep_latest() {
+  place_of_.emplace(latest_samples_, places_.size());
+  places_.push_back(latest_);
+}
+
+Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) {
+  if (auto step = merge(name, bytes); !step) return step;
+  keep_latest();
   return Done{};
 }
 
@@ -171,9 +178,13 @@ std::vector<StateSum::Place> StateSum::places() const {
 }
 
 Outcome<Done> StateSum::add_file(const std::string& path) {
-  const auto bytes = read_file(path, kMaxStateBytes);
-  if (!bytes) return bytes.failure();
-  return add(path, bytes->span());
+  {
+    const auto bytes = read_file(path, kMaxStateBytes);
+    if (!bytes) return bytes.failure();
+    if (auto step = merge(path, bytes->span()); !step) return step;
+  }
+  keep_latest();  // without the file: what stayed behind its bytes would keep the next one's from their place
+  return Done{};
 }
 
 FileBytes StateSum::save() const {

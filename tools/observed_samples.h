@@ -56,6 +56,8 @@ class StateSum {
   std::vector<Place> places() const;  // in the order of add()
 
  private:
+  Outcome<Done> merge(const std::string& name, Span<const uint8_t> bytes);
+  void keep_latest();
   void begin(const StateFacts& facts);
   void fold_to(const StateFacts& other);
 
@@ -71,6 +73,8 @@ class StateSum {
   };
   std::vector<Added> places_;
   std::map<Digest, size_t> place_of_;  // of each set of samples the state that held it
+  Added latest_;
+  Digest latest_samples_;
 };
 
 // Into a calibrator that has seen nothing. `name` as above.

@@ -108,4 +108,13 @@ void Work::clear() {
   shown_ = false;
 }
 
+bool show_or_stop(Work& work, const char* stage, int32_t done, int32_t total) {
+  try {
+    work.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  } catch (const Stopped&) {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace intaglio::tools

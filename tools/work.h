@@ -79,6 +79,9 @@ class Work {
   std::chrono::steady_clock::time_point last_, entered_, turn_, began_;
 };
 
+// Work::show() for callers that know no exceptions, as Progress::step has it: false where the caller ended the work.
+bool show_or_stop(Work& work, const char* stage, int32_t done, int32_t total);
+
 // What a tool does, where its caller may end it: kCancelled then.
 template <typename Do>
 auto stoppable(Do run) -> decltype(run()) {

@@ -24,12 +24,7 @@ int32_t add_bounded(OnnxOp& op, int32_t x, float low, float high) {
   return y;
 }
 
-}  // namespace
-
-bool holds_codes(const OnnxOp& op, int i) {
-  return op.has_input(i) && !op.is_constant(i) && (op.is_int8_codes(i) || op.codes_of(i).scale != 0.0f);
-}
-
+// What a code of input i stands for in the tensor's own scale.
 float real_of_bound(const OnnxOp& op, int i, double code) {
   if (std::isinf(code)) return static_cast<float>(code);
   const OnnxCodes& codes = op.codes_of(i);
@@ -40,6 +35,12 @@ float real_of_bound(const OnnxOp& op, int i, double code) {
   }
   if (std::isnan(codes.scale)) fail("its codes come from several scales, which is not supported of these");
   return codes.scale * static_cast<float>(code - static_cast<double>(codes.zero_point));
+}
+
+}  // namespace
+
+bool holds_codes(const OnnxOp& op, int i) {
+  return op.has_input(i) && !op.is_constant(i) && (op.is_int8_codes(i) || op.codes_of(i).scale != 0.0f);
 }
 
 // Rounding keeps the order of numbers, and a bound is a code's own number: so it may stand on either side of the rounding.

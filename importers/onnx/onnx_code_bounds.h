@@ -7,8 +7,6 @@ namespace intaglio::importers {
 
 // Whether input i is an activation of codes: of int8 here, or of FP32 that stands for codes of 16 bits.
 bool holds_codes(const OnnxOp& op, int i);
-// What a code of input i stands for in the tensor's own scale.
-float real_of_bound(const OnnxOp& op, int i, double code);
 // The output becomes the codes of input i from `low` to `high`, both counted as the file counts; infinite: no bound.
 void set_bounded_codes(OnnxOp& op, int i, double low, double high);
 
