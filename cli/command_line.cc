@@ -210,27 +210,4 @@ CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeW
   }
 }
 
-std::vector<OptionText> options_of(const std::string& subcommand) {
-  CLI::App app;
-  const std::vector<Command> commands = add_commands(app);
-  const CLI::App* found = &app;
-  std::istringstream names(subcommand);
-  for (std::string name; names >> name;) {
-    const std::vector<const CLI::App*> known = found->get_subcommands({});
-    const auto next = std::find_if(known.begin(), known.end(),
-                                   [&](const CLI::App* candidate) { return candidate->get_name() == name; });
-    if (next == known.end()) return {};
-    found = *next;
-  }
-  std::vector<OptionText> options;
-  for (const CLI::Option* option : found->get_options()) {
-    if (option == found->get_help_ptr()) continue;
-    options.push_back(
-        {option->get_positional() ? option->get_name(true) : "--" + option->get_lnames().front(),
-         option->get_type_name(), option->get_description(), option->get_expected_max() == 0,
-         option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll, option->get_required()});
-  }
-  return options;
-}
-
 }  // namespace intaglio::cli

@@ -26,13 +26,4 @@ using BeforeWork = std::function<void(const CLI::App& subcommand)>;
 // `argv` is as main() gets it. Throws nothing but Stopped (captured_output.h).
 CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeWork& before = {});
 
-// An option or an argument of a subcommand, as its help shows it.
-struct OptionText {
-  std::string name;         // "--pixels", or "network" of an argument
-  std::string value, what;  // "RECIPE", the sentence behind it
-  bool flag = false, repeated = false, required = false;
-};
-// In the help's order; empty: there is no such subcommand. "params prune" is a subcommand's.
-std::vector<OptionText> options_of(const std::string& subcommand);
-
 }  // namespace intaglio::cli

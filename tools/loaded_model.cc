@@ -338,7 +338,7 @@ Outcome<Target> find_target(const std::string& name) {
     if (target.name == name) return target;
   std::vector<std::string> known;
   for (const Target& target : targets()) known.push_back(target.name);
-  return Failure{"--target " + name + ": is not known; the nearest is " +
+  return Failure{option_word("target", name) + ": is not known; the nearest is " +
                  nearest_names(name, known, 1).front() + "; there are " + target_names()};
 }
 

@@ -56,7 +56,7 @@ int32_t find_node(const Model& model, const std::string& name, const Work& work)
 }
 
 Failure no_node(const LoadedModel& file, const std::string& name) {
-  std::string list = "Network.command('inspect', ops=True)";
+  std::string list = "Network.inspect(ops=True)";
   if (wording_here() == Wording::kCommand) {
     const std::string path = file.is_imported() ? "" : pasted_word(file.path());
     list = "'intaglio inspect " + (path.empty() ? "NET.itg" : path) + " --ops'";

@@ -12,7 +12,9 @@
 #include "tools/compare_models.h"
 #include "tools/evaluate_model.h"
 #include "tools/import_network.h"
+#include "tools/inspect_model.h"
 #include "tools/observed_samples.h"
+#include "tools/time_model.h"
 
 namespace intaglio::python {
 namespace {
@@ -126,6 +128,14 @@ tools::LabelChoice labels_of(const Keywords& keywords) {
     keywords.take("labels", choice.path);
   keywords.take("names", choice.names);
   return choice;
+}
+
+tools::ExecutionOptions execution_of(const Keywords& keywords) {
+  tools::ExecutionOptions execution;
+  keywords.take("threads", execution.threads);
+  keywords.take("isa", execution.isa);
+  check_threads(execution.threads);
+  return execution;
 }
 
 int64_t steps_of(const Keywords& keywords) {
@@ -278,6 +288,35 @@ py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict&
   return task.told(json_of(found));
 }
 
+py::object inspect(const Runner& model, const py::dict& options) {
+  const Keywords keywords(options);
+  Task task{py::none(), py::none()};
+  task.check_rules("inspect", keywords);
+  tools::InspectChoice choice;
+  keywords.take("target", choice.target);
+  choice.execution = execution_of(keywords);
+  tools::InspectLists lists;
+  keywords.take("ops", lists.ops);
+  keywords.take("plan", lists.plan);
+  keywords.take("quant", lists.quant);
+  const tools::SessionReport session = task.run([&] { return tools::measure_session(model.file(), choice); });
+  if (!session.problem.empty()) raise({model.file().path() + ": cannot be run: " + session.problem});
+  return value_of(json_of(session, model.file().model(), lists));
+}
+
+py::object bench(const Runner& model, const py::dict& options) {
+  const Keywords keywords(options);
+  Task task{py::none(), py::none()};
+  const tools::ExecutionOptions execution = execution_of(keywords);
+  tools::TimeChoice choice;
+  choice.execution = value_or_raise(tools::session_options(execution));
+  keywords.take("repeats", choice.repeats);
+  if (choice.repeats < 1) throw py::value_error("repeats: " + std::to_string(choice.repeats) + " is below 1");
+  choice.layers = true;
+  const tools::ModelTimes times = task.run([&] { return tools::time_model(model.file(), choice); });
+  return value_of(json_of(times, model.file().model()));
+}
+
 // Raises what would keep a report from being written, and where it would be written over somebody's file.
 void check_report(const std::string& path) {
   const WordedFor worded(Wording::kPython);
@@ -305,6 +344,8 @@ void add_making(py::module_& module) {
              py::arg("options"), py::arg("progress") = py::none(), py::arg("line") = py::none());
   module.def("evaluate", evaluate, py::arg("model"), py::arg("samples"), py::arg("options"),
              py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("inspect", inspect, py::arg("model"), py::arg("options"));
+  module.def("bench", bench, py::arg("model"), py::arg("options"));
   module.def("check_report", check_report, py::arg("path"));
   module.def("format_of", format_of, py::arg("start"));
 }

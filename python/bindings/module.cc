@@ -74,14 +74,6 @@ int run_program(std::vector<std::string> words) {
   return cli::run_program(static_cast<int>(words.size()), argv.data());
 }
 
-py::list options_of(const std::string& subcommand) {
-  py::list options;
-  for (const cli::OptionText& option : cli::options_of(subcommand))
-    options.append(py::make_tuple(option.name, option.value, option.what, option.flag, option.repeated,
-                                  option.required));
-  return options;
-}
-
 void write_file(const std::string& path, const py::buffer& bytes) {
   const py::buffer_info given = bytes.request();
   if (given.ndim != 1 || given.itemsize != 1 || given.strides[0] != 1)
@@ -123,7 +115,6 @@ PYBIND11_MODULE(_intaglio, module) {
   module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none(),
              py::arg("line") = py::none());
   module.def("run_program", run_program, py::arg("words"));
-  module.def("options_of", options_of, py::arg("subcommand"));
   module.def("write_file", write_file, py::arg("path"), py::arg("bytes"));
   module.def("check_model", check_model, py::arg("path"));
   py::class_<Runner, std::shared_ptr<Runner>>(module, "Runner")

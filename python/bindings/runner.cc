@@ -80,10 +80,14 @@ Runner::Runner(const py::buffer& bytes, const std::string& name) : file_(opened(
 
 py::str Runner::name() const { return decoded(file_.path(), "surrogateescape"); }
 
-void Runner::set_execution(int32_t threads, const std::string& isa) {
+void check_threads(int32_t threads) {
   if (threads < 1 || threads > Executor::kMaxWidth)
     throw py::value_error("threads: " + std::to_string(threads) + " is not in 1 to " +
                           std::to_string(Executor::kMaxWidth));
+}
+
+void Runner::set_execution(int32_t threads, const std::string& isa) {
+  check_threads(threads);
   if (in_sequence_)
     raise(
         {file_.path() +

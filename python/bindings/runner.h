@@ -13,6 +13,9 @@
 
 namespace intaglio::python {
 
+// Raises ValueError where no session runs with so many.
+void check_threads(int32_t threads);
+
 // Its arrays are views of the model's and the session's memory, which they keep alive: also where the session has been
 // replaced. Not for several threads at once.
 class Runner : public std::enable_shared_from_this<Runner> {

@@ -408,4 +408,4 @@ def command(*words: Any, progress: Progress = None) -> str:
 
     Runs in this process. A failure is an exception, as elsewhere.
     """
-    return run([os.fspath(word) if is_path(word) else str(word) for word in words], None, progress).text
+    return run([os.fspath(word) if is_path(word) else str(word) for word in words], progress)

@@ -15,7 +15,7 @@ import numpy as np
 from . import _intaglio
 from .batches import Input, as_samples, as_values
 from .tables import Report, Table
-from .words import Folder, encoded, existing, is_path, run, warn, words_of
+from .words import encoded, existing, is_path, warn
 
 __all__ = ["Network", "Tensor", "open"]
 
@@ -232,39 +232,41 @@ class Network:
         with self._lock:
             self._runner.reset()
 
-    # What commands say of it.
+    # What it needs.
 
-    def command(self, subcommand: str, own: Sequence[str] = (), **options: Any) -> Report:
-        """What `intaglio SUBCOMMAND` says of this network, with --json. Keywords are the command's options."""
-        with Folder() as folder:
-            words = [subcommand, self._file(folder), *own, *words_of(subcommand, options, ("json",)), "--json"]
-            answer = run(words, folder)
-        return Report(answer.json, f"{subcommand} {self.name}", answer.notes)
-
-    def _file(self, folder: Folder, name: str = "network.itg") -> str:
-        return folder.file(name, self._runner.bytes(), self.name)
-
-    def inspect(self, target: Optional[str] = None, threads: Optional[int] = None) -> Report:
+    def inspect(self, target: Optional[str] = None, threads: Optional[int] = None, *, ops: bool = False, plan: bool = False,
+                quant: bool = False) -> Report:
         """What the file holds, and what a session needs: on this machine, with the network's own threads and instruction sets
-        unless `threads` is given; or on a target, with one thread unless it is."""
-        if target is not None:
-            return self.command("inspect", target=target, threads=threads)
-        return self.command("inspect", **self._execution(threads=threads))
+        unless `threads` is given; or on a target, with one thread unless it is.
+
+        ops: list the nodes. plan: list where each activation lies in the arena, and when. quant: list scales and zero points.
+        """
+        own: Dict[str, Any] = {} if target is not None else self._execution()
+        if threads is not None:
+            own["threads"] = _checked_threads(threads)
+        options = {**own, "target": target, "ops": ops, "plan": plan, "quant": quant}
+        return Report(_intaglio.inspect(self._runner, options), f"inspect {self.name}")
 
     def measure(self, target: Optional[str] = None, threads: Optional[int] = None) -> Report:
         """The memory that running it needs, in bytes, exact: on this machine, or on a target such as 'cortex-m4'. Threads as of
         `inspect`."""
         return self.inspect(target, threads)["session"]
 
-    def bench(self, **options: Any) -> Report:
-        """How long a run takes on this machine. Keywords are the options of `intaglio bench`; threads= and isa= are the network's
-        own unless given."""
-        return self.command("bench", **self._execution(**options))
+    def bench(self, *, repeats: int = 50, threads: Optional[int] = None, isa: Optional[str] = None) -> Report:
+        """How long a run takes on this machine, in milliseconds, and each layer.
 
-    def _execution(self, **options: Any) -> Dict[str, Any]:
-        """The options, and how this network runs where they do not say it."""
-        own = {"threads": self._threads, "isa": self._isa or None}
-        return {**own, **{name: value for name, value in options.items() if value is not None}}
+        repeats: how many runs are timed. threads, isa: the network's own unless given.
+        """
+        options = self._execution()
+        options["repeats"] = repeats
+        if threads is not None:
+            options["threads"] = _checked_threads(threads)
+        if isa is not None:
+            options["isa"] = isa
+        return Report(_intaglio.bench(self._runner, options), f"bench {self.name}")
+
+    def _execution(self) -> Dict[str, Any]:
+        return {"threads": self._threads, "isa": self._isa or None}
 
     def __repr__(self) -> str:
         ends = [f"{t.name} {'x'.join(map(str, t.shape))} {t.dtype}" for t in self.inputs]

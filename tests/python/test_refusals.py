@@ -1,6 +1,7 @@
 """What a new user does wrong: each is an exception that says what, where, and what to do."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -242,7 +243,7 @@ def test_wrong_options(net, pictures, demo):
         intaglio.calibrate(net, pictures, method="best")
     with pytest.raises(intaglio.Error, match="^percentile= has no effect without method=percentile"):
         intaglio.calibrate(net, pictures, percentile=0.999)
-    with pytest.raises(intaglio.Error, match="^keep_float=: .* has no node nope; Network.command"):
+    with pytest.raises(intaglio.Error, match="^keep_float=: .* has no node nope; Network.inspect\(ops=True\)"):
         intaglio.calibrate(net, pictures, keep_float=["nope"])
     with pytest.raises(intaglio.Error, match="^report= has no effect without batches="):
         intaglio.calibrate(net, params=demo / "none.json", report="page.html")
@@ -258,8 +259,15 @@ def test_wrong_options(net, pictures, demo):
         intaglio.command()
     with pytest.raises(ValueError, match="1 to"):
         net.threads = 0
-    with pytest.raises(intaglio.Error, match="cortex-m5"):
+    with pytest.raises(intaglio.Error, match="^target=cortex-m5: is not known"):
         net.measure("cortex-m5")
+    for wrong in (lambda: net.bench(threads=0), lambda: net.inspect(threads=65), lambda: net.bench(repeats=0)):
+        with pytest.raises(ValueError, match="threads: .*1 to 64|repeats: 0 is below 1"):
+            wrong()
+    with pytest.raises(intaglio.Error, match="sse9"):
+        net.bench(isa="sse9")
+    with pytest.raises(TypeError, match="repeats"):
+        net.bench(repeats="many")
 
 
 def test_errors_carry_what_the_library_says(net, int8, samples):
@@ -307,17 +315,18 @@ def test_what_is_to_be_known_of_options_is_in_the_documentation():
 
 def test_keywords_are_the_options_of_the_command():
     import inspect
-    from intaglio import _intaglio
 
     def keywords(subcommand, *own):
-        names = {option[0][2:].replace("-", "_") for option in _intaglio.options_of(subcommand) if option[0].startswith("--")}
-        return names - {"json", "output", "images", "input", *own}
+        options = re.findall(r"^  (?:-\w,\s*)?--([a-z0-9-]+)", intaglio.command(subcommand, "--help"), re.M)
+        return {option.replace("-", "_") for option in options} - {"help", "json", "output", "images", "input", *own}
 
     of_import = keywords("import", "dump_after")
     assert set(inspect.signature(intaglio.import_onnx).parameters) == {"source", *of_import}
     own = {"network", "batches", "progress"}
     assert set(inspect.signature(intaglio.calibrate).parameters) == own | {"observed"} | keywords("calibrate", "from")
     assert set(inspect.signature(intaglio.observe).parameters) == own | keywords("observe", *of_import)
+    assert set(inspect.signature(intaglio.Network.bench).parameters) == {"self", *keywords("bench", "per_layer", "compact", "streamed")}
+    assert set(inspect.signature(intaglio.Network.inspect).parameters) == {"self", *keywords("inspect", "dot", "compact", "isa")}
     assert set(inspect.signature(intaglio.compare).parameters) == {"reference", "test", "batches", "progress", *keywords("compare")}
 
 

@@ -26,7 +26,8 @@ def test_a_picture_gives_what_its_pixels_give(int8, tmp_path, kind):
     path = tmp_path / f"red.{kind}"
     path.write_bytes(base64.b64decode(FILES[kind]))
     try:
-        said = int8.command("run", input=path)
+        int8.save(tmp_path / "int8.itg")
+        said = json.loads(intaglio.command("run", tmp_path / "int8.itg", path, "--json"))
     except intaglio.Error as error:
         if os.environ.get("ITG_PICTURES") == "all":
             raise

@@ -27,4 +27,6 @@ def calls(path: pathlib.Path) -> None:
     report = intaglio.evaluate(int8, path, "labels.txt", limit=10, skip_bad=True)
     names: List[str] = report.notes
     print(names, int8.run(np.zeros((1, 28, 28, 3))), bytes(int8), int8.inputs[0].shape, intaglio.command("verify", path))
+    report = int8.inspect("cortex-m4", ops=True)
+    print(int8.measure(threads=2), int8.bench(repeats=3, isa="scalar"))
     int8.save(path)

@@ -21,5 +21,8 @@ intaglio.compare(net, net)  # E: call-arg
 intaglio.compare(net, net, "pictures", limit="all")  # E: arg-type
 intaglio.evaluate(net, "pictures")  # E: call-arg
 intaglio.evaluate(net, "pictures", "labels.txt", steps=0.5)  # E: arg-type
+net.inspect(4)  # E: arg-type
+net.inspect(op=True)  # E: call-arg
+net.bench(repeats="9")  # E: arg-type
 net.save(3)  # E: arg-type
 net.threads = "2"  # E: assignment

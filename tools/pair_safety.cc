@@ -1,11 +1,10 @@
-#include "cli/pair_safety.h"
-
 #include <vector>
 
 #include "kernels/gemm/gemm_s8_pairs.h"
 #include "runtime/ops/conv_geometry.h"
+#include "tools/inspect_model.h"
 
-namespace intaglio::cli {
+namespace intaglio::tools {
 
 std::optional<double> safe_pairs(const Model& model, const NodeInfo& node) {
   constexpr size_t kWeights = 1;
@@ -50,4 +49,4 @@ std::optional<double> safe_pairs(const Model& model, const NodeInfo& node) {
   return static_cast<double>(safe) / static_cast<double>(quads);
 }
 
-}  // namespace intaglio::cli
+}  // namespace intaglio::tools

@@ -1,0 +1,66 @@
+// What a model file holds and what a session of it needs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/json.h"
+#include "tools/loaded_model.h"
+
+namespace intaglio::tools {
+
+struct InspectChoice {
+  std::string target;  // of targets(); empty: this machine
+  ExecutionOptions execution;
+};
+
+struct SessionReport {
+  std::string target;
+  int32_t threads = 1;
+  SessionNeeds needs;
+  size_t planned_bytes = 0;   // of one that export-c --planned made for the target; 0: no target was named
+  size_t streamed_bytes = 0;  // of one that runs by the model's streamed plan; 0: it has none
+  std::string problem;        // why there is no session; empty where there is one
+};
+Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectChoice& choice);
+
+// An activation in the arena, from the node that writes it (-1: an input) to the last one that reads it (the number of nodes: an
+// output).
+struct PlacedTensor {
+  int32_t tensor, first_node, last_node;
+};
+std::vector<PlacedTensor> placed_tensors(const Model& model);
+
+// The output of a node (-1: a picture that is fed by rows) in a streamed plan, of which `rows` of `height` are in memory.
+struct LineBuffer {
+  int32_t tensor, node, rows, height;
+  uint32_t offset, bytes;
+};
+struct StreamedPlan {
+  struct Segment {
+    int32_t first_node, last_node, band;  // rows at a step
+    bool feeds_rows;
+    std::vector<LineBuffer> buffers;
+  };
+  size_t arena_bytes = 0;
+  std::vector<Segment> segments;
+};
+// Nothing where the model has no such plan; the fault where it cannot be used.
+Result<std::optional<StreamedPlan>> streamed_plan(const Model& model);
+
+// The share, 0..1, of a layer's steps of four depths whose pairs no code can saturate (kernels/gemm/gemm_s8_pairs.h): AVX2
+// multiplies them at full speed, the others in two halves, to the same result. Nothing where the node is no int8 convolution or
+// fully connected layer.
+std::optional<double> safe_pairs(const Model& model, const NodeInfo& node);
+
+// Which lists the report holds besides.
+struct InspectLists {
+  bool ops = false, plan = false, quant = false;
+};
+
+// {format_version, nodes, weight_bytes, arena_bytes, arena_lower_bound, left_out_channels, streamed, inputs, outputs, session,
+// calibration, preprocessing}, and the lists.
+Json json_of(const SessionReport& session, const Model& model, const InspectLists& lists);
+
+}  // namespace intaglio::tools
