@@ -32,6 +32,8 @@ def main():
     environment = {**os.environ, "PKG_CONFIG_PATH": str(pc_files)}
     built = 0
     for folder in sorted(path for path in (work / "examples").iterdir() if path.is_dir()):
+        if not any(path.suffix in (".c", ".cc") for path in folder.rglob("*")):  # of Python: nothing is built
+            continue
         readme = folder / "README.md"
         if not readme.is_file():
             sys.exit(f"build_examples: examples/{folder.name} has no README.md")
