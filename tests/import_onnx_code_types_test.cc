@@ -181,6 +181,51 @@ TEST_CASE("constants of 4 bits, packed two a byte, with a scale for each channel
   CHECK(Import(file.bytes()).says("its scales have the shape [2, 2] where blocks of 4 have [2, 1]"));
 }
 
+TEST_CASE("constants of floats of 8 and 4 bits are reals") {
+  struct Case {
+    int type;
+    std::vector<int> codes;  // three, or two bytes of two each
+    std::vector<float> values;
+  };
+  const Case cases[] = {{17, {0x38, 0xc0, 0x7e}, {1, -2, 448}},   {18, {0x40, 0xc8, 0x01}, {1, -2, 0x1p-10f}},
+                        {19, {0x3c, 0xc0, 0x7b}, {1, -2, 57344}}, {20, {0x40, 0xc4, 0x01}, {1, -2, 0x1p-17f}},
+                        {23, {0xc2, 0x07}, {1, -2, 6}},           {24, {0x7f, 0x81, 0x7e}, {1, 4, 0.5f}}};
+  for (const Case& each : cases) {
+    CAPTURE(each.type);
+    OnnxBuilder file(23);
+    file.input("x", {1, 3});
+    codes(file, "w", {1, 3}, Type::UINT8, {each.codes.begin(), each.codes.end()});
+    codes(file, "z", {}, Type::UINT8, {0});
+    for (auto& constant : file.graph().initializer) constant.data_type = each.type;
+    file.floats("s", {}, {0.5f});
+    file.node("DequantizeLinear", {"w", "s", "z"}, "d");
+    file.node("Add", {"x", "d"}, "y");
+    file.output("y");
+    std::vector<float> expected = each.values;
+    for (float& value : expected) value *= 0.5f;
+    // Its zero point is a number of its own type; of E8M0 the code 0 is 2^-127.
+    if (each.type == 24)
+      CHECK(Import(file.bytes()).says("is not allowed"));
+    else
+      CHECK(run_file(file.bytes(), {0, 0, 0}) == expected);
+  }
+}
+
+TEST_CASE("zero points of int32, as PPQ writes them of more than 8 bits: 16 bits, and constants of all") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 3});
+  file.floats("s", {}, {0.5f});
+  codes(file, "z", {}, Type::INT32, {0});
+  file.floats("c", {1, 3}, {100000.2f, -0.3f, 0.0f});
+  file.node("QuantizeLinear", {"x", "s", "z"}, "q");
+  file.node("DequantizeLinear", {"q", "s", "z"}, "d");
+  file.node("QuantizeLinear", {"c", "s", "z"}, "e");
+  file.node("DequantizeLinear", {"e", "s", "z"}, "f");
+  file.node("Add", {"d", "f"}, "y");
+  file.output("y");
+  CHECK(run_file(file.bytes(), {0.3f, 0.3f, -1000.1f}) == std::vector<float>{100000.5f, 0, -1000});
+}
+
 TEST_CASE("steps of a scale that no model holds are reals") {
   OnnxBuilder file(21);
   file.input("x", {1, 4});

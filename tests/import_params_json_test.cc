@@ -101,8 +101,8 @@ TEST_CASE("PPQ's files: values") {
   refused(value(R"({"scale": 1, "zero_point": -1})", 0), where + ": the zero point -1 is no code");
   refused(value(R"({"scale": 1, "zero_point": 256})", 0), where + ": the zero point 256 is no code");
   refused(value(R"({"scale": 1, "zero_point": "0"})"), where + ": the zero point \"0\" is no code");
-  refused(value(R"({"scale": [1, 2], "zero_point": [0, 1]})"),
-          where + ": the zero point 1 is no code, or not that of symmetric weights");
+  check_table(value(R"({"scale": [1, 2], "zero_point": [0, 1]})"),
+              {{ParamsOf::kTensor, "x", {1.0f, 2.0f}, 1, "conv", place}});
   const auto twice = [](const std::string& second) {
     return read_ppq(
         "F",
@@ -269,8 +269,10 @@ TEST_CASE("AIMET's encodings, of versions 0.6.1 and 1.0.0") {
     return read_aimet("F", R"({"activation_encodings": {"x": )" + encoding + "}}");
   };
   const std::string where = "F: activation_encodings/x";
-  refused(read_aimet("F", "{}"),
-          "F: has no activation_encodings, param_encodings or encodings; is it a file of AIMET's?");
+  refused(
+      read_aimet("F", "{}"),
+      "F: has no activation_encodings, param_encodings or encodings, nor MQBench's tensorrt, ppl or vitis; is it "
+      "a file of AIMET's?");
   refused(
       one(R"({"input": {}})"),
       where + " is no list; give the file whose names are of ONNX tensors, not that of PyTorch's modules");
@@ -287,8 +289,6 @@ TEST_CASE("AIMET's encodings, of versions 0.6.1 and 1.0.0") {
           where + ": 2 offsets for 3 scales");
   refused(one(R"([{"bitwidth": 8, "offset": 0, "scale": 0}])"),
           where + " has the scale 0, and scales are 2^-40 to 2^40; correct the file, or leave the line out");
-  refused(read_aimet("F", R"({"param_encodings": {"w": [{"bitwidth": 8, "offset": -127, "scale": 1}]}})"),
-          "F: param_encodings/w: the offset -127 is not within -255 to 0, or not that of symmetric weights");
   refused(read_aimet("F", R"({"activation_encodings": [{"bw": 8, "offset": [0], "scale": [1]}]})"),
           "F: activation_encodings has an encoding without a name");
 }
@@ -330,10 +330,51 @@ TEST_CASE("AIMET's encodings of version 2.0.0") {
           "F: encodings/x: the zero point 256 is no code of uint8");
   refused(file(R"({"name": "x", "output_dtype": "int8", "y_scale": 1, "y_zero_point": 200})"),
           "F: encodings/x: the offset -328 is not within -255 to 0");
-  refused(file(R"({"name": "w", "output_dtype": "uint8", "y_scale": [1, 1], "y_zero_point": [128, 127]})"),
-          "F: encodings/w: the offset -127 is not within -255 to 0, or not that of symmetric weights");
+  CHECK(file(R"({"name": "w", "output_dtype": "uint8", "y_scale": [1, 1], "y_zero_point": [128, 127]})")
+            ->entries[0]
+            .zero_point == -1);
   refused(file(R"({"name": "w", "output_dtype": "int8", "y_scale": [[1, 1], [1, 1]]})"),
           "F: encodings/w: a scale is no number");
+}
+
+TEST_CASE("encodings of other tools: ranges alone, codes with a sign, MQBench's clip ranges") {
+  // SNPE's, as MQBench writes them. The range includes 0.
+  check_table(read_aimet("F", R"({"activation_encodings": {"x": [{"bitwidth": 8, "min": -12.8, "max": 12.7}],
+      "r": [{"bitwidth": 8, "min": 0.5, "max": 25.5}]}, "param_encodings": {}})"),
+              {{ParamsOf::kTensor, "x", {0.1f}, 0, "", "activation_encodings/x"},
+               {ParamsOf::kTensor, "r", {0.1f}, -128, "", "activation_encodings/r"}});
+  // PPQ's for QNN: the offset is a code, with a sign where the range says so.
+  check_table(read_aimet("F", R"({"activation_encodings": {
+      "u": [{"bitwidth": 8, "max": 59.0, "min": -68.5, "offset": 137, "scale": 0.5}],
+      "s": [{"bitwidth": 8, "max": 63.5, "min": -64.0, "offset": 0, "scale": 0.5}],
+      "b": [{"bitwidth": 32, "max": 1e9, "min": -1e9, "offset": 0, "scale": 0.5}]},
+      "param_encodings": {"w": [{"bitwidth": 8, "max": 5.9, "min": -6.85, "offset": 137, "scale": 0.05}]}})"),
+              {{ParamsOf::kTensor, "u", {0.5f}, 9, "", "activation_encodings/u"},
+               {ParamsOf::kTensor, "s", {0.5f}, 0, "", "activation_encodings/s"},
+               {ParamsOf::kLayerWeights, "w", {0.05f}, 9, "w", "param_encodings/w"}},
+              1);
+  // TensorRT's greatest values; ppl's steps, of weights too; vitis' scales.
+  check_table(read_aimet("F", R"({"tensorrt": {"blob_range": {"x": 63.5}}})"),
+              {{ParamsOf::kTensor, "x", {0.5f}, 0, "", "tensorrt/x"}});
+  const auto ppl = read_aimet("F", R"({"ppl": {
+      "u": {"step": 0.5, "zero_point": 137, "min": -68.5, "max": 59.0, "bit": 8, "type": "biased"},
+      "w": {"step": [0.5, 0.25], "zero_point": [0, 0], "min": [-63.5, -31.75], "max": [63.5, 31.75], "bit": 7}}})");
+  check_table(ppl, {{ParamsOf::kTensor, "u", {0.5f}, 9, "", "ppl/u"},
+                    {ParamsOf::kLayerWeights, "w", {0.5f, 0.25f}, 0, "w", "ppl/w"}});
+  CHECK(ppl->entries[1].hi == 127);
+  CHECK(ppl->entries[1].lo == -127);
+  check_table(read_aimet("F", R"({"vitis": {"x": {"scale": 0.25}}})"),
+              {{ParamsOf::kTensor, "x", {0.25f}, 0, "", "vitis/x"}});
+  refused(read_aimet("F", R"({"ppl": {"u": {"step": 0.5}}})"),
+          "F: ppl/u: is no number, and has neither scale nor bit, step, min and max");
+  refused(read_aimet("F", R"({"vitis": 3})"), "F: vitis is no object");
+  for (const char* const range :
+       {R"("min": 1, "max": 1)", R"("min": 2, "max": -2)", R"("min": "0", "max": 1)",
+        R"("min": [0, 0], "max": [1])", R"("min": 0, "max": 1e300, "scale": 1)",
+        R"("min": 0, "max": 1, "scale": 0)", R"("min": 0, "max": 1, "scale": -1)"})
+    refused(
+        read_aimet("F", R"({"activation_encodings": {"x": [{"bitwidth": 8, )" + std::string(range) + "}]}}"),
+        "F: activation_encodings/x: min, max and scale are no ranges of 8 bits");
 }
 
 TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {

@@ -96,6 +96,25 @@ TEST_CASE("modules find their layers") {
   CHECK(lost->nearest[1].find("layer1.0.conv2") == 0);
 }
 
+TEST_CASE("weights with a zero point keep the scales with which they are int8, as in a quantized network") {
+  TorchModel net;
+  auto read = read_aimet("f", R"({"param_encodings": {"conv1.weight": [
+      {"bitwidth": 8, "offset": -137, "scale": 0.01}, {"bitwidth": 8, "offset": -100, "scale": 0.005}]}})");
+  REQUIRE_MESSAGE(read, read.message());
+  const auto found = resolve_params(*read, net.model, "f");
+  REQUIRE_MESSAGE(found, found.message());
+  REQUIRE(found->known.size() == 1);
+  const KnownParams& known = found->known[0];
+  CHECK(known.zero_point == 0);
+  REQUIRE(known.channel_scales.size == 2);
+  CHECK(known.channel_scales[0] == 0.01f);
+  CHECK(known.channel_scales[1] == 1.27f / 127.0f);  // 254 codes of 0.005
+  CHECK(found->notes ==
+        std::vector<std::string>{
+            "f param_encodings/conv1.weight, conv1.weight: 1 of 2 channels hold weights beyond int8; "
+            "they got a coarser scale of their own"});
+}
+
 TEST_CASE("a map of names") {
   const auto map =
       read_name_map("m", "# words\n\nstem  conv1\r\n tail\t/layer1/layer1.1/conv2/Conv \nunused x\n");

@@ -82,17 +82,11 @@ class LayerComparison {
     if (!same_grid(a_.tensor(x.inputs[0]), b_.tensor(y.inputs[0]))) return "the scale of its input";
     if (!same_grid(a_.tensor(x.outputs[0]), b_.tensor(y.outputs[0]))) return "the scale of its output";
     const auto p = x.options.value<Clamp>(), q = y.options.value<Clamp>();
-    if (is_exact_ && (p.lo != q.lo || p.hi != q.hi) && !misses_least_code(x, y)) return "its bounds";
+    if (is_exact_ && (p.lo != q.lo || p.hi != q.hi)) return "its bounds";
     const auto m = x.options.value<Intermediate>(), n = y.options.value<Intermediate>();
     if (!same_scale(m.scale, n.scale) || m.zero_point != n.zero_point) return "the scale of its sum";
     if (m.scale != 0.0f && add_bits(x) != add_bits(y)) return "the precision of its sum";
     return "";
-  }
-
-  // Codes of -127 to 127 have no form of their own in ONNX: there -128 is one, too.
-  static bool misses_least_code(const NodeInfo& x, const NodeInfo& y) {
-    const auto p = x.options.value<Clamp>(), q = y.options.value<Clamp>();
-    return p.lo == -127 && q.lo == -128 && p.hi == q.hi;
   }
 
  private:
@@ -264,7 +258,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < back.model.node_count(); ++n) names[back.model.node(n).name] = n;
   const LayerComparison comparison(model, back.model, form != OnnxForm::kFakeQuantize);
-  int32_t in_float = 0, layers = 0, without_least = 0;
+  int32_t in_float = 0, layers = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
     const QuantRule* const rule = layer_rule(model, all_ops(), node);
@@ -290,12 +284,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
       return Failure{text(model_path, ": layer ", quoted(node.name),
                           " cannot be written as ONNX: ", difference,
                           " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
-    without_least += LayerComparison::misses_least_code(node, other);
   }
-  if (without_least > 0)
-    result.notes.push_back(
-        text(without_least, " of ", layers,
-             " int8 layers saturate at the code -127 in the model, and at -128 in the file"));
   if (const std::string twice = counted_twice(model, back.model); !twice.empty())
     return Failure{
         text(model_path, ": node ", quoted(twice),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "exporters/onnx/layer_layout.h"
 #include "exporters/onnx/onnx_graph.h"
@@ -366,7 +367,11 @@ class Export {
           "input ", quoted(*value),
           ": holds integers in the network, which cannot be quantized there; export-tflite takes the model alone");
     const auto reads_codes = [&](const OnnxUse& use) { return real < 0 || !reads(*use.node, real); };
-    rounded_[name] = quantizers_.round(*value, grid_of(info), reads_codes, real < 0);
+    ActivationGrid grid = grid_of(info);
+    const auto writer = writers_.find(info.name);
+    if (writer != writers_.end() && model_.node(writer->second).op != Op::kLookup)
+      std::tie(grid.lo, grid.hi) = codes_written(model_, model_.node(writer->second));
+    rounded_[name] = quantizers_.round(*value, grid, reads_codes, real < 0);
     ++result_.activations;
   }
 

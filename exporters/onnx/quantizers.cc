@@ -102,10 +102,18 @@ void Quantizers::set_floats(OnnxNode& node, int input, const std::string& wanted
 std::string Quantizers::add_rounding(const std::string& value, const std::string& name,
                                      const ActivationGrid& grid) {
   std::string rounded = graph_.unused_name(name);
+  const auto real = [&](int32_t code) { return grid.scale * static_cast<float>(code - grid.zero_point); };
+  std::string bounded = value;
+  if (grid.lo > -128 || grid.hi < 127) {
+    bounded = graph_.unused_name(value + "/bounded");
+    const std::string low = graph_.unused_name(bounded + "/low"),
+                      high = graph_.unused_name(bounded + "/high");
+    add_float(low, real(grid.lo));
+    add_float(high, real(grid.hi));
+    graph_.add_node("Clip", bounded + "/clip", {value, low, high}, bounded);
+  }
   if (form_ == OnnxForm::kFakeQuantize) {
-    add_fake_quantize(rounded, value, rounded, 256, {},
-                      {grid.scale * static_cast<float>(-128 - grid.zero_point)},
-                      {grid.scale * static_cast<float>(127 - grid.zero_point)});
+    add_fake_quantize(rounded, bounded, rounded, 256, {}, {real(-128)}, {real(127)});
     return rounded;
   }
   const std::string scale = graph_.unused_name(value + "/scale"),
@@ -114,7 +122,7 @@ std::string Quantizers::add_rounding(const std::string& value, const std::string
   const auto zero_point = static_cast<int8_t>(grid.zero_point);
   add_float(scale, grid.scale);
   graph_.add_constant(zero, OnnxTensor::INT8, {}, &zero_point, 1);
-  graph_.add_node("QuantizeLinear", codes + "/quantize", {value, scale, zero}, codes);
+  graph_.add_node("QuantizeLinear", codes + "/quantize", {bounded, scale, zero}, codes);
   graph_.add_node("DequantizeLinear", rounded + "/dequantize", {codes, scale, zero}, rounded);
   return rounded;
 }

@@ -11,7 +11,8 @@ namespace intaglio::exporters {
 
 struct ActivationGrid {
   float scale = 1.0f;
-  int32_t zero_point = 0;  // int8
+  int32_t zero_point = 0;       // int8
+  int32_t lo = -128, hi = 127;  // codes in use
 };
 
 class Quantizers {

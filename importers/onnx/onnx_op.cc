@@ -23,7 +23,9 @@ std::string OnnxFile::unique_name(const std::string& name) {
   return free;
 }
 
-bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type); }
+bool OnnxOp::is_real(const TensorProto& tensor) {
+  return is_onnx_real(tensor.data_type) || is_onnx_small_real(tensor.data_type);
+}
 
 OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node)
     : OnnxNodeAttributes(node), file_(file), node_(node) {
@@ -170,8 +172,7 @@ static auto read_constant(OnnxFile& file, const std::string& name, const TensorP
     const Shape shape = stored_onnx_shape(*tensor);
     const auto count = static_cast<uint64_t>(elements(shape));
     // Constants are decoded where they are used: a file may use one often, or make many from little.
-    file.draft->budget->spend_constant(count,
-                                       is_onnx_real(tensor->data_type) ? sizeof(float) : sizeof(int64_t));
+    file.draft->budget->spend_constant(count, OnnxOp::is_real(*tensor) ? sizeof(float) : sizeof(int64_t));
     return read(shape, count);
   } catch (const ImportError& error) {
     fail("constant ", quoted(name), ": ", error.what());

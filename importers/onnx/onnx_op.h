@@ -76,6 +76,7 @@ struct OnnxConstant {
 
 // Whether an element type of ONNX is one of reals; its name.
 bool is_onnx_real(int64_t type);
+bool is_onnx_small_real(int64_t type);  // of 4 or 8 bits, which constants alone have
 std::string onnx_type_name(int64_t type);
 // Types that newer files have than the definition which this is compiled with.
 inline constexpr int64_t kOnnxUint4 = 21, kOnnxInt4 = 22;

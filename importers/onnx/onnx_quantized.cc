@@ -26,7 +26,9 @@ struct Parameters {
   int32_t axis = -1;     // -1: one for all
   int64_t block = 0;     // of constants: so many indices of the axis have one scale; 0: each its own
 
-  int64_t levels() const { return has_16_bits ? 65536 : has_4_bits ? 16 : 256; }
+  int64_t levels() const {
+    return type == Type::INT32 ? int64_t{1} << 32 : has_16_bits ? 65536 : has_4_bits ? 16 : 256;
+  }
   int64_t least() const { return is_unsigned ? 0 : -levels() / 2; }
   int64_t most() const { return least() + levels() - 1; }
   // Whether int8 holds its codes; others are FP32 here.
@@ -42,6 +44,9 @@ int64_t type_given(OnnxOp& op) {
          onnx_type_name(of_zero_point));
   if (named != 0) return named;
   if (of_zero_point != 0) return of_zero_point;
+  // PPQ writes int32 for more than 8 bits.
+  if (op.has_input(2) && op.is_constant(2) && op.type_of_constant(2) == Type::INT32)
+    return op.is_constant(0) ? Type::INT32 : Type::INT16;
   if (op.has_input(2)) {
     if (!op.is_constant(2)) fail("its zero point ", quoted(op.input_name(2)), " is computed by a run");
     fail("its zero point ", quoted(op.input_name(2)), " is ", onnx_type_name(op.type_of_constant(2)),
@@ -95,7 +100,7 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
     if (shape[static_cast<size_t>(p.axis)] != static_cast<int32_t>(p.scales.size()))
       fail(p.scales.size(), " scales do not fit axis ", p.axis, " of ", shape_text(shape));
   }
-  if (!is_onnx_code(type))
+  if (!is_onnx_code(type) && !(type == Type::INT32 && op.is_constant(0)))
     fail("codes of type ", onnx_type_name(type), " are not supported; those of 4, 8 and 16 bits are");
   p.type = static_cast<Type::DataType>(type);
   p.is_unsigned = type == Type::UINT8 || type == Type::UINT16 || type == kOnnxUint4;
@@ -104,6 +109,11 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
   p.has_16_bits = type == Type::UINT16 || type == Type::INT16;
   p.zero_points.assign(p.scales.size(), 0);
   if (!op.has_input(2)) return p;
+  if (op.is_constant_of_reals(2)) {
+    for (const float zero_point : op.floats(2).values)
+      if (zero_point != 0.0f) fail("the zero point ", zero_point, " is not allowed");
+    return p;
+  }
   const auto zero_points = op.integers(2).values;
   if (zero_points.size() != p.scales.size())
     fail("it has ", zero_points.size(), " zero points for ", p.scales.size(), " scales");
@@ -187,6 +197,12 @@ int32_t real_of_reals(OnnxOp& op, int32_t x, const Parameters& p) {
   return moved == 0.0f ? y : add_moved(op, y, moved);
 }
 
+OnnxConstant<float> as_floats(const OnnxConstant<int64_t>& codes) {
+  OnnxConstant<float> reals{codes.shape, {}};
+  for (const int64_t code : codes.values) reals.values.push_back(static_cast<float>(code));
+  return reals;
+}
+
 void import_dequantize_linear(OnnxOp& op) {
   if (!op.is_constant(0)) {
     const int32_t x = op.activation_or_codes(0);
@@ -215,17 +231,17 @@ void import_dequantize_linear(OnnxOp& op) {
     op.add(Op::kDequantize, {codes}, y);
     return op.set_codes_output(grids.is_per_channel() ? grids.to_own(op, y) : y, {});
   }
-  const OnnxConstant<int64_t> x = op.integers(0);
+  const bool is_real = op.is_constant_of_reals(0);  // of 8 or 4 bits
+  const OnnxConstant<float> x = is_real ? op.floats(0) : as_floats(op.integers(0));
   Parameters p = read_parameters(op, x.shape, type_taken(op), kLeastWeightScale);
   OnnxConstant<float> y{x.shape, {}};
   const size_t behind = elements_behind(x.shape, p.axis);
   for (size_t i = 0; i < x.values.size(); ++i) {
     const size_t c = scale_of(i, behind, x.shape, p);
-    y.values.push_back((static_cast<float>(x.values[i]) - static_cast<float>(p.zero_points[c])) *
-                       p.scales[c]);
+    y.values.push_back((x.values[i] - static_cast<float>(p.zero_points[c])) * p.scales[c]);
   }
   op.set_floats(y);
-  if (p.is_huge || p.block != 0) return;
+  if (p.is_huge || p.block != 0 || is_real) return;
   for (float& scale : p.scales) scale = std::fabs(scale);
   op.set_grid({p.scales, p.axis});
 }

@@ -57,6 +57,20 @@ std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint
   return values;
 }
 
+struct SmallReal {
+  int64_t type;  // newer than the definition that this is compiled with
+  SmallFloat form;
+};
+constexpr SmallReal kSmallReals[] = {{17, SmallFloat::kE4M3}, {18, SmallFloat::kE4M3Fnuz},
+                                     {19, SmallFloat::kE5M2}, {20, SmallFloat::kE5M2Fnuz},
+                                     {23, SmallFloat::kE2M1}, {24, SmallFloat::kE8M0}};
+
+const SmallReal* find_small_real(int64_t type) {
+  for (const SmallReal& small : kSmallReals)
+    if (small.type == type) return &small;
+  return nullptr;
+}
+
 std::vector<int64_t> codes_of_4_bits(const TensorProto& tensor, uint64_t count, bool is_signed) {
   const auto bytes = stored_values<uint8_t>(tensor, tensor.int32_data, (count + 1) / 2);
   std::vector<int64_t> codes;
@@ -81,7 +95,8 @@ std::string onnx_type_name(int64_t type) {
                                "int16",          "int32",    "int64",        "string",         "bool",
                                "float16",        "double",   "uint32",       "uint64",         "complex64",
                                "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-                               "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1"};
+                               "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+                               "uint2",          "int2"};
   return type >= 0 && static_cast<size_t>(type) < std::size(names) ? names[type] : text("type ", type);
 }
 
@@ -89,6 +104,8 @@ bool is_onnx_real(int64_t type) {
   return type == TensorProto::FLOAT || type == TensorProto::DOUBLE || type == TensorProto::FLOAT16 ||
          type == TensorProto::BFLOAT16;
 }
+
+bool is_onnx_small_real(int64_t type) { return find_small_real(type) != nullptr; }
 
 bool is_onnx_code(int64_t type) {
   return type == TensorProto::UINT8 || type == TensorProto::INT8 || type == TensorProto::UINT16 ||
@@ -118,8 +135,18 @@ OnnxConstant<float> stored_onnx_floats(const TensorProto& tensor, const Shape& s
       for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data, count))
         constant.values.push_back(real_of_bfloat(v));
       break;
-    default:
-      fail("it holds ", onnx_type_name(tensor.data_type), "; float is expected");
+    default: {
+      const SmallReal* const small = find_small_real(tensor.data_type);
+      if (small == nullptr) fail("it holds ", onnx_type_name(tensor.data_type), "; float is expected");
+      const auto add = [&](const auto& codes) {
+        for (const auto code : codes)
+          constant.values.push_back(real_of_small_float(static_cast<int32_t>(code), small->form));
+      };
+      if (small->form == SmallFloat::kE2M1)
+        add(codes_of_4_bits(tensor, count, false));
+      else
+        add(stored_values<uint8_t>(tensor, tensor.int32_data, count));
+    }
   }
   return constant;
 }

@@ -1,6 +1,5 @@
 #include "importers/openvino/ir_narrow_types.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "calibrator/host/system/half.h"
@@ -58,23 +57,12 @@ int32_t code_at(const IrNarrowType& type, const uint8_t* data, uint64_t i) {
   return type.is_signed && !type.is_real && code > 7 ? code - 16 : code;
 }
 
-// A sign, then so many bits of exponent and fraction; without infinities.
-float small_float(int32_t code, int32_t exponent_bits, int32_t fraction_bits) {
-  const int32_t fraction = code & ((1 << fraction_bits) - 1);
-  const int32_t exponent = code >> fraction_bits & ((1 << exponent_bits) - 1);
-  const int32_t bias = (1 << (exponent_bits - 1)) - 1;
-  const int32_t whole = exponent == 0 ? fraction : fraction + (1 << fraction_bits);
-  const float size =
-      std::ldexp(static_cast<float>(whole), (exponent == 0 ? 1 : exponent) - bias - fraction_bits);
-  return (code >> (exponent_bits + fraction_bits) & 1) != 0 ? -size : size;
-}
-
 float real_of(const std::string& type, int32_t code) {
   if (type == "nf4") return kNormalFloats[code];
-  if (type == "f4e2m1") return small_float(code, 2, 1);
-  if (type == "f8e5m2") return real_of_half(static_cast<uint16_t>(code << 8));
-  if (type == "f8e4m3") return (code & 127) == 127 ? NAN : small_float(code, 4, 3);
-  return code == 255 ? NAN : std::ldexp(1.0f, code - 127);  // f8e8m0
+  return real_of_small_float(code, type == "f4e2m1"   ? SmallFloat::kE2M1
+                                   : type == "f8e4m3" ? SmallFloat::kE4M3
+                                   : type == "f8e5m2" ? SmallFloat::kE5M2
+                                                      : SmallFloat::kE8M0);
 }
 
 }  // namespace

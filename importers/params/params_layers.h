@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "importers/params/params_table.h"
@@ -68,6 +69,10 @@ std::vector<std::string> nearest_names(const std::string& name, const std::vecto
 // nullptr: the node has no weights, or none of these operators runs it.
 const QuantRule* layer_rule(const Model& model, OpList ops, const NodeInfo& node);
 const char* weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule);
+
+// The least and the greatest code that a node was told to write, as far as the bounds of its reals do not explain them; of a
+// table those that it has.
+std::pair<int32_t, int32_t> codes_written(const Model& model, const NodeInfo& node);
 
 // The layers of an FP32 model, which outlives it.
 class LayerNames {

@@ -26,7 +26,10 @@ class ModelParams {
       if (const QuantRule* const rule = layer_rule(model_, int8_ops(), node)) add_layer(node, *rule);
       for (const int32_t input : node.inputs)
         if (input >= 0) add_tensor(input, node, {-128, 127});
-      for (const int32_t output : node.outputs) add_tensor(output, node, codes_written(node));
+      for (const int32_t output : node.outputs) {
+        const auto [lo, hi] = codes_written(model_, node);
+        add_tensor(output, node, {std::min(lo, -1), hi});  // so that no format takes them for unsigned ones
+      }
       add_reads(node);
     }
     const CalibrationInfo info = model_.calibration();
@@ -141,29 +144,6 @@ class ModelParams {
     return std::min(whole, 127);
   }
 
-  // The codes that a node was told to write, as far as the bounds of its reals do not explain them; of a table those that
-  // it has. They begin below 0, so that no format takes them for unsigned ones.
-  std::pair<int32_t, int32_t> codes_written(const NodeInfo& node) const {
-    const TensorInfo out = model_.tensor(node.outputs[0]);
-    if (out.dtype != DType::kS8 || out.is_constant()) return {-128, 127};
-    int32_t lo = -128, hi = 127;
-    if (const auto* const clamp = node.options.get<Clamp>()) {
-      const QuantParams whole{out.quantization.scales[0], out.quantization.zero_point};
-      if (clamp->hi < quantize_value(clamp->max, whole)) hi = clamp->hi;
-      if (clamp->lo > quantize_value(clamp->min, whole)) lo = clamp->lo;
-      // A bound that stands where the codes begin hides their beginning.
-      if (hi < 127 && lo == -128 && clamp->lo >= -hi - 1) lo = -hi - 1;
-    } else if (node.op == Op::kLookup) {
-      int32_t least = 127, greatest = -128;
-      for (const uint8_t byte : model_.tensor(node.inputs[1]).constant) {
-        least = std::min(least, static_cast<int32_t>(static_cast<int8_t>(byte)));
-        greatest = std::max(greatest, static_cast<int32_t>(static_cast<int8_t>(byte)));
-      }
-      if (greatest - least < 128 && greatest > 0) lo = least, hi = greatest;
-    }
-    return {std::min(lo, -1), hi};
-  }
-
   const Model& model_;
   std::map<std::string, int32_t> names_;  // of nodes, how often
   std::map<std::string, int32_t> tensors_;
@@ -175,6 +155,27 @@ class ModelParams {
 };
 
 }  // namespace
+
+std::pair<int32_t, int32_t> codes_written(const Model& model, const NodeInfo& node) {
+  const TensorInfo out = model.tensor(node.outputs[0]);
+  if (out.dtype != DType::kS8 || out.is_constant()) return {-128, 127};
+  int32_t lo = -128, hi = 127;
+  if (const auto* const clamp = node.options.get<Clamp>()) {
+    const QuantParams whole{out.quantization.scales[0], out.quantization.zero_point};
+    if (clamp->hi < quantize_value(clamp->max, whole)) hi = clamp->hi;
+    if (clamp->lo > quantize_value(clamp->min, whole)) lo = clamp->lo;
+    // A bound that stands where the codes begin hides their beginning.
+    if (hi < 127 && lo == -128 && clamp->lo >= -hi - 1) lo = -hi - 1;
+  } else if (node.op == Op::kLookup) {
+    int32_t least = 127, greatest = -128;
+    for (const uint8_t byte : model.tensor(node.inputs[1]).constant) {
+      least = std::min(least, static_cast<int32_t>(static_cast<int8_t>(byte)));
+      greatest = std::max(greatest, static_cast<int32_t>(static_cast<int8_t>(byte)));
+    }
+    if (greatest - least < 128 && greatest > 0) lo = least, hi = greatest;
+  }
+  return {lo, hi};
+}
 
 Outcome<ParamsTable> params_of_model(const Model& model, const std::string& path) {
   ParamsTable table = ModelParams(model).read();

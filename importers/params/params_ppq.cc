@@ -18,6 +18,7 @@ constexpr const char* kProperties[] = {"PER_TENSOR",  "PER_CHANNEL",  "LINEAR", 
                                        "SYMMETRICAL", "ASYMMETRICAL", "POWER_OF_2"};
 constexpr int32_t kBiasBits = 32, kMostBits = 16;
 constexpr const char* kNotHeld[] = {"EXPONENTIAL", "FLOATING", "DYNAMIC"};
+constexpr const char* kRoundsHalvesUp[] = {"ESPDL_S3_", "ESPDL_C_"};  // platforms, by how their names begin
 
 std::string hex(const uint8_t* bytes, size_t size) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -85,6 +86,8 @@ class PpqReader {
       for (const auto& [node, platform] : dispatchings->items()) {
         if (!platform.is_string()) return Failure{path_ + ": " + name + "/" + node + " is no text"};
         if (platform == "FP32") in_float.insert(node);
+        for (const char* const begin : kRoundsHalvesUp)
+          if (platform.get<std::string>().rfind(begin, 0) == 0) rounding_ = platform.get<std::string>();
       }
     }
     for (const auto& [node, tensors] : configs.items()) {
@@ -98,6 +101,11 @@ class PpqReader {
         table_.quantized_operators.push_back(node);
     }
     table_.float_operators.assign(in_float.begin(), in_float.end());
+    if (!rounding_.empty())
+      table_.notes.push_back(path_ + ": " + rounding_ +
+                             " rounds halves up. Weights can be rounded so (--set weights:rounding=half-up); "
+                             "activations round halves to even, and 'intaglio simulate --set "
+                             "activations:rounding=half-up' shows what that changes");
     return Done{};
   }
 
@@ -181,10 +189,9 @@ class PpqReader {
         wide_.add(place + ", zero point " + item->dump());
         return Done{};
       }
-      if (!zero || *zero - shift < form.lo || *zero - shift > form.hi || (list.size() > 1 && *zero != shift))
-        return Failure{where + ": the zero point " + item->dump() + " is no code" +
-                       (list.size() > 1 ? ", or not that of symmetric weights" : "")};
-      entry.zero_point = static_cast<int32_t>(*zero) - shift;
+      if (!zero || *zero - shift < form.lo || *zero - shift > form.hi)
+        return Failure{where + ": the zero point " + item->dump() + " is no code"};
+      if (entry.zero_point == 0) entry.zero_point = static_cast<int32_t>(*zero) - shift;
     }
     // A tensor stands under each operator that touches it: the first one writes it, and another that has other parameters
     // quantizes it a second time.
@@ -233,6 +240,7 @@ class PpqReader {
   const Json& file_;
   ParamsTable table_;
   ParamsSlots wide_, second_;
+  std::string rounding_;  // a platform that does not round halves to even
 };
 
 // ---- writing

@@ -108,9 +108,6 @@ class Resolver {
       return Failure{where(entry) + ": " + std::to_string(entry.scales.size()) + " scales, and " + info.name +
                      " takes " + (count == 1 ? "one" : "one or " + std::to_string(count)) +
                      "; is the file of another model?"};
-    if (info.is_constant() && entry.zero_point != 0)
-      return Failure{where(entry) + ": weights with the zero point " + std::to_string(entry.zero_point) +
-                     ", and kernels take symmetric ones"};
     if (entry.is_unfused)
       if (auto step = check_unfused(entry, layer); !step) return step;
     const auto [before, is_new] = from_.emplace(tensor, &entry);
@@ -130,8 +127,13 @@ class Resolver {
     }
     KnownParams known = known_of(entry, tensor);
     if (info.is_constant()) {
-      known.channel_scales = {entry.scales.data(), entry.scales.size()};
-      known.hi = entry.hi < 127 ? entry.hi : 0;  // an entry of a tensor may be of weights, too
+      const bool is_symmetric = entry.zero_point == 0;
+      known.zero_point = 0;
+      known.channel_scales = is_symmetric ? Span<const float>{entry.scales.data(), entry.scales.size()}
+                                          : without_zero_point(entry, layer);
+      const int32_t hi =
+          is_symmetric ? entry.hi : std::max(entry.hi - entry.zero_point, entry.zero_point - entry.lo);
+      known.hi = hi < 127 ? hi : 0;  // an entry of a tensor may be of weights, too
       known.lo = -known.hi;
     }
     ++(info.is_constant() ? resolved_.weight_layers : resolved_.activations);
@@ -178,9 +180,27 @@ class Resolver {
     return Done{};
   }
 
-  // Batch normalization is in the weights here. Scales of the weights before it serve where it changed little.
-  Outcome<Done> check_unfused(const ParamsEntry& entry, int32_t layer) const {
-    constexpr float kLeast = 0.8f, kMost = 1.25f;
+  // Kernels take weights without a zero point. Their codes less it keep the scale where they are int8; a channel with others
+  // gets a coarser scale, as one of a quantized network does.
+  Span<const float> without_zero_point(const ParamsEntry& entry, int32_t layer) {
+    const std::vector<float> largest = largest_weights(layer);
+    std::vector<float>& scales = resolved_.made_scales.emplace_back();
+    size_t coarser = 0;
+    for (size_t c = 0; c < largest.size(); ++c) {
+      const float own = entry.scales[entry.scales.size() == 1 ? 0 : c];
+      const bool fits = std::nearbyint(largest[c] / own) <= 127.0f;
+      coarser += !fits;
+      scales.push_back(fits ? own : largest[c] / 127.0f);
+    }
+    if (coarser > 0)
+      resolved_.notes.push_back(where(entry) + ": " + std::to_string(coarser) + " of " +
+                                std::to_string(largest.size()) +
+                                " channels hold weights beyond int8; they got a coarser scale of their own");
+    return {scales.data(), scales.size()};
+  }
+
+  // Of each output channel.
+  std::vector<float> largest_weights(int32_t layer) const {
     const NodeInfo node = model_.node(layer);
     const QuantRule& rule = layers_.rule(layer);
     const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
@@ -193,14 +213,21 @@ class Resolver {
       float& most = largest[i / behind % channels];
       most = std::max(most, std::fabs(values[i]));
     }
-    for (size_t c = 0; c < channels; ++c) {
+    return largest;
+  }
+
+  // Batch normalization is in the weights here. Scales of the weights before it serve where it changed little.
+  Outcome<Done> check_unfused(const ParamsEntry& entry, int32_t layer) const {
+    constexpr float kLeast = 0.8f, kMost = 1.25f;
+    const std::vector<float> largest = largest_weights(layer);
+    for (size_t c = 0; c < largest.size(); ++c) {
       const float codes = largest[c] / entry.scales[entry.scales.size() == 1 ? 0 : c];
       const bool is_one = entry.scales.size() == 1;  // then other channels may have fewer codes
       if (codes > kMost * 127 || (!is_one && codes < kLeast * 127 && largest[c] > 0.0f))
         return Failure{
             where(entry) +
-            ": skip_fusion is true, so its scale_w are of weights before batch normalization, which "
-            "is in the weights here: channel " +
+            ": skip_fusion is true, so its scale_w are of weights before batch normalization went into them. Of "
+            "the weights here channel " +
             std::to_string(c) + " would have " + std::to_string(std::lround(codes)) +
             " codes instead of 127; make the record with fusion, or delete scale_w"};
     }

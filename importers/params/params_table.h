@@ -127,7 +127,8 @@ Outcome<ParamsTable> params_of_model(const Model& model, const std::string& path
 
 // A table's entries in the terms of an FP32 model.
 struct ResolvedParams {
-  std::vector<KnownParams> known;    // points into the table
+  std::vector<KnownParams> known;  // points into the table, or at made_scales
+  std::vector<std::vector<float>> made_scales;
   std::vector<std::string> unknown;  // names that the model does not have, each once
   std::vector<std::string> nearest;  // of each of them, the names of the model that are most like it
   std::vector<int32_t> float_nodes;  // that the file leaves in FP32, ascending
