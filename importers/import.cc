@@ -36,14 +36,17 @@ class PassDump {
     fail("there is no pass ", quoted(options.dump_after), "; there are ", names);
   }
 
-  void show(const Pass& pass, int32_t round, bool changed, const Draft& draft) const {
-    if (!options_.dump || options_.dump_after != pass.name || (!changed && round > 1)) return;
+  // The first time in any case, later where the pass changed something.
+  void show(const Pass& pass, int32_t round, bool changed, const Draft& draft) {
+    if (!options_.dump || options_.dump_after != pass.name || (!changed && shown_)) return;
+    shown_ = true;
     options_.dump(text("after ", pass.name, ", round ", round, changed ? "" : ", which changed nothing", ": ",
                        draft.nodes.size(), " nodes\n", draft_text(draft)));
   }
 
  private:
   const ImportOptions& options_;
+  bool shown_ = false;
 };
 
 void remove_dead_channels(ImportedModel& model, Arena& arena) {
@@ -80,7 +83,7 @@ void check_kind(Span<const uint8_t> bytes) {
 ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& options,
                            const std::shared_ptr<ImportBudget>& budget, Arena& arena, Problems& problems) {
   ImportedModel model;
-  const PassDump dump(options);
+  PassDump dump(options);
   if (bytes.size < 8)
     fail("the file has ", bytes.size, " bytes: too few for a TFLite or ONNX model or an OpenVINO IR");
   if (bytes.size > kMaxModelBytes)

@@ -273,7 +273,7 @@ void run_f32(const Problem& p, Random& random) {
   check_all(builder, x, p.residual ? &residual : nullptr, expected);
 }
 
-// A full layer whose sums leave in FP32. Weights of -128 and inputs far from their zero point: sums reach
+// Layers whose sums leave in FP32. Weights of -128 and inputs far from their zero point: sums reach
 // far.
 void run_s8_f32(const Problem& p, Random& random) {
   ModelBuilder builder;
@@ -285,15 +285,27 @@ void run_s8_f32(const Problem& p, Random& random) {
     std::fill(w.begin(), w.end(), static_cast<int8_t>(random.one_in(2) ? -128 : 127));
   }
   std::vector<int32_t> bias(static_cast<size_t>(p.oc));
-  const int32_t most = random.one_in(3) ? INT32_MAX - 255 * 128 * p.ic : 50000;  // what the proof lets pass
+  const auto depth = static_cast<int32_t>(p.weight_size()) / p.oc;
+  const int32_t most = random.one_in(3) ? INT32_MAX - 255 * 128 * depth : 50000;  // what the proof lets pass
   for (int32_t& b : bias) b = random.one_in(2) ? random.between(-most, 0) : random.between(0, most);
   const std::vector<float> s_w = random.reals(p.per_channel ? bias.size() : 1, 0.001f, 0.01f);
 
   const int32_t tx = builder.tensor("x", DType::kS8, x_dims(p), s_x, z_x);
-  const int32_t tw = builder.constant("w", DType::kS8, weight_dims(p), w, s_w, p.per_channel ? 0 : -1);
+  const int32_t axis = p.kind == Kind::kDepthwise ? 2 : 0;
+  const int32_t tw = builder.constant("w", DType::kS8, weight_dims(p), w, s_w, p.per_channel ? axis : -1);
   const int32_t tb = p.bias ? builder.constant("b", DType::kS32, {p.oc}, bias) : -1;
   const int32_t ty = builder.tensor("y", DType::kF32, y_dims(p));
-  builder.node(Op::kFullyConnected, {tx, tw, tb}, {ty});
+  GraphNode& node = builder.node(op_of(p.kind), {tx, tw, tb}, {ty});
+  if (auto* const window = node.options.get<Window2d>()) *window = p.window;
+  if (p.kind == Kind::kConv) node.options.as<Conv2dOptions>().groups = p.groups;
+  Clamp clamp;
+  if (p.kind != Kind::kFullyConnected && random.one_in(2)) {
+    // Limits below the normal numbers, too, and both zeros.
+    const float lows[] = {0.0f, -0.0f, -1.5f, 1e-40f, -1e-40f}, highs[] = {6.0f, 0.25f, 1e-39f, 3e38f};
+    clamp.min = lows[random.bits() % 5];
+    clamp.max = random.one_in(4) ? clamp.max : highs[random.bits() % 4];
+    node.options.as<Clamp>() = clamp;
+  }
   builder.input(tx);
   builder.output(ty);
 
@@ -304,7 +316,10 @@ void run_s8_f32(const Problem& p, Random& random) {
       [&](size_t i, size_t j) { acc += int64_t{x[i] - z_x} * w[j]; },
       [&](size_t index, int32_t c) {
         const float multiplier = s_x * s_w[p.per_channel ? static_cast<size_t>(c) : 0];
-        expected[index] = static_cast<float>(acc) * multiplier;
+        float v = static_cast<float>(acc) * multiplier;
+        v = v > clamp.min ? v : clamp.min;
+        v = v < clamp.max ? v : clamp.max;
+        expected[index] = v + 0.0f;
       });
   check_all<int8_t, float>(builder, x, nullptr, expected);
 }
@@ -339,8 +354,13 @@ TEST_CASE("int8 against plain loops") {
 
 TEST_CASE("int8 to FP32 against plain loops") {
   Random random(4);
-  for (int32_t i = shape_count(300); i > 0; --i)
-    run_s8_f32(draw_problem(random, Kind::kFullyConnected), random);
+  for (int32_t i = shape_count(300); i > 0; --i) {
+    for (const Kind kind : {Kind::kConv, Kind::kDepthwise, Kind::kFullyConnected}) {
+      Problem p = draw_problem(random, kind);
+      p.residual = false;
+      run_s8_f32(p, random);
+    }
+  }
 }
 
 TEST_CASE("FP32 against plain loops") {

@@ -267,7 +267,36 @@ TEST_CASE("a fully connected layer from int8 to FP32") {
   CHECK(status([](Parts& p) { p.residual = true; }) == Status::kInputCount);
   CHECK(status([](Parts& p) { p.x_dims = {2, 35}; }) == Status::kShapeMismatch);
   CHECK(status([](Parts& p) { p.y_dims = {3, 6}; }) == Status::kShapeMismatch);
-  CHECK(status_with([](Parts& p) { p.real_output = true; }) == Status::kBadDType);  // a convolution has none
+}
+
+TEST_CASE("a convolution from int8 to FP32") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto status = [](const std::function<void(Parts&)>& spoil) {
+    return status_with([&](Parts& p) {
+      p.real_output = true;
+      spoil(p);
+    });
+  };
+  const auto with_clamp = [&](float least, float most) {
+    return status([&](Parts& p) {
+      p.options = [=](NodeOptions& o) {
+        o.as<Clamp>().min = least;
+        o.as<Clamp>().max = most;
+      };
+    });
+  };
+  CHECK(status([](Parts&) {}) == Status::kOk);
+  CHECK(with_clamp(0.0f, 6.0f) == Status::kOk);
+  CHECK(with_clamp(0.0f, kInfinity) == Status::kOk);
+  CHECK(with_clamp(6.0f, 0.0f) == Status::kBadClamp);
+  CHECK(with_clamp(std::nanf(""), 6.0f) == Status::kBadClamp);
+  CHECK(status([](Parts& p) { p.residual = true; }) == Status::kInputCount);
+  CHECK(status([](Parts& p) { p.x_dtype = DType::kF32; }) == Status::kBadDType);
+  CHECK(status([](Parts& p) { p.x_scale = 0.0f; }) == Status::kQuantizationMissing);
+  CHECK(status([](Parts& p) { p.w_scales.pop_back(); }) == Status::kScaleCount);
+  CHECK(status([](Parts& p) { p.bias_dtype = DType::kF32; }) == Status::kBadDType);
+  CHECK(status([](Parts& p) { p.constant_weights = false; }) == Status::kConstantExpected);
+  CHECK(status([](Parts& p) { p.bias[4] = INT32_MAX; }) == Status::kAccumulatorOverflow);
 }
 
 }  // namespace intaglio::test::conv_refusal_test

@@ -7,9 +7,11 @@
 #include <string>
 
 #include "intaglio/platform.h"
+#include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/dwconv/dwconv_f32.h"
 #include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/dwconv/dwconv_s8_f32.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
@@ -52,6 +54,13 @@ struct Rows {
   }
 };
 
+const DwconvS8F32Kernel* kernel_to_reals(const DwconvS8Kernel& kernel) {
+  for (int32_t i = 0; i < dwconv_s8_f32_count(); ++i)
+    if (dwconv_s8_f32_kernel(i).isa == kernel.isa) return &dwconv_s8_f32_kernel(i);
+  return nullptr;
+}
+
+// The kernel, and the one for the same instruction set whose results leave in FP32.
 void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
   CAPTURE(kernel.name);
   CAPTURE(c.pixels);
@@ -104,6 +113,16 @@ void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
   args.depth_multiplier = c.depth_multiplier;
   kernel.function(args);
 
+  const DwconvS8F32Kernel* const to_reals = even ? nullptr : kernel_to_reals(kernel);
+  Exact<float> reals(to_reals != nullptr ? output.size() : 0);
+  memset(static_cast<void*>(reals.data()), 0x5a, reals.size() * sizeof(float));
+  DwconvS8F32Args real_args;
+  static_cast<DwconvS8Args&>(real_args) = args;
+  real_args.y = reals.data();
+  real_args.y_stride = stride;
+  if (random.one_in(2)) real_args.clamp = {random.real(-3.0f, 0.0f), random.real(0.0f, 6.0f)};
+  if (to_reals != nullptr) to_reals->leave(real_args);
+
   for (size_t p = 0; p < static_cast<size_t>(c.pixels); ++p) {
     for (size_t o = 0; o < n; ++o) {
       int64_t acc = bias[o];
@@ -113,7 +132,13 @@ void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
       CAPTURE(o);
       REQUIRE(output[p * stride + o] ==
               requantize_s8(static_cast<int32_t>(acc), multiplier[o], args.requant));
+      if (to_reals == nullptr) continue;
+      const float real =
+          finish_f32(static_cast<float>(static_cast<int32_t>(acc)) * multiplier[o], real_args.clamp);
+      REQUIRE(memcmp(&reals[p * stride + o], &real, sizeof real) == 0);
     }
+    for (size_t o = n; to_reals != nullptr && o < stride && p + 1 < static_cast<size_t>(c.pixels); ++o)
+      REQUIRE(reinterpret_cast<const uint8_t*>(&reals[p * stride + o])[0] == 0x5a);
     for (size_t o = n; o < stride && p + 1 < static_cast<size_t>(c.pixels); ++o)
       REQUIRE(output[p * stride + o] == 0x5a);
   }

@@ -1,4 +1,5 @@
-// Every int8 gemm kernel that this CPU can run against a plain loop, tolerance 0.
+// Every int8 gemm kernel that this CPU can run against a plain loop, tolerance 0. Where gemm_s8_f32 has a kernel for the same
+// instruction set, it gets the same rows and panels.
 #include "kernels/gemm/gemm_s8.h"
 
 #include <doctest/doctest.h>
@@ -8,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "kernels/arithmetic/output_f32.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 #include "kernels/gemm/gemm_s8_pairs.h"
 #include "tests/support/random_windows.h"
 #include "tests/support/runnable_isa.h"
@@ -26,6 +29,12 @@ namespace {
 int32_t most_rows(const GemmS8Kernel& kernel) { return kernel.packs ? kernel.mr : 19; }
 
 bool runs_here(const GemmS8Kernel& kernel) { return (kernel.isa & ~runnable_isa()) == 0; }
+
+const GemmS8F32Kernel* kernel_to_reals(const GemmS8Kernel& kernel) {
+  for (int32_t i = 0; i < gemm_s8_f32_count(); ++i)
+    if (gemm_s8_f32_kernel(i).isa == kernel.isa) return &gemm_s8_f32_kernel(i);
+  return nullptr;
+}
 
 struct Case {
   int32_t m, n, taps, k;
@@ -62,8 +71,11 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const Exact<int8_t> padding(std::vector<int8_t>(k, static_cast<int8_t>(windows.zero_point)));
   const int8_t* const input = picture.data() + (windows.channels == 2 * c.k && random.one_in(2) ? c.k : 0);
 
+  // Those read rows past m also where m is 1.
+  const GemmS8F32Kernel* const to_reals = c.residual ? nullptr : kernel_to_reals(kernel);
+  const bool row_alone = c.m == 1 && kernel.lhs_offset == 0 && (to_reals == nullptr || random.one_in(2));
   const auto mr = static_cast<size_t>(kernel.packs ? kernel.mr : c.m),
-             step = static_cast<size_t>(c.m == 1 && kernel.lhs_offset == 0 ? 1 : kernel.row_multiple);
+             step = static_cast<size_t>(row_alone ? 1 : kernel.row_multiple);
   Exact<const int8_t*> rows(taps * mr);
   const size_t given = (static_cast<size_t>(c.m) + step - 1) / step * step;
   for (size_t i = 0; i < rows.size(); ++i)
@@ -153,13 +165,32 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
                     windows.w == windows.ow && windows.stride_w == 1 && windows.pad_top == 0 &&
                     windows.pad_left == 0;
   args.row_distance = windows.channels;
-  if (kernel.packs || (even && c.taps == 1 && random.one_in(2))) {
+  const bool as_windows = !kernel.packs && !(even && c.taps == 1 && random.one_in(2));
+  if (!as_windows) {
     args.first_row = input + first_window * windows.channels;
     kernel.function(args);
   } else {
     GemmS8Args own = args;
     own.first_row = input;
     gemm_s8_windows(kernel.isa)(own);
+  }
+
+  const bool leaves = to_reals != nullptr && !(kernel.packs && row_alone && kernel.row_multiple > 1);
+  Exact<float> reals(leaves ? used : 0);
+  memset(static_cast<void*>(reals.data()), 0x5a, reals.size() * sizeof(float));
+  GemmS8F32Args real_args;
+  static_cast<GemmS8Args&>(real_args) = args;
+  real_args.y = reals.data();
+  real_args.y_stride = stride;
+  if (random.one_in(2)) real_args.clamp = {random.real(-3.0f, 0.0f), random.real(0.0f, 6.0f)};
+  if (as_windows) {
+    real_args.first_row = input;
+  } else {
+    real_args.windows = nullptr;
+  }
+  if (leaves) {
+    if (kernel.packs) memset(scratch.data(), 0xa5, scratch.size());
+    to_reals->leave(real_args);
   }
 
   for (size_t r = 0; r < static_cast<size_t>(c.m); ++r) {
@@ -172,7 +203,13 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
       CAPTURE(r);
       CAPTURE(j);
       REQUIRE(output[r * stride + j] == expected);
+      if (!leaves) continue;
+      const float real =
+          finish_f32(static_cast<float>(static_cast<int32_t>(acc)) * multiplier[j], real_args.clamp);
+      REQUIRE(memcmp(&reals[r * stride + j], &real, sizeof real) == 0);
     }
+    for (size_t j = n; leaves && j < stride && r + 1 < static_cast<size_t>(c.m); ++j)
+      REQUIRE(reinterpret_cast<const uint8_t*>(&reals[r * stride + j])[0] == 0x5a);
     for (size_t j = n; j < stride && r + 1 < static_cast<size_t>(c.m); ++j)
       REQUIRE(output[r * stride + j] == (in_place ? residual[r * stride + j] : 0x5a));
   }
@@ -277,6 +314,26 @@ TEST_CASE("selection by mask") {
     if ((kernel.isa & ~kCompiledIsa) == 0) CHECK((kernel.function != nullptr));
   }
   CHECK(gemm_s8_kernel(gemm_s8_count() - 1).isa == isa::kScalar);
+}
+
+TEST_CASE("kernels to FP32 read the panels of the kernels to int8") {
+  for (int32_t i = 0; i < gemm_s8_f32_count(); ++i) {
+    const GemmS8F32Kernel& real = gemm_s8_f32_kernel(i);
+    CAPTURE(real.name);
+    CHECK(gemm_s8_f32_select(real.isa) <= i);
+    if ((real.isa & ~kCompiledIsa) == 0) CHECK((real.leave != nullptr));
+    const GemmS8Kernel& kernel = gemm_s8_kernel(gemm_s8_select(real.isa, INT32_MAX));
+    CHECK(kernel.isa == real.isa);
+    for (const int32_t n : {1, 17, 33, 70})
+      for (const int32_t k : {1, 5, 16, 40}) {
+        CHECK(gemm_s8_packed_bytes(real, n, 3, k) == gemm_s8_packed_bytes(kernel, n, 3, k));
+        CHECK(gemm_s8_scratch_bytes(real, 9, 3, k) == gemm_s8_scratch_bytes(kernel, 9, 3, k));
+      }
+    CHECK(real.mr == kernel.mr);
+    CHECK(real.lanes == kernel.lanes);
+    CHECK(real.row_multiple == kernel.row_multiple);
+  }
+  CHECK(gemm_s8_f32_kernel(gemm_s8_f32_count() - 1).isa == isa::kScalar);
 }
 
 TEST_CASE("one packer serves every layout") {

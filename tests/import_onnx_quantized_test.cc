@@ -1,4 +1,7 @@
 // ONNX files with QuantizeLinear, DequantizeLinear and FakeQuantize: int8 models with the file's own scales.
+#include <algorithm>
+#include <cmath>
+
 #include "tests/support/imported.h"
 #include "tests/support/quantized_onnx.h"
 
@@ -360,7 +363,7 @@ TEST_CASE("a tensor that is quantized in two ways is quantized once, and its cod
   }
 }
 
-TEST_CASE("ways to quantize a tensor of which none reaches as far as the others leave its writer in FP32") {
+TEST_CASE("a layer whose result is quantized in ways that do not meet writes it in FP32 for all of them") {
   OnnxBuilder file(13);
   file.input("x", {1, 2});
   scale(file, "s", 0.5f, Type::INT8, 0);
@@ -377,11 +380,111 @@ TEST_CASE("ways to quantize a tensor of which none reaches as far as the others 
   file.output("y");
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
-  CHECK(import.outcome->report.notes ==
-        std::vector<std::string>{
-            "1 of 1 layers with weights stay in FP32: node 'g_node' (MatMul): its result is "
-            "quantized in more than one way"});
+  CHECK(import.outcome->report.notes.empty());
+  const GraphNode& layer = import.node(Op::kFullyConnected);
+  CHECK(import.tensor(layer.inputs[1]).dtype == DType::kS8);
+  CHECK(import.tensor(layer.outputs[0]).dtype == DType::kF32);
   CHECK(run_import<float>(import, std::vector<float>{-1, 3}) == std::vector<float>{4, 5});
+}
+
+// Channels x + 1 and 2 - x.
+void add_conv(OnnxBuilder& file, const std::string& x, const std::string& y, int64_t group = 1) {
+  file.floats("ws", {2}, {0.5f, 0.25f});
+  codes(file, "ws0", {2}, Type::INT8, {0, 0});
+  codes(file, "w", {2, 1, 1, 1}, Type::INT8, {2, -4});
+  file.floats("b", {2}, {1, 2});
+  set(file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wf"), "axis", int64_t{0});
+  set(file.node("Conv", {x, "wf", "b"}, y), "group", group);
+}
+
+void check_leaves(Import& import, Op op) {
+  const GraphNode& layer = import.node(op);
+  CHECK(import.tensor(layer.inputs[0]).dtype == DType::kS8);
+  CHECK(import.tensor(layer.inputs[1]).dtype == DType::kS8);
+  CHECK(import.tensor(layer.outputs[0]).dtype == DType::kF32);
+  CHECK_FALSE(import.notes("in FP32"));
+}
+
+TEST_CASE("a convolution of codes whose result is not quantized has int8 weights and writes FP32") {
+  for (const bool with_relu : {false, true}) {
+    CAPTURE(with_relu);
+    OnnxBuilder file(13);
+    file.input("x", {1, 1, 2, 2});
+    scale(file, "s", 0.5f, Type::INT8, 3);
+    quantize(file, "x", "s", "a");
+    add_conv(file, "a", "c");
+    if (with_relu) file.node("Relu", {"c"}, "r");
+    file.node("Exp", {with_relu ? "r" : "c"}, "y");
+    file.output("y");
+    Import import(file.bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    check_leaves(import, Op::kConv2d);
+    CHECK(import.count(Op::kClamp) == 0);
+    const auto logs = [&](std::vector<float> x) {
+      std::vector<float> y = run_import<float>(import, x);
+      for (float& v : y) v = std::round(std::log(v) * 1000) / 1000;
+      return y;
+    };
+    CHECK(logs({1, 2, 3, 4}) == (with_relu ? std::vector<float>{2, 3, 4, 5, 1, 0, 0, 0}
+                                           : std::vector<float>{2, 3, 4, 5, 1, 0, -1, -2}));
+  }
+}
+
+TEST_CASE("a depthwise convolution of codes likewise, and the same layer that codes and reals read") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2, 1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 3);
+  quantize(file, "x", "s", "a");
+  add_conv(file, "a", "c", 2);
+  quantize(file, "c", "s", "q");
+  file.node("Sub", {"q", "c"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  check_leaves(import, Op::kDepthwiseConv2d);
+  CHECK(import.count(Op::kQuantize) == 2);
+  // 100 is read as 62, the greatest code: its sum, 63, lies beyond the codes.
+  CHECK(run_import<float>(import, std::vector<float>{100, 1, 0, 60}) == std::vector<float>{62 - 63, 0, 0, 0});
+}
+
+TEST_CASE("Relu between codes and a layer whose result is not quantized stays on codes") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 1, 1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 3);
+  quantize(file, "x", "s", "a");
+  file.node("Relu", {"a"}, "r");
+  add_conv(file, "r", "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  check_leaves(import, Op::kConv2d);
+  CHECK(import.count(Op::kDequantize) == 0);
+  CHECK(run_import<float>(import, std::vector<float>{-4, 4}) == std::vector<float>{1, 5, 2, -2});
+}
+
+TEST_CASE("a matrix product of many rows, and bounds behind it, which stand apart") {
+  constexpr int32_t kRows = 40;
+  OnnxBuilder file(13);
+  file.input("x", {kRows, 2});
+  scale(file, "s", 0.5f, Type::INT8, 3);
+  scale(file, "ws", 0.5f, Type::INT8, 0);
+  codes(file, "w", {2, 2}, Type::INT8, {1, 2, 3, 4});
+  quantize(file, "x", "s", "a");
+  file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wf");
+  file.node("MatMul", {"a", "wf"}, "g");
+  file.node("Relu", {"g"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  check_leaves(import, Op::kFullyConnected);
+  CHECK(import.count(Op::kClamp) == 1);
+  std::vector<float> x, expected;
+  for (int32_t row = 0; row < kRows; ++row) {
+    const auto a = static_cast<float>(row - 20), b = static_cast<float>(7 - row);
+    x.insert(x.end(), {a, b});
+    expected.insert(expected.end(), {std::max(0.5f * a + 1.5f * b, 0.0f), std::max(a + 2 * b, 0.0f)});
+  }
+  CHECK(run_import<float>(import, x) == expected);
 }
 
 }  // namespace intaglio::test::import_onnx_quantized_test

@@ -2,7 +2,9 @@
 // this machine: sums of products and means. INTAGLIO_VECTORS names the folder of make_vectors.py's cases.
 #include "kernels/arithmetic/requant.h"
 #include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/dwconv/dwconv_s8_f32.h"
 #include "kernels/gemm/gemm_s8.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"
 
@@ -22,8 +24,24 @@ TEST_CASE("requantize") {
   });
 }
 
+// The builder's model, whose output is FP32, on each instruction set.
+void check_leaving(ModelBuilder& b, const std::vector<IsaMask>& masks, const std::vector<int8_t>& x,
+                   const std::vector<float>& expected, std::vector<std::string>* names) {
+  const AlignedBytes bytes = b.finish();
+  for (const IsaMask isa : masks) {
+    CAPTURE(isa);
+    SessionOptions options;
+    options.isa = isa;
+    RunningModel model(AlignedBytes(bytes.view()), all_ops(), options);
+    REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+    REQUIRE(bits_of(model.run<float>(x)) == bits_of(expected));
+    names->push_back(model.session().kernel_name(0));
+  }
+}
+
 // conv and fully_connected share their cases' arrays.
-void check_conv(VectorFile& file, bool fully_connected, std::vector<std::string>* names) {
+void check_conv(VectorFile& file, bool fully_connected, std::vector<std::string>* names,
+                std::vector<std::string>* leaving) {
   Numbers p(file.s32());
   const int32_t n = p.next(), h = p.next(), w = p.next(), ic = p.next(), oc = p.next();
   const Window2d window = p.window();
@@ -37,6 +55,7 @@ void check_conv(VectorFile& file, bool fully_connected, std::vector<std::string>
   const std::vector<int8_t> residual = file.s8();
   const std::vector<float> multiplier = file.f32();
   const std::vector<int8_t> expected = file.s8();
+  const std::vector<float> limits = file.f32(), reals = file.f32();
 
   using Dims = std::vector<int32_t>;
   ModelBuilder b;
@@ -76,6 +95,21 @@ void check_conv(VectorFile& file, bool fully_connected, std::vector<std::string>
     REQUIRE(model.run<int8_t>(x) == expected);
     names->push_back(model.session().kernel_name(0));
   }
+
+  if (fully_connected) return;
+  ModelBuilder l;
+  const int32_t lx = l.tensor("x", DType::kS8, {n, h, w, ic}, s[0], z_in);
+  const int32_t lw = l.constant("w", DType::kS8, weight_dims, weights, s_w, 0);
+  const int32_t lb = l.constant("b", DType::kS32, {oc}, bias);
+  const int32_t ly = l.tensor("y", DType::kF32, out_dims);
+  GraphNode& leaves = l.node(Op::kConv2d, {lx, lw, lb}, {ly});
+  leaves.options.as<Window2d>() = window;
+  leaves.options.as<Conv2dOptions>().groups = groups;
+  leaves.options.as<Clamp>().min = limits[0];
+  leaves.options.as<Clamp>().max = limits[1];
+  l.input(lx);
+  l.output(ly);
+  check_leaving(l, runnable(gemm_s8_f32_count(), gemm_s8_f32_kernel), x, reals, leaving);
 }
 
 // The instruction set that a test meant is the one that ran.
@@ -96,20 +130,21 @@ std::vector<std::string> runnable_names(int32_t count, const Kernel& (*kernel)(i
 }
 
 TEST_CASE("convolution") {
-  std::vector<std::string> names;
-  for_each_case("conv", 9, [&](VectorFile& file) { check_conv(file, false, &names); });
+  std::vector<std::string> names, leaving;
+  for_each_case("conv", 11, [&](VectorFile& file) { check_conv(file, false, &names, &leaving); });
   check_names(names, runnable_names(gemm_s8_count(), gemm_s8_kernel));
+  check_names(leaving, runnable_names(gemm_s8_f32_count(), gemm_s8_f32_kernel));
 }
 
 TEST_CASE("fully connected") {
   std::vector<std::string> names;
-  for_each_case("fully_connected", 9, [&](VectorFile& file) { check_conv(file, true, &names); });
+  for_each_case("fully_connected", 11, [&](VectorFile& file) { check_conv(file, true, &names, nullptr); });
   check_names(names, runnable_names(gemm_s8_count(), gemm_s8_kernel));
 }
 
 TEST_CASE("depthwise convolution") {
-  std::vector<std::string> names;
-  for_each_case("depthwise", 8, [&](VectorFile& file) {
+  std::vector<std::string> names, leaving;
+  for_each_case("depthwise", 10, [&](VectorFile& file) {
     Numbers p(file.s32());
     const int32_t n = p.next(), h = p.next(), w = p.next(), c = p.next(), oc = p.next();
     const Window2d window = p.window();
@@ -120,6 +155,7 @@ TEST_CASE("depthwise convolution") {
     const std::vector<int32_t> bias = file.s32();
     const std::vector<float> multiplier = file.f32();
     const std::vector<int8_t> expected = file.s8();
+    const std::vector<float> limits = file.f32(), reals = file.f32();
 
     ModelBuilder b;
     const int32_t tx = b.tensor("x", DType::kS8, {n, h, w, c}, s[0], z_in);
@@ -143,8 +179,22 @@ TEST_CASE("depthwise convolution") {
       REQUIRE(model.run<int8_t>(x) == expected);
       names.push_back(model.session().kernel_name(0));
     }
+
+    ModelBuilder l;
+    const int32_t lx = l.tensor("x", DType::kS8, {n, h, w, c}, s[0], z_in);
+    const int32_t lw = l.constant("w", DType::kS8, {window.kernel_h, window.kernel_w, oc}, weights, s_w, 2);
+    const int32_t lb = l.constant("b", DType::kS32, {oc}, bias);
+    const int32_t ly = l.tensor("y", DType::kF32, {n, oh, ow, oc});
+    GraphNode& leaves = l.node(Op::kDepthwiseConv2d, {lx, lw, lb}, {ly});
+    leaves.options.as<Window2d>() = window;
+    leaves.options.as<Clamp>().min = limits[0];
+    leaves.options.as<Clamp>().max = limits[1];
+    l.input(lx);
+    l.output(ly);
+    check_leaving(l, runnable(dwconv_s8_f32_count(), dwconv_s8_f32_kernel), x, reals, &leaving);
   });
   check_names(names, runnable_names(dwconv_s8_count(), dwconv_s8_kernel));
+  check_names(leaving, runnable_names(dwconv_s8_f32_count(), dwconv_s8_f32_kernel));
 }
 
 TEST_CASE("average pool") {

@@ -11,7 +11,8 @@ std::optional<double> safe_pairs(const Model& model, const NodeInfo& node) {
   const bool convolves = node.op == Op::kConv2d;
   if (!convolves && node.op != Op::kFullyConnected) return std::nullopt;
   if (node.inputs.size <= kWeights || node.inputs[kWeights] < 0) return std::nullopt;
-  if (model.tensor(node.outputs[0]).dtype != DType::kS8)
+  const DType output = model.tensor(node.outputs[0]).dtype;
+  if (output != DType::kS8 && !(convolves && output == DType::kF32))
     return std::nullopt;  // weights are read as they stand
   const TensorInfo weights = model.tensor(node.inputs[kWeights]);
   if (weights.dtype != DType::kS8 || !weights.is_constant()) return std::nullopt;

@@ -12,7 +12,7 @@ import sys
 
 # gcc, -O2 for kernels and -Os for the rest, x86-64. Raise one only with a reason in the commit that does.
 # The library has Winograd's tiles since 389 000 and 312 600: programs link them by the lists all_ops() and int8_ops(), or by name.
-BUDGET = {"library": 393_600, "library, one ISA": 320_000, "program of 12 int8 operators": 130_700}
+BUDGET = {"library": 425_000, "library, one ISA": 338_000, "program of 12 int8 operators": 130_700}
 
 
 def text_of(size, file):

@@ -300,8 +300,10 @@ bool is_whole_map(const Window2d& window, const Shape& in) {
          window.pad_left == 0 && window.pad_bottom == 0 && window.pad_right == 0;
 }
 
-// The same arithmetic by an operator that may have an int8 version with FP32 sums.
+// The same arithmetic by an operator that may have an int8 version with FP32 sums. A depthwise layer writes codes, as a
+// convolution of many places does.
 Op op_of_sums(const Model& model, const NodeInfo& node) {
+  if (node.op == Op::kDepthwiseConv2d) return Op::kNone;
   if (node.op != Op::kConv2d && node.op != Op::kAvgPool2d) return node.op;
   const Shape in = model.tensor(node.inputs[0]).shape;
   const Window2d& window = node.options.as<Window2d>();

@@ -356,7 +356,14 @@ class ChannelFolding {
   // --- at a layer ---
 
   bool is_target(const DraftNode& node) const {
-    return folds_numbers() ? has_float_weights(draft_, node) : traits(node.op).is(kTakesClamp);
+    return folds_numbers() ? has_float_weights(draft_, node)
+                           : traits(node.op).is(kTakesClamp) && !leaves_codes_unclamped(node);
+  }
+
+  bool leaves_codes_unclamped(const DraftNode& node) const {
+    return (node.op == Op::kFullyConnected || node.op == Op::kMean) &&
+           draft_.tensor(node.input()).dtype == DType::kS8 &&
+           draft_.tensor(node.output()).dtype == DType::kF32;
   }
 
   bool take(int32_t index, Places places) {

@@ -45,8 +45,6 @@ constexpr Pass kPasses[] = {
     {"merge_quantizers", "A tensor that is quantized several times is quantized once, and then converted.",
      merge_quantizers},
     {"quantize_nodes", "What stands between Dequantize and Quantize becomes int8.", quantize_nodes},
-    {"quantize_answers", "A last layer or mean whose result is not quantized reads codes and gives FP32.",
-     quantize_answers},
     {"replace_batch_norm", "BatchNormalization that is left becomes a 1 x 1 depthwise convolution.",
      replace_batch_norm},
     {"replace_depthwise", "A depthwise convolution of one channel becomes an ordinary one.",
@@ -55,6 +53,9 @@ constexpr Pass kPasses[] = {
      split_leaky_relu},
     {"lower_to_lookup", "An int8 function of one value becomes a Lookup.", lower_to_lookup},
     {"join_lookups", "Int8 nodes that compute a function of one tensor become one Lookup.", join_lookups},
+    // Behind all else: what another pass would fold into the layer's weights, or a Quantize behind it, comes first.
+    {"quantize_answers", "A layer or mean on codes whose result is not quantized reads them and gives FP32.",
+     quantize_answers, true},
 };
 
 }  // namespace
@@ -69,6 +70,7 @@ void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observ
   for (int32_t round = 1; round <= kMaxRounds; ++round) {
     restless.clear();
     for (const Pass& pass : list) {
+      if (pass.comes_last && !restless.empty()) continue;
       draft.budget->spend_work(kWorkOfNode * draft.nodes.size() + draft.tensors.size(),
                                "a pass over its nodes");
       const bool changed = pass.run(draft);

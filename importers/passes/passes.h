@@ -11,6 +11,7 @@ struct Pass {
   const char* name;           // of its function and its file
   const char* sentence;       // what it does
   bool (*run)(Draft& draft);  // whether it changed something
+  bool comes_last = false;    // it runs only in a round in which no pass before it changed anything
 };
 
 // All of them, in their order; the list stands in pass_list.cc.

@@ -122,6 +122,8 @@ class QuantizeSweep {
       case Int8Form::kSelects:
         if (node.op == Op::kPad) return is_code(node.options.as<PadOptions>().value, in);
         return keeps_codes(node.options.as<Clamp>(), in);
+      case Int8Form::kRescales:
+        return node.op == Op::kClamp && in.dtype == DType::kS8 && keeps_codes(node.options.as<Clamp>(), in);
       case Int8Form::kInterpolates:
         return node.options.as<ResizeOptions>().interpolation == Interpolation::kNearest;
       case Int8Form::kJoins:
@@ -394,8 +396,8 @@ class QuantizeSweep {
 
 bool quantize_nodes(Draft& draft) { return QuantizeSweep(draft).run(); }
 
-// The last layer or mean of a quantized network, whose result the file leaves in FP32: it reads codes, and its int32
-// sums become FP32 without a rounding between them.
+// A layer or a mean that reads codes and whose result the file leaves in FP32: its int32 sums become FP32 without a rounding
+// between them, and its weights never do.
 
 namespace {
 
@@ -408,31 +410,36 @@ bool is_whole_map(const DraftNode& node, const Shape& in) {
          window.pad_left == 0 && window.pad_bottom == 0 && window.pad_right == 0;
 }
 
-bool read_codes(Draft& draft, DraftNode& node, int32_t codes) {
+bool is_mean_of_map(const Draft& draft, const DraftNode& node) {
+  return !has_clamp(node) && is_one_place(draft.tensor(node.output()).shape) &&
+         (node.op == Op::kMean ||
+          (node.op == Op::kAvgPool2d && is_whole_map(node, draft.tensor(node.input()).shape)));
+}
+
+// Of one tap on a map of one place: a matrix product, whose weights are read in place.
+void become_product(Draft& draft, DraftNode& node) {
   const Shape in = draft.tensor(node.input()).shape;
-  if (has_clamp(node) || !is_one_place(draft.tensor(node.output()).shape)) return false;
-  switch (node.op) {
-    case Op::kConv2d: {  // of one tap on a map of one place: a matrix product
-      if (!is_whole_map(node, in) || !is_one_place(in) || node.inputs.size() > 3 ||
-          node.options.as<Conv2dOptions>().groups > 1 || !quantize_weights(draft, node, codes))
-        return false;
-      DraftTensor& weights = draft.tensor(node.inputs[1]);
-      weights.shape = {weights.shape[0], weights.shape[3]};
-      node.become(Op::kFullyConnected);
-      break;
-    }
-    case Op::kFullyConnected:
-      if (!quantize_weights(draft, node, codes)) return false;
-      break;
-    case Op::kAvgPool2d:
-      if (!is_whole_map(node, in)) return false;
+  if (node.op != Op::kConv2d || has_clamp(node) || !is_whole_map(node, in) || !is_one_place(in) ||
+      node.options.as<Conv2dOptions>().groups > 1)
+    return;
+  DraftTensor& weights = draft.tensor(node.inputs[1]);
+  weights.shape = {weights.shape[0], weights.shape[3]};
+  node.become(Op::kFullyConnected);
+}
+
+// `is_rounded`: a Quantize reads the result. Then a mean is quantize_nodes' business; a layer that it has left, since
+// others read the result, too, keeps what the file says.
+bool read_codes(Draft& draft, DraftNode& node, int32_t codes, bool is_rounded) {
+  if (!is_rounded && is_mean_of_map(draft, node)) {
+    if (node.op == Op::kAvgPool2d) {
       node.become(Op::kMean);
       node.options.as<ReduceOptions>().axes = draft.list({1, 2});
-      break;
-    case Op::kMean:
-      break;
-    default:
+    }
+  } else {
+    if (traits(node.op).int8 != Int8Form::kWeighted || node.inputs.size() > 3 ||
+        !quantize_weights(draft, node, codes))
       return false;
+    become_product(draft, node);
   }
   node.inputs[0] = codes;
   return true;
@@ -442,17 +449,34 @@ bool read_codes(Draft& draft, DraftNode& node, int32_t codes) {
 
 bool quantize_answers(Draft& draft) {
   const Links links(draft);
+  const std::deque<DraftNode> old = draft.nodes;
+  draft.nodes.clear();
   bool changed = false;
-  for (DraftNode& node : draft.nodes) {
-    if (node.input() < 0 || draft.tensor(node.output()).dtype != DType::kF32) continue;
-    const int32_t border = links.producer_of(node.input());
-    if (border < 0 || draft.nodes[static_cast<size_t>(border)].op != Op::kDequantize ||
-        draft.tensor(draft.nodes[static_cast<size_t>(border)].input()).dtype != DType::kS8)
-      continue;
-    bool is_rounded = false;  // then it is quantize_nodes' business
-    for (const int32_t reader : links.consumers_of(node.output()))
-      is_rounded |= draft.nodes[static_cast<size_t>(reader)].op == Op::kQuantize;
-    if (!is_rounded) changed |= read_codes(draft, node, draft.nodes[static_cast<size_t>(border)].input());
+  for (DraftNode node : old) {
+    const int32_t border = node.input() < 0 ? -1 : links.producer_of(node.input());
+    const bool reads_codes = border >= 0 && old[static_cast<size_t>(border)].op == Op::kDequantize &&
+                             draft.tensor(old[static_cast<size_t>(border)].input()).dtype == DType::kS8;
+    const int32_t output = node.output();
+    bool is_rounded = false;
+    for (const int32_t reader : links.consumers_of(output))
+      is_rounded |= old[static_cast<size_t>(reader)].op == Op::kQuantize;
+    const bool leaves = reads_codes && draft.tensor(output).dtype == DType::kF32 &&
+                        read_codes(draft, node, old[static_cast<size_t>(border)].input(), is_rounded);
+    changed |= leaves;
+    const Clamp clamp = node.options.value<Clamp>();
+    // A matrix product that leaves codes has no clamp.
+    const bool apart = leaves && node.op == Op::kFullyConnected && has_clamp(node);
+    const std::string name = node.name, source = node.source;
+    if (apart) {
+      node.options.as<Clamp>() = Clamp();
+      node.outputs[0] =
+          add_activation(draft, draft.tensor(output).name + "/sum", DType::kF32, draft.tensor(output).shape);
+    }
+    const int32_t sum = node.output();
+    draft.nodes.push_back(std::move(node));
+    if (!apart) continue;
+    add_node(draft, Op::kClamp, name + "/clamp", source, {sum}, output);
+    draft.nodes.back().options.as<Clamp>() = clamp;
   }
   return changed;
 }

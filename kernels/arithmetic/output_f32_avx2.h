@@ -30,5 +30,19 @@ class FinishF32 {
   __m256 lo_, hi_, nan_;
 };
 
+// finish_f32 of a sum times a positive multiplier: no NaN, and no -0 unless a limit is.
+class FinishSums {
+ public:
+  explicit FinishSums(const ClampF32& clamp)
+      : lo_(_mm256_set1_ps(clamp.lo + 0.0f)), hi_(_mm256_set1_ps(clamp.hi + 0.0f)) {}
+
+  __m256 operator()(__m256i sum, __m256 multiplier) const {
+    return _mm256_min_ps(_mm256_max_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), multiplier), lo_), hi_);
+  }
+
+ private:
+  __m256 lo_, hi_;
+};
+
 }  // namespace
 }  // namespace intaglio

@@ -1,19 +1,10 @@
-// What gemm_s8_avx512vnni.cc makes its tiles of, and strips of them.
-//
-// vpdpbusd multiplies unsigned by signed bytes: rows are read as x + 128, their top bits flipped where four
-// bytes are spread over a vector. That is one instruction either way, and costs half a percent; a copy of the
-// rows, or sums of them, cost more. A tile holds up to 7 x 64, 14 x 32 or 14 x 16 sums in registers: with
-// fewer than 12 rows, one vector of weights a row does not keep the multipliers busy.
+// How gemm_s8_avx512vnni.cc makes codes of its tiles, and strips of them.
 #pragma once
 
-#include <immintrin.h>
-
-#include "kernels/gemm/gemm_s8.h"
+#include "kernels/gemm/gemm_s8_avx512_tile.h"
 
 namespace intaglio {
 namespace {
-
-constexpr int32_t kMr = 56, kNr = 64, kLanes = 16;
 
 // How a tile becomes codes, see requant.h.
 struct Output {
@@ -24,34 +15,6 @@ struct Output {
   bool least_zero_point;  // an instruction less; where nothing is negative, as behind ReLU
   float highest_product;  // before the zero point
 };
-
-struct Tile {
-  const int8_t* const* rows;
-  // Of a tap's rows from the tap before: in the table, or, behind those of the first tap, at *step. A strip's
-  // are in the table.
-  ptrdiff_t next_rows, next_step;
-  const ptrdiff_t* offsets;
-  const int8_t* panel;  // biases, multipliers, weights
-  int8_t* output;
-  size_t output_stride;
-  int32_t taps, k;
-  const int8_t* zero_row;  // GemmS8Args
-};
-
-// gcc would copy every sum around the intrinsic.
-inline void dot(__m512i& acc, __m512i x, __m512i w) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
-}
-inline void dot_memory(__m512i& acc, __m512i x, const int8_t* w) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "m"(*reinterpret_cast<const __m512i*>(w)));
-}
-
-// Four bytes everywhere, their top bits flipped.
-inline __m512i spread(const int8_t* x) {
-  int32_t quad;
-  memcpy(&quad, x, sizeof quad);
-  return _mm512_xor_si512(_mm512_set1_epi32(quad), _mm512_set1_epi8(-128));
-}
 
 inline __mmask64 first_bytes(int32_t count) { return ~uint64_t{0} >> (64 - count); }
 
@@ -101,32 +64,6 @@ inline void store(int8_t* y, int32_t i, __m512i codes) {
                             : i == 2 ? _mm512_extracti32x4_epi32(codes, 2)
                                      : _mm512_extracti32x4_epi32(codes, 3);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y), quarter);
-  }
-}
-
-// By itself: gcc would collect addresses in vectors, or load them by way of one.
-inline const int8_t* address(const int8_t* const* x) {
-  const int8_t* row;
-  __asm__("mov %1, %0" : "=r"(row) : "m"(*x));
-  return row;
-}
-
-// With all four vectors of weights 7 rows would not fit the registers.
-constexpr int32_t held_columns(int32_t rows, int32_t vectors) {
-  return rows * vectors + vectors + 2 <= 32 ? vectors : vectors - 2;
-}
-
-// Four depths of one row.
-template <int32_t V, int32_t Held>
-__attribute__((always_inline)) inline void dot_row(__m512i* acc, __m512i row, const __m512i* columns,
-                                                   const int8_t* w) {
-#pragma GCC unroll 4
-  for (int32_t v = 0; v < V; ++v) {
-    if (v < Held) {
-      dot(acc[v], row, columns[v]);
-    } else {
-      dot_memory(acc[v], row, w + 64 * v);
-    }
   }
 }
 

@@ -3,62 +3,11 @@
 namespace intaglio {
 namespace {
 
-// What is left of each row after `depth` bytes, as a row of four.
-__attribute__((noinline)) void last_quads(const int8_t** rows, int32_t count, ptrdiff_t depth, int32_t rest,
-                                          int32_t* last) {
-  const auto bytes = static_cast<__mmask16>((1 << rest) - 1);
-  for (int32_t r = 0; r < count; ++r) {
-    last[r] = _mm_cvtsi128_si32(_mm_maskz_loadu_epi8(bytes, rows[r] + depth));
-    rows[r] = reinterpret_cast<const int8_t*>(last + r);
-  }
-}
-
 // M rows of 16 V columns. `Steep`: products may pass what int32 holds.
 template <int32_t M, int32_t V, bool Steep>
 void tile(const Tile& t, const Output& out) {
   __m512i acc[M][V];
-#pragma GCC unroll 4
-  for (int32_t v = 0; v < V; ++v) acc[0][v] = _mm512_loadu_si512(t.panel + 64 * v);
-#pragma GCC unroll 14
-  for (int32_t r = 1; r < M; ++r)
-#pragma GCC unroll 4
-    for (int32_t v = 0; v < V; ++v) acc[r][v] = acc[0][v];
-
-  const int8_t* w = t.panel + 2 * 64 * V;
-  const int8_t* const* rows = t.rows;
-  const ptrdiff_t* step = t.offsets;
-  int32_t last[M];
-  const int32_t rest = t.k & 3;
-  for (int32_t taps = t.taps; taps > 0; --taps) {
-    const int8_t* few[M];  // more are read one by one
-    if (M <= 7) {
-#pragma GCC unroll 14
-      for (int32_t r = 0; r < M; ++r) few[r] = address(rows + r);
-    }
-    const int8_t* const* x = M <= 7 ? few : rows;
-    ptrdiff_t i = *step, depth = i + t.k - rest;
-    for (bool more = rest != 0;; more = false) {
-      for (; i < depth; i += 4) {
-        constexpr int32_t kHeld = held_columns(M, V);
-        __m512i columns[V];
-#pragma GCC unroll 4
-        for (int32_t v = 0; v < kHeld; ++v) columns[v] = _mm512_loadu_si512(w + 64 * v);
-#pragma GCC unroll 14
-        for (int32_t r = 0; r < M; ++r)
-          dot_row<V, kHeld>(acc[r], spread((M > 7 ? address(x + r) : x[r]) + i), columns, w);
-        w += 64 * V;
-      }
-      if (!more) break;
-      for (int32_t r = 0; r < M; ++r) few[r] = x[r];
-      last_quads(few, M, depth, rest, last);
-      x = few;
-      i = 0;
-      depth = 4;
-    }
-    rows += t.next_rows;
-    step += t.next_step;
-  }
-
+  sum_tile<M, V>(t, acc);
   constexpr int32_t kShare = 4 / V;  // rows that one vector stores
   const int8_t* const multiplier = t.panel + 64 * V;
   int8_t* y = t.output;

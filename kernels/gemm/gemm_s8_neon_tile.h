@@ -49,6 +49,12 @@ struct WorkNeon {
   bool whole;              // the panel's codes are stored as they are, once they are clamped
   bool direct;             // nor do they need that
   const int8_t* residual;  // of a whole tile's first column; nullptr: none
+
+  // The panel is not full.
+  void take_ends() {
+    whole = direct = false;
+    residual = nullptr;
+  }
 };
 
 // Of the rows [row, row + rows).
@@ -175,20 +181,19 @@ struct LastPanelNeon {
   float multiplier[Nr];
 };
 
-template <int32_t Nr>
-static inline void use_copies_neon(WorkNeon* work, LastPanelNeon<Nr>* last) {
+template <int32_t Nr, typename Work>
+static inline void use_copies_neon(Work* work, LastPanelNeon<Nr>* last) {
   for (int32_t c = 0; c < Nr; ++c) {
     last->bias[c] = c < work->columns ? work->bias[c] : 0;
     last->multiplier[c] = c < work->columns ? work->multiplier[c] : 0.0f;
   }
-  work->whole = work->direct = false;
-  work->residual = nullptr;
+  work->take_ends();
   work->bias = last->bias;
   work->multiplier = last->multiplier;
 }
 
-template <int32_t Nr>
-static inline void next_panel_neon(WorkNeon* work) {
+template <int32_t Nr, typename Work>
+static inline void next_panel_neon(Work* work) {
   work->bias += Nr;
   work->multiplier += Nr;
   work->output += Nr;

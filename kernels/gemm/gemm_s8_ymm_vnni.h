@@ -1,16 +1,17 @@
-// vpdpbusd on 256 bits, for the two encodings that CPUs have it in: gemm_s8_avxvnni.cc (VEX) and
-// gemm_s8_avx512ymm.cc (EVEX) include this with ITG_DOT, the instruction, and ITG_KERNEL, the kernel's
-// name. Sixteen registers: tiles of up to 6 x 16. Rows are read as x + 128, as in gemm_s8_avx512vnni.cc.
+// vpdpbusd on 256 bits, for the two encodings that CPUs have it in. gemm_s8_avxvnni.cc and gemm_s8_f32_avxvnni.cc (VEX) and
+// gemm_s8_avx512ymm.cc (EVEX) include this with ITG_DOT, the instruction, ITG_KERNEL, the kernel's name, ITG_ARGS, its
+// arguments, and ITG_STORE, which stores a panel's sums. Sixteen registers: tiles of up to 6 x 16. Rows are read as x + 128, as in
+// gemm_s8_avx512vnni.cc.
 #pragma once
 
 #include <immintrin.h>
 
-#include "kernels/gemm/gemm_s8_rows_avx2.h"
+#include "kernels/gemm/gemm_s8.h"
 
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 24, kNr = kAvx2Columns, kMaxRows = 6;
+constexpr int32_t kMr = 24, kNr = 16, kMaxRows = 6;
 
 // gcc would copy every sum around the intrinsic.
 inline void dot(__m256i& acc, __m256i x, __m256i w) {
@@ -79,9 +80,9 @@ void tile(const GemmS8Args& args, int32_t row, int32_t count, const int8_t* w, _
 
 }  // namespace
 
-void ITG_KERNEL(const GemmS8Args& args);
+void ITG_KERNEL(const ITG_ARGS& args);
 
-void ITG_KERNEL(const GemmS8Args& args) {
+void ITG_KERNEL(const ITG_ARGS& args) {
   const auto* w = static_cast<const int8_t*>(args.weights);
   const ptrdiff_t panel_bytes = kNr * (8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3));
   alignas(32) __m256i sums[2 * kMr];
@@ -91,7 +92,7 @@ void ITG_KERNEL(const GemmS8Args& args) {
       __m256i* const to = sums + 2 * r;
       rows > 1 ? tile<kMaxRows>(args, r, rows, w, to) : tile<1>(args, r, rows, w, to);
     }
-    avx2_store_rows(args, first, w + 64, sums);
+    ITG_STORE(args, first, w + 64, sums);
   }
 }
 

@@ -36,6 +36,13 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
   return plan_gemm_s8(node, conv_2d_geometry(node), context, plan);
 }
 
+__attribute__((cold)) Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_s8_f32(node, 0));
+  return plan_gemm_s8_f32(node, conv_2d_geometry(node), context, plan);
+}
+
 ConvGeometry geometry_s16(const NodeView& node) {
   ConvGeometry g = conv_2d_geometry(node);
   g.allows_im2col = false;
@@ -59,18 +66,24 @@ __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& co
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_s8(node, conv_2d_geometry(node), kernel, persistent);
 }
+void prepare_s8_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  prepare_gemm_s8_f32(node, conv_2d_geometry(node), kernel, persistent);
+}
 void prepare_s16(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_s16(node, geometry_s16(node), kernel, persistent);
 }
 void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_f32(node, conv_2d_geometry(node), kernel, persistent);
 }
-void run_s8(const NodeView& node, const NodeRun& run) {
-  const ConvGeometry g = conv_2d_geometry(node);
+__attribute__((always_inline)) inline GemmS8Windows windows_of(const NodeView& node, const ConvGeometry& g) {
   const Window2d& w = g.window;
-  const GemmS8Windows windows = {
+  return {
       g.h,        g.w,        g.ic,         g.oh,         g.ow,      w.kernel_h, w.kernel_w,
       w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.pad_top, w.pad_left, node.input_zero_point(0)};
+}
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = conv_2d_geometry(node);
+  const GemmS8Windows windows = windows_of(node, g);
   GemmVariantS8 variant{kPacksWeights ? fill_conv_rows_s8 : nullptr,
                         kPacksWeights ? fill_line_rows<int8_t> : nullptr,
                         g.pointwise() ? nullptr : &windows,
@@ -85,21 +98,33 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   }
   run_gemm_s8(node, g, run, variant);
 }
+void run_s8_f32(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = conv_2d_geometry(node);
+  const GemmS8Windows windows = windows_of(node, g);
+  run_gemm_s8_f32(
+      node, g, run,
+      {kPacksWeights ? fill_conv_rows_s8 : nullptr, kPacksWeights ? fill_line_rows<int8_t> : nullptr,
+       g.pointwise() ? nullptr : &windows, nullptr, nullptr, nullptr});
+}
 void run_s16(const NodeView& node, const NodeRun& run) { run_gemm_s16(node, geometry_s16(node), run); }
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, conv_2d_geometry(node), run); }
 
 }  // namespace
 
-extern const OpRun kConv2dS8Run, kConv2dS16Run, kConv2dF32Run;
-const OpRun kConv2dS8Run = {run_s8}, kConv2dS16Run = {run_s16}, kConv2dF32Run = {run_f32};
+extern const OpRun kConv2dS8Run, kConv2dS16Run, kConv2dF32Run, kConv2dS8F32Run;
+const OpRun kConv2dS8Run = {run_s8}, kConv2dS16Run = {run_s16}, kConv2dF32Run = {run_f32},
+            kConv2dS8F32Run = {run_s8_f32};
 
 // The output may stand where the residual stands: each element is read before it is written.
-extern const OpDef kConv2dS8, kConv2dS16, kConv2dF32;
+extern const OpDef kConv2dS8, kConv2dS16, kConv2dF32, kConv2dS8F32;
 const OpDef kConv2dS8 = {Op::kConv2d, DType::kS8, kResidualInput, conv_2d_rule(),
                          plan_s8,     prepare_s8, &kConv2dS8Run,  gemm_s8_name};
 const OpDef kConv2dS16 = {Op::kConv2d, DType::kS16,    -1,           conv_2d_rule(), plan_s16,
                           prepare_s16, &kConv2dS16Run, gemm_s16_name};
 const OpDef kConv2dF32 = {Op::kConv2d, DType::kF32, kResidualInput, conv_2d_rule(),
                           plan_f32,    prepare_f32, &kConv2dF32Run, gemm_f32_name};
+const OpDef kConv2dS8F32 = {Op::kConv2d,      DType::kF32,      -1,
+                            conv_2d_rule(),   plan_s8_f32,      prepare_s8_f32,
+                            &kConv2dS8F32Run, gemm_s8_f32_name, DType::kS8};
 
 }  // namespace intaglio

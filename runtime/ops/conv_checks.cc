@@ -173,6 +173,13 @@ Error check_conv_s16(const NodeView& node, int32_t axis) {
   return check_weights<true>(node, axis, node.output().quantization.scales[0]);
 }
 
+Error check_conv_s8_f32(const NodeView& node, int32_t axis) {
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_clamp_reals(node));
+  return check_weights_s8(node, axis, 1.0f);
+}
+
 Error check_conv_f32(const NodeView& node, int32_t axis, bool residual_allowed) {
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));

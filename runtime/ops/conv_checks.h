@@ -26,6 +26,8 @@ Error check_conv_ends_s8(const NodeView& node);
 Error check_conv_s8(const NodeView& node, int32_t axis);
 // The same of int16 activations and int8 weights, without a residual. Their sums have 64 bits: nothing is to be proved.
 Error check_conv_s16(const NodeView& node, int32_t axis);
+// The same of int8 activations whose sums leave in FP32, with a clamp of reals.
+Error check_conv_s8_f32(const NodeView& node, int32_t axis);
 // The checks above in their order, with the clamp's. x and output first, then weights.
 Error check_conv_f32(const NodeView& node, int32_t axis, bool residual_allowed);
 

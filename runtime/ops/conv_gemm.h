@@ -39,6 +39,14 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
                  const GemmVariantS8& variant);
 const char* gemm_s8_name(uint16_t kernel);
 
+// int8 codes to reals. Of the variant residual, add and run_windows are not read.
+Error plan_gemm_s8_f32(const NodeView& node, const ConvGeometry& g, const PlanContext& context,
+                       NodePlan* plan);
+void prepare_gemm_s8_f32(const NodeView& node, const ConvGeometry& g, uint16_t kernel, uint8_t* persistent);
+void run_gemm_s8_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
+                     const GemmVariantS8& variant);
+const char* gemm_s8_f32_name(uint16_t kernel);
+
 // int16 activations: rows in place or merged lines, no residual. The geometry allows no im2col.
 Error plan_gemm_s16(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan);
 void prepare_gemm_s16(const NodeView& node, const ConvGeometry& g, uint16_t kernel, uint8_t* persistent);

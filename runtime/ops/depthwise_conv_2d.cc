@@ -4,6 +4,7 @@
 #include "kernels/dwconv/dwconv_lines_f32.h"
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/dwconv/dwconv_s8_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_geometry.h"
 #include "runtime/ops/pixel_runs.h"
@@ -92,6 +93,16 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
     scratch = scratch_of(g, dwconv_s8_kernel(kernel)).total(context.width);
   }
   return set_sizes(node, persistent, scratch, plan);
+}
+
+__attribute__((cold)) Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_depthwise_geometry(node));
+  ITG_TRY(check_conv_s8_f32(node, kDepthwiseAxis));
+  const ConvGeometry g = depthwise_geometry(node);
+  const int32_t kernel = dwconv_s8_f32_select(context.isa, g.oc / g.ic);
+  plan->kernel = static_cast<uint16_t>(kernel);
+  return set_sizes(node, 0, scratch_of(g, dwconv_s8_f32_kernel(kernel)).total(context.width), plan);
 }
 
 __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -273,6 +284,32 @@ void run_s8(const NodeView& node, const NodeRun& run) {
                   });
 }
 
+void run_s8_f32(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = depthwise_geometry(node);
+  const DwconvS8F32Kernel& kernel = dwconv_s8_f32_kernel(run.kernel);
+  if (g.padded()) memset(run.scratch, node.input_zero_point(0), static_cast<size_t>(g.ic));
+  const Requantization& requantization = node.options<Requantization>();
+  DwconvS8F32Args shared{};
+  shared.weights = run.input<int8_t>(node, kWeightInput);
+  shared.folded_bias = requantization.folded_bias.data;
+  shared.multiplier = requantization.multiplier.data;
+  shared.y_stride = static_cast<size_t>(g.oc);
+  shared.clamp = fused_clamp(node);
+  shared.taps = g.taps();
+  shared.channels = g.ic;
+  shared.depth_multiplier = g.oc / g.ic;
+  auto* const y = run.output<float>(node);
+  for_each_pixels(g, run, scratch_of(g, kernel), kernel.pixels, run.input<int8_t>(node, 0),
+                  [&](const int8_t* const* rows, int32_t first, int32_t pixels, uint8_t* scratch) {
+                    DwconvS8F32Args args = shared;
+                    args.rows = rows;
+                    args.y = y + static_cast<ptrdiff_t>(first) * g.oc;
+                    args.scratch = scratch;
+                    args.pixels = pixels;
+                    kernel.leave(args);
+                  });
+}
+
 void run_f32(const NodeView& node, const NodeRun& run) {
   if (is_of_lines_f32(run.kernel)) return run_lines_f32(node, run);
   const ConvGeometry g = depthwise_geometry(node);
@@ -307,18 +344,24 @@ const char* name_f32(uint16_t kernel) {
                                  : dwconv_f32_kernel(kernel).name;
 }
 
+const char* name_s8_f32(uint16_t kernel) { return dwconv_s8_f32_kernel(kernel).name; }
+
 }  // namespace
 
-extern const OpRun kDepthwiseConv2dS8Run, kDepthwiseConv2dF32Run;
-const OpRun kDepthwiseConv2dS8Run = {run_s8}, kDepthwiseConv2dF32Run = {run_f32};
+extern const OpRun kDepthwiseConv2dS8Run, kDepthwiseConv2dF32Run, kDepthwiseConv2dS8F32Run;
+const OpRun kDepthwiseConv2dS8Run = {run_s8}, kDepthwiseConv2dF32Run = {run_f32},
+            kDepthwiseConv2dS8F32Run = {run_s8_f32};
 
-extern const OpDef kDepthwiseConv2dS8, kDepthwiseConv2dF32;
+extern const OpDef kDepthwiseConv2dS8, kDepthwiseConv2dF32, kDepthwiseConv2dS8F32;
 const OpDef kDepthwiseConv2dS8 = {Op::kDepthwiseConv2d,   DType::kS8, -1,
                                   depthwise_rule(),       plan_s8,    prepare_s8,
                                   &kDepthwiseConv2dS8Run, name_s8};
 const OpDef kDepthwiseConv2dF32 = {Op::kDepthwiseConv2d,    DType::kF32, -1,
                                    depthwise_rule(),        plan_f32,    nullptr,
                                    &kDepthwiseConv2dF32Run, name_f32};
+const OpDef kDepthwiseConv2dS8F32 = {Op::kDepthwiseConv2d,      DType::kF32, -1,
+                                     depthwise_rule(),          plan_s8_f32, nullptr,
+                                     &kDepthwiseConv2dS8F32Run, name_s8_f32, DType::kS8};
 
 __attribute__((cold)) Error check_depthwise_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));

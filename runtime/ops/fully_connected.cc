@@ -1,5 +1,5 @@
 // Fully connected layer: x of rank 2 or more, read as [m, k]; weights [oc, k]. Codes to codes, reals to
-// reals, or codes to reals, where the weights are read in place and nothing is kept.
+// reals, or codes to reals. There the weights of a few rows are read in place and nothing is kept.
 #include "kernels/gemm/gemv_s8_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
@@ -45,12 +45,23 @@ Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan)
   return plan_gemm_s16(node, geometry(node), context, plan);
 }
 
+// Codes to reals: kernels of gemv_s8_f32 for a few rows, and where nothing packs; of gemm_s8_f32, numbered behind them, for
+// more.
+constexpr int32_t kFirstOfGemm = kFamilyNumbers, kFewRows = 4;
+bool is_gemm_s8_f32(uint16_t kernel) { return kPacksWeights && kernel >= kFirstOfGemm; }
+
 Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_no_clamp(node));
+  if (kPacksWeights && geometry(node).images > kFewRows) {
+    ITG_TRY(check_weights_s8(node, 0, 1.0f));
+    ITG_TRY(plan_gemm_s8_f32(node, geometry(node), context, plan));
+    plan->kernel = static_cast<uint16_t>(plan->kernel + kFirstOfGemm);
+    return kNoError;
+  }
   plan->kernel = static_cast<uint16_t>(gemv_s8_f32_select(context.isa));
   return check_weights_s8(node, 0, 1.0f);
 }
@@ -65,6 +76,10 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_s8(node, geometry(node), kernel, persistent);
 }
+void prepare_s8_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  if (is_gemm_s8_f32(kernel))
+    prepare_gemm_s8_f32(node, geometry(node), static_cast<uint16_t>(kernel - kFirstOfGemm), persistent);
+}
 void prepare_s16(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_s16(node, geometry(node), kernel, persistent);
 }
@@ -75,8 +90,15 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   run_gemm_s8(node, geometry(node), run,
               {kPacksWeights ? point_at_rows_s8 : nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
 }
+void run_rows_s8_f32(const NodeView& node, const NodeRun& run) {
+  NodeRun gemm = run;
+  gemm.kernel = static_cast<uint16_t>(run.kernel - kFirstOfGemm);
+  run_gemm_s8_f32(node, geometry(node), gemm,
+                  {kPacksWeights ? point_at_rows_s8 : nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
+}
 // Threads take output channels, which are cut again so that their weights stay near for the other rows.
 void run_s8_f32(const NodeView& node, const NodeRun& run) {
+  if (is_gemm_s8_f32(run.kernel)) return run_rows_s8_f32(node, run);
   constexpr int32_t kNearBytes = 16384;
   const ConvGeometry g = geometry(node);
   const auto* const x = run.input<int8_t>(node, 0);
@@ -98,7 +120,10 @@ void run_s8_f32(const NodeView& node, const NodeRun& run) {
 void run_s16(const NodeView& node, const NodeRun& run) { run_gemm_s16(node, geometry(node), run); }
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
 
-const char* name_s8_f32(uint16_t kernel) { return gemv_s8_f32_kernel(kernel).name; }
+const char* name_s8_f32(uint16_t kernel) {
+  return is_gemm_s8_f32(kernel) ? gemm_s8_f32_name(static_cast<uint16_t>(kernel - kFirstOfGemm))
+                                : gemv_s8_f32_kernel(kernel).name;
+}
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
@@ -124,8 +149,14 @@ const OpDef kFullyConnectedS16 = {Op::kFullyConnected,    DType::kS16,  -1,
 const OpDef kFullyConnectedF32 = {Op::kFullyConnected,    DType::kF32,  -1,
                                   quant_rule(),           plan_f32,     prepare_f32,
                                   &kFullyConnectedF32Run, gemm_f32_name};
-const OpDef kFullyConnectedS8F32 = {
-    Op::kFullyConnected,      DType::kF32, -1,        quant_rule(), plan_s8_f32, nullptr,
-    &kFullyConnectedS8F32Run, name_s8_f32, DType::kS8};
+const OpDef kFullyConnectedS8F32 = {Op::kFullyConnected,
+                                    DType::kF32,
+                                    -1,
+                                    quant_rule(),
+                                    plan_s8_f32,
+                                    kPacksWeights ? prepare_s8_f32 : nullptr,
+                                    &kFullyConnectedS8F32Run,
+                                    name_s8_f32,
+                                    DType::kS8};
 
 }  // namespace intaglio

@@ -76,9 +76,10 @@ def mean(acc, n, s_in, s_out, z_out, lo=-128, hi=127):
     return requantize(acc, f32(s_in) / (f32(s_out) * f32(n)), z_out, lo, hi)
 
 
-def product_f32(acc, s_in, s_w):
-    """A matrix product that leaves an int8 model in FP32: no codes, no clamp."""
-    return np.asarray(acc, np.int64).astype(np.int32).astype(f32) * (f32(s_in) * np.asarray(s_w, f32))
+def product_f32(acc, s_in, s_w, lo=-np.inf, hi=np.inf):
+    """A convolution or a matrix product that leaves int8 in FP32; a convolution's results may be clamped to reals."""
+    y = np.asarray(acc, np.int64).astype(np.int32).astype(f32) * (f32(s_in) * np.asarray(s_w, f32))
+    return np.clip(y, f32(lo), f32(hi)) + f32(0)
 
 
 def mean_f32(acc, n, s_in):

@@ -125,7 +125,16 @@ class Maker:
         oh, ow = q.shape[1:3]
         return [s32(n, *size, ic, oc, *k, *stride, *dilation, *pads, groups, z_in, z_out, lo, hi, oh, ow,
                     int(has_residual), z_mid, z_residual),
-                reals(s_in, s_out, s_mid, s_residual), reals(s_w), s8(x), s8(w), s32(bias), s8(residual), reals(m), s8(q)]
+                reals(s_in, s_out, s_mid, s_residual), reals(s_w), s8(x), s8(w), s32(bias), s8(residual), reals(m), s8(q),
+                *self.leaving(acc, s_in, s_w)]
+
+    # The same sums in FP32, clamped: f32 [lo, hi], f32 output
+    def leaving(self, acc, s_in, s_w):
+        y = spec.product_f32(acc, s_in, s_w)
+        lo, hi = sorted(f32(v) for v in self.rng.choice(y.reshape(-1), 2))
+        if self.rng.random() < 0.3:
+            lo, hi = f32(-np.inf), f32(np.inf)
+        return [reals([lo, hi]), reals(spec.product_f32(acc, s_in, s_w, lo, hi))]
 
     # depthwise: s32 [n, h, w, c, oc, kh, kw, stride h w, dilation h w, pads, z_in, z_out, lo, hi, oh, ow]
     #   f32 [s_in, s_out], f32 s_w, s8 x, s8 w, s32 bias, f32 multiplier, s8 output
@@ -144,7 +153,8 @@ class Maker:
         multiplier = spec.multiplier(s_in, s_w, s_out)
         q = spec.requantize(acc, multiplier, z_out, lo, hi)
         return [s32(n, *size, c, oc, *k, *stride, *dilation, *pads, z_in, z_out, lo, hi, *q.shape[1:3]),
-                reals(s_in, s_out), reals(s_w), s8(x), s8(w), s32(bias), reals(multiplier), s8(q)]
+                reals(s_in, s_out), reals(s_w), s8(x), s8(w), s32(bias), reals(multiplier), s8(q),
+                *self.leaving(acc, s_in, s_w)]
 
     # avg_pool: s32 [n, h, w, c, kh, kw, stride h w, dilation h w, pads, count_include_pad, z_in, z_out, lo, hi, oh, ow]
     #   f32 [s_in, s_out], s8 x, s8 output
