@@ -72,7 +72,7 @@ Error add_batch(Calibration& calibration, const SampleSource& source, int32_t fi
   });
   for (int32_t lane = 0; lane < count; ++lane) {
     *bad = first + lane;
-    // What one bad sample has left in the observers cannot be taken back: the fault stays.
+    // The traces of one bad sample in the observers cannot be taken back: the fault stays.
     ITG_TRY(calibration.fault = samples[lane].error);
     if (source.ran != nullptr) source.ran(source.context, first + lane, calibration.fp32.on_lane(lane));
     count_in(calibration, samples[lane]);

@@ -14,7 +14,7 @@ static_assert(sizeof(1.0) == sizeof(double),
 namespace intaglio {
 namespace {
 
-// What can be calibrated, with these options.
+// Checks that the model can be calibrated with these options.
 Result<SessionNeeds> measure_session(const Model& model, const CalibratorOptions& options) {
   ITG_TRY(check_options(options, model));
   ITG_TRY(check_float(model));
@@ -63,7 +63,7 @@ size_t record_count(const Model& model) {
   return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 2);
 }
 
-// What the caller asked for, less the recoveries that then cannot run.
+// The caller's options without the recoveries that cannot run with them.
 void set_options(Calibration& calibration, const Model& model, const CalibratorOptions& options) {
   FloatModel& fp32 = calibration.fp32;
   fp32.threads.set(options.executor);
@@ -95,7 +95,7 @@ Error open_session(FloatModel& fp32, const Model& model, const SessionNeeds& nee
   return kNoError;
 }
 
-// What observer_bytes() counts.
+// Makes the lists that observer_bytes() counts.
 Error make_lists(Calibration& calibration, Arena& arena) {
   const Model& model = calibration.fp32.model;
   const CalibratorOptions& options = calibration.options;
@@ -189,7 +189,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   ITG_TRY(open_session(calibration.fp32, model, *session_needs, {memory.data, needs.session_bytes}));
   ITG_TRY(make_lists(calibration, arena));
   uint8_t* const replay = memory.data + needs.session_bytes + needs.observer_bytes;
-  // What the block has beyond its needs saves time, too.
+  // Memory beyond the needs saves time.
   const size_t spare = (memory.size - needs.total()) / kMemoryAlignment * kMemoryAlignment;
   const size_t replay_size = needs.replay_bytes + spare;
   calibration.options.replay_bytes = replay_size;

@@ -9,7 +9,7 @@
 namespace intaglio {
 namespace {
 
-// What is an answer leaves in FP32, and so does all behind it.
+// An answer is FP32, and so is everything behind it.
 template <typename Setting>
 bool has_no_slot(const Setting& setting, const CalibratorOptions& options, const Model& model) {
   if (setting.node < 0) return false;

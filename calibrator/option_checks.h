@@ -1,4 +1,4 @@
-// What Calibrator::measure() and create() refuse.
+// The checks of Calibrator::measure() and create().
 #pragma once
 
 #include "intaglio/calibrator.h"

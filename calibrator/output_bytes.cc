@@ -44,10 +44,10 @@ uint64_t row_bound(const TensorInfo& weights, int32_t axis) {
   return kRows * round_up(taps * round_up(depth, kDepth), kVector);
 }
 
-// Of an output or a part of one, in the list of NetworkErrorMeter.
+// Bytes for an output or a part of one, in the list of NetworkErrorMeter.
 constexpr uint64_t kPartBytes = 512;
 
-// What answers, and what follows them, take of activations in FP32.
+// Bytes of FP32 activations for answers and the nodes behind them.
 uint64_t answer_bytes(const Model& model, const CalibratorOptions& options) {
   uint64_t bytes = 0;
   for (int32_t n = 0; n < model.node_count(); ++n)

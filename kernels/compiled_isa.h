@@ -20,7 +20,7 @@
 #define ITG_IF_1(...) __VA_ARGS__
 #define ITG_IF_0(...)
 
-// What a list of kernels holds. A host lists every kernel, those without a function too, so that it can size any
+// The entries of a list of kernels. A host lists every kernel, those without a function too, so that it can size any
 // target. A Cortex-M lists its own alone: flash is short.
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 #define ITG_LISTED(isa_name, ...) ITG_COMPILED(isa_name, __VA_ARGS__)
@@ -45,8 +45,8 @@
         return k;                                                                              \
       }(), )
 
-// What a family's header declares of its list, an array: how many kernels it has, each of them, and the first that a machine can
-// run.
+// The functions that a family's header declares of its list, an array: how many kernels it has, each of them, and the first that
+// a machine can run.
 #define ITG_KERNEL_LIST(Kernel, family, list)                                  \
   int32_t family##_count() { return int32_t{sizeof(list) / sizeof(list)[0]}; } \
   const Kernel& family##_kernel(int32_t index) { return (list)[index]; }
@@ -84,7 +84,7 @@ inline constexpr bool kPacksWeights = false;
 inline constexpr bool kPacksWeights = true;
 #endif
 
-// What a session on this machine may choose from: cpu_isa() & kCompiledIsa.
+// The instruction sets that a session on this machine may choose from: cpu_isa() & kCompiledIsa.
 #define ITG_ISA(name, constant, ...) | (ITG_HAVE(name) != 0 ? isa::constant : 0)
 #define ITG_DIGEST_ISA ITG_ISA
 inline constexpr IsaMask kCompiledIsa = isa::kScalar
@@ -93,14 +93,14 @@ inline constexpr IsaMask kCompiledIsa = isa::kScalar
 #undef ITG_DIGEST_ISA
 #undef ITG_ISA
 
-// What this build's lists hold, by which kernels are numbered.
+// The instruction sets of this build's lists, by which kernels are numbered.
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 inline constexpr IsaMask kListedIsa = kCompiledIsa;
 #else
 inline constexpr IsaMask kListedIsa = isa::kAll;
 #endif
 
-// Of a list of kernels, best first and the scalar one last: the place of the first that `isa` allows, compiled or not.
+// The place of the first kernel that `isa` allows, compiled or not, in a list with the best first and the scalar one last.
 template <typename Kernel, uint32_t kCount>
 static constexpr int32_t first_allowed(const Kernel (&kernels)[kCount], IsaMask isa) {
   int32_t i = 0;

@@ -78,7 +78,7 @@ const char* name_at(const char* const (&names)[count], int64_t index) {
   return index >= 0 && index < static_cast<int64_t>(count) ? names[index] : "unknown";
 }
 
-// What is wrong with a policy: `conflict` holds the properties of which there must be one.
+// The fault of a policy: `conflict` holds the properties of which there must be one.
 void put_conflict(Line& line, int64_t policy, int64_t conflict) {
   const int64_t present = policy & conflict;
   bool first = true;

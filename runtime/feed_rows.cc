@@ -22,7 +22,7 @@ ImageInput recipe_of(const Model& model) {
 
 bool has_rows(const Shape& shape) { return shape.rank == 4 && shape[0] == 1 && shape[1] <= kMaxFedRows; }
 
-// Of a row, which is the whole input where it has no rows.
+// The size of a row, which is the whole input where it has no rows.
 int32_t elements_of_row(const Shape& shape) {
   return has_rows(shape) ? shape[2] * shape[3] : static_cast<int32_t>(shape.elements());
 }

@@ -203,7 +203,7 @@ CalibrationInfo Model::calibration() const {
   return info;
 }
 
-// What is not as it should be is passed over, as other machines pass over all of them.
+// A pack that breaks a rule is passed over, as other machines pass over all of them.
 PackInfo Model::pack(int32_t node) const {
   const auto* packs = root_of(root_).packs();
   uint32_t first = 0, last = packs == nullptr ? 0 : packs->size();

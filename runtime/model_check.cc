@@ -48,7 +48,7 @@ bool good_name(const flatbuffers::String* name) {
 // code.
 class Failure {
  public:
-  // What these return is what a check returns: false. Values below 2^31.
+  // These return false, as a check does. Values are below 2^31.
   template <typename Value = int32_t, typename Limit = int32_t>
   bool operator()(Status status, int32_t node = -1, int32_t tensor = -1, Value value = 0, Limit limit = 0) {
     return set(status, node, tensor, static_cast<int32_t>(value), static_cast<int32_t>(limit));
@@ -184,7 +184,7 @@ bool is_model_input(const Model& model, int32_t tensor) {
   return false;
 }
 
-// Of a struct of options, and of its parts.
+// The checks of a struct of options, and of its parts.
 bool check_enums(Failure& fail, int32_t node, uint32_t number, const uint8_t* options) {
   const auto known = [&fail, node](const OptionField& field, const uint8_t* place) {
     return field.kind != kOptionEnum || *place <= field.what ||

@@ -81,7 +81,7 @@ bool store_model(const Flash& flash, Span<const uint8_t> model) {
       !program(flash, slot, kModelStoreOverhead, model.data, model.size) ||
       !program(flash, slot, 0, &header, sizeof header))
     return false;
-  // What is not as it was written must not count.
+  // A slot whose bytes are not as they were written must not count.
   if (memcmp(start, &header, sizeof header) != 0 ||
       memcmp(start + kModelStoreOverhead, model.data, model.size) != 0)
     return false;

@@ -1,4 +1,4 @@
-// What an operator is. One file of runtime/ops defines an operator's variants, by element type; op_list.inc
+// The definition of an operator. One file of runtime/ops defines an operator's variants, by element type; op_list.inc
 // lists them. Nothing here knows a session or the file format.
 #pragma once
 
@@ -101,14 +101,14 @@ inline constexpr uint16_t kFamilyNumbers = 256;
 // NodePlan::kernel before plan(): the node's segment runs by rows, and a band may be lower than what some kernels compute at once.
 inline constexpr uint16_t kRunsByRows = 0xffff;
 
-// What a node needs, as plan() finds it.
+// The memory that a node needs, as plan() finds it.
 struct NodePlan {
   uint32_t persistent_bytes = 0;
   uint32_t scratch_bytes = 0;
   uint16_t kernel = 0;  // which of the family's, the operator's own numbering; of a band first the whole's
 };
 
-// What a node has while it runs.
+// The memory and tensors of a node while it runs.
 struct NodeRun {
   const Model* model = nullptr;
   uint8_t* activations = nullptr;
@@ -156,14 +156,14 @@ enum class TableRule : uint8_t {
   kSoftmax,          // s32[256], in 16 bits s32[512]: exponentials (docs/arithmetic.md)
 };
 
-// What is known of an output's sign.
+// The sign of an output, as far as it is known.
 enum class SignRule : uint8_t {
   kAny,
   kKeeps,        // no value is negative where no operand has one
   kNonNegative,  // never a negative value
 };
 
-// What an FP32 operator makes of each channel on its own, the clamp and a pad value apart.
+// The effect of an FP32 operator on each channel alone, apart from the clamp and a pad value.
 enum class ChannelRule : uint8_t {
   kMixes,   // a channel of the output may depend on other channels of the inputs
   kScales,  // it does not, and y(a x) = a y(x) for a > 0
@@ -207,14 +207,14 @@ struct QuantRule {
   }
 };
 
-// Of an operator whose output has no negative value where its operands have none, and nothing else to say.
+// For an operator whose output has no negative value where its operands have none, and no other rule.
 constexpr QuantRule sign_keeping_rule() {
   QuantRule rule;
   rule.sign = SignRule::kKeeps;
   return rule;
 }
 
-// Of a mean over places: it also keeps channels.
+// For a mean over places: it also keeps channels.
 constexpr QuantRule averaging_rule() {
   QuantRule rule = sign_keeping_rule();
   rule.channels = ChannelRule::kShifts;

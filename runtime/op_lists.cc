@@ -9,7 +9,7 @@ extern const OpDef kConv2dS8;
 
 namespace {
 
-// What a line of each kind puts into each list.
+// The entry of each kind of line in each list.
 #define ITG_INT8_LIST_int8(name) &name,
 #define ITG_INT8_LIST_f32(name)
 #define ITG_INT8_LIST_both(name) &name,

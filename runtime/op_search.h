@@ -7,7 +7,7 @@ namespace intaglio {
 
 inline constexpr int32_t kNoOp = -1;
 
-// What tells the variants of an operator apart.
+// The signature that tells the variants of an operator apart.
 struct OpSignature {
   Op op;
   DType input, output;  // element types of the first input, kNone where it is absent, and of the first output

@@ -1,4 +1,4 @@
-// What a scale and a zero point may be, and the size of a table of int16 codes.
+// Limits of a scale and a zero point, and the size of a table of int16 codes.
 #pragma once
 
 #include <cstdint>

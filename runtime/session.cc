@@ -78,7 +78,7 @@ Error find_pack(const NodeView& node, const OpDef& def, NodeChoice* choice) {
   return kNoError;
 }
 
-// What it keeps must be to the byte what prepare() makes, in `place`, of as many bytes.
+// The packed bytes must equal what prepare() makes in `place`, to the byte.
 Error check_pack(const NodeView& node, const OpDef& def, const NodeChoice& choice, uint8_t* place) {
   const Span<const uint8_t> pack = choice.pack;
   memset(place, 0, pack.size);
@@ -358,7 +358,7 @@ void Session::run_nodes(int32_t first, int32_t last) {
       &nodes);
 }
 
-// What node `i` has while it runs, and what runs it.
+// The memory and tensors of node `i` while it runs, and its run function.
 __attribute__((always_inline)) inline const OpRun* Session::node_run(int32_t i, NodeRun* run) const {
   const PlannedNode& record = nodes()[i];
   const uint8_t* const prepared = planned() ? planned_->prepared : memory_.persistent.data;

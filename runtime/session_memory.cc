@@ -3,7 +3,7 @@
 namespace intaglio {
 namespace {
 
-// Of one span what a session takes: the bytes that it needs, apart from those that it took before.
+// The bytes that a session takes of one span: the bytes that it needs, apart from those that it took before.
 bool take_span(const SessionMemory& taken, Span<uint8_t> given, size_t needed, Span<uint8_t>* to,
                Error* error) {
   if (needed == 0) return true;

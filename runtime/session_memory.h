@@ -13,7 +13,7 @@ inline uint64_t total_of(uint64_t persistent, uint64_t activations, uint64_t scr
   return align_up(persistent, kMemoryAlignment) + align_up(activations, kMemoryAlignment) + scratch;
 }
 
-// Of each span `needs` bytes, aligned, none over another. `to` is without memory as yet, and of no use after an error.
+// Splits off `needs` bytes of each span, aligned, none over another. `to` is without memory as yet, and of no use after an error.
 Error take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to);
 
 }  // namespace intaglio

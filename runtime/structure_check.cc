@@ -79,7 +79,7 @@ class Reader {
     return *count <= (size_ - at - kOffset) / element_bytes;
   }
 
-  // Of a field from its table's start; 0 where it is absent.
+  // The offset of a field from its table's start; 0 where it is absent.
   uint32_t offset_of(const Frame& f, uint32_t field) const {
     const uint32_t entry = 4u + 2u * field;
     return entry < half(f.vtable) ? half(f.vtable + entry) : 0;

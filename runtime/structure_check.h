@@ -6,7 +6,7 @@
 
 namespace intaglio {
 
-// What stands in a field. From kFieldTable on: an offset to the table kind - kFieldTable; from kFieldTables on:
+// The kind of a field. From kFieldTable on: an offset to the table kind - kFieldTable; from kFieldTables on:
 // to a vector of offsets to such tables. A union's type, 8 bits, is the field before it.
 enum FieldKind : uint8_t {
   kField8,

@@ -59,7 +59,7 @@ class Baker : private BakedTensors {
     return true;
   }
 
-  // What the caller gets; a state's next value in the state's own form.
+  // An output of the model; a state's next value in the state's own form.
   int32_t add_sink(int32_t tensor) {
     const auto t = static_cast<size_t>(tensor);
     const int32_t number = state_of(options_, tensor, true);
@@ -162,7 +162,7 @@ class Baker : private BakedTensors {
     const TensorInfo info = model_.tensor(node.outputs[0]);
     const auto o = static_cast<size_t>(node.outputs[0]);
     const QuantParams wide = wide_params(out);
-    // What the caller gets are reals, and have the tensor's name.
+    // Outputs of the model are reals, and have the tensor's name.
     bool is_output = false;
     for (const int32_t given : model_.outputs())
       is_output = is_output || (given == node.outputs[0] && state_of(options_, given, true) < 0);
@@ -452,7 +452,7 @@ void fuse_residual(Graph& graph, Arena& arena) {
     if (a.dtype != DType::kS8 || b.dtype != DType::kS8 || a.shape != b.shape || a.is_constant() ||
         b.is_constant())
       continue;
-    // Of two convolutions the later one: its result then never has to wait in memory.
+    // The later one of two convolutions: its result then never has to wait in memory.
     const int32_t first = feeding_convolution(graph, n, node.inputs[0]);
     const int32_t second = feeding_convolution(graph, n, node.inputs[1]);
     const int32_t chosen = first > second ? first : second;

@@ -83,7 +83,7 @@ Error Int8Model::finish() {
   return open(true);
 }
 
-// What stands behind the model's own inputs and outputs.
+// The tensors behind the model's own inputs and outputs.
 void Int8Model::join_states() {
   const Model& fp32 = source_.fp32.model;
   const Model& whole = *source_.options.states_of;

@@ -9,7 +9,7 @@
 
 namespace intaglio {
 
-// What an int8 model is made from.
+// The parts that an int8 model is made from.
 struct Int8Source {
   const FloatModel& fp32;
   const CalibratorOptions& options;
@@ -43,7 +43,7 @@ class Int8Model {
   Error update_layers();
 
   Graph& graph() { return graph_; }
-  // Of a node of the FP32 model, since the weights that stand now were made.
+  // For a node of the FP32 model: changes since the present weights were made.
   MeanOutputs& means(int32_t fp32_node, int32_t half) {
     return weights_.layers[static_cast<size_t>(fp32_node)].means[half];
   }
@@ -51,7 +51,7 @@ class Int8Model {
   const Lanes& lanes() const { return lanes_; }  // of the session
   // Another number after each call that makes or changes the model.
   int64_t revision() const { return revision_; }
-  // What has changed since then has been put back.
+  // The changes since then were undone.
   void is_again(int64_t revision) { revision_ = revision; }
   Span<const uint8_t> bytes() const { return bytes_; }
   // Behind all of the above; copies of it are scratch.

@@ -19,7 +19,7 @@ Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena,
 
 // The same steps, one by one.
 void fill_requantization(Graph& graph, OpList ops, Arena& arena);
-// Of one node that has them, written over what stands there.
+// For one node that has them; overwrites the present bytes.
 void refill_requantization(const Graph& graph, const GraphNode& node, const QuantRule& rule,
                            Span<float> multiplier, Span<int32_t> folded_bias);
 // After plan_memory().

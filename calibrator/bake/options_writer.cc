@@ -23,7 +23,7 @@ T load(const uint8_t* at) {
 // Struct `number` of options; 0 where all of its fields have their defaults, and nothing is written.
 uoffset_t write_struct(flatbuffers::FlatBufferBuilder& builder, uint32_t number, const uint8_t* from) {
   const uint32_t first = kFirstOptionField[number], count = kFirstOptionField[number + 1] - first;
-  // What a table points to stands before it.
+  // A table stands behind everything that it points to.
   uoffset_t offsets[kMaxFields] = {};
   bool any = false;
   for (uint32_t id = 0; id < count; ++id) {

@@ -1,4 +1,4 @@
-// What a calibration knows of itself, for who runs one: how far it is, what it has seen, and what it lacks.
+// Facts about a running calibration: how far it is, what it has seen, and what it lacks.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace intaglio {
 
-// Of the steps that the options ask for (steps_of()).
+// For the steps that the options ask for (steps_of()).
 int32_t steps_done(const Calibrator& calibrator);
 
 // Valid while the calibrator is; it grows with each sample.

@@ -14,7 +14,7 @@ namespace {
 
 size_t align_up(size_t bytes, size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// Of a kernel's name, <family>_<dtype>_<isa>.
+// The instruction set in a kernel's name, <family>_<dtype>_<isa>.
 IsaMask isa_of(const std::string& kernel) {
   for (const IsaName& isa : kIsaNames)
     if (kernel.substr(kernel.rfind('_') + 1) == isa.name) return isa.bit;
@@ -43,7 +43,7 @@ Result<Model> open_plan(const Model& model, const PlanTarget& target) {
   return target.streamed ? stream_rows(model) : Result<Model>(model);
 }
 
-// Of a model from open_plan(), which outlives the choices.
+// The choices for a model from open_plan(), which outlives them.
 Result<std::vector<NodeChoice>> choose(const Model& model, const PlanTarget& target) {
   PlanContext context;
   context.isa = target.kernels();

@@ -10,7 +10,7 @@
 
 namespace intaglio {
 
-// What a streamed plan is to be.
+// The goals of a streamed plan.
 struct StreamGoal {
   // Activations of at most so many bytes, by rows only as far as that asks for, in bands as high as it allows. Without it: the
   // least that the planner finds.

@@ -65,7 +65,7 @@ class SegmentPlanner {
     return true;
   }
 
-  // Of each group of nodes that hang together the least whole numbers that keep step.
+  // For each group of connected nodes, the least whole numbers that keep step.
   bool find_strides() {
     std::vector<int64_t> over(static_cast<size_t>(count_), 0), under(static_cast<size_t>(count_), 1);
     for (int32_t root = 0; root < count_; ++root) {

@@ -1,4 +1,4 @@
-// What a segment of a streamed plan costs: its clock, and the rows of its line buffers.
+// The cost of a segment of a streamed plan: its clock, and the rows of its line buffers.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ void merge(InputValues& seen, const InputValues& other);
 // of the distance of two pixels: what another program computes in its own order counts, too. Always so of
 // what write_image() has written, with means up to 2^14.
 bool are_pixels(const ImageInput& recipe, Span<const float> values);
-// Of all values that the recipe gives a pixel, and zero.
+// The range of all values that the recipe gives a pixel, and zero.
 Range range_of_pixels(const ImageInput& recipe);
 // The range of the model's input `input` where it is a picture and all of `seen` are its pixels: that of
 // all 256 of them. False: what has been seen says more.

@@ -9,7 +9,7 @@
 
 namespace intaglio {
 
-// What one lane sees of its samples.
+// The observers of one lane.
 struct LaneObservers {
   Span<TensorObserver> observers;
   Span<int64_t> mean_sums;
@@ -17,7 +17,7 @@ struct LaneObservers {
   Span<double> means;  // of one layer, while it is worked on
 };
 
-// What samples are observed with, and into what.
+// The sessions that observe samples, and the observers that they fill.
 struct Observing {
   const ObserveF32Kernel* observe = nullptr;
   const PatchSumsKernel* patch_sums = nullptr;
@@ -29,7 +29,7 @@ struct Observing {
   Span<TensorObserver> spare;  // one a lane
   Span<const OutputTensor> outputs;
 
-  // What the first lane sees is added to these from now on.
+  // The first lane adds to these from now on.
   void look_into(Span<TensorObserver> observers, Span<int64_t> mean_sums, Span<InputValues> inputs) {
     lanes[0] = {observers, mean_sums, inputs, lanes[0].means};
   }
@@ -54,7 +54,7 @@ SampleName name_of(const Session& session, const Sha256Kernel& kernel);
 // with the serial executor.
 void observe_sample(const FloatModel& fp32, const Observing& observing, int32_t lane,
                     const Executor& executor, LaneSample& sample);
-// What the other lanes have seen goes over to the first one's lists.
+// Adds the lists of the other lanes to the first one's.
 void merge_lanes(const Observing& observing);
 
 }  // namespace intaglio

@@ -1,4 +1,4 @@
-// What has been seen of one tensor, in bounded memory, whatever the order of the samples.
+// Range and histograms of one tensor, in bounded memory, independent of the order of the samples.
 #pragma once
 
 #include "calibrator/workspace/arena.h"
@@ -67,7 +67,7 @@ struct TensorObserver {
   TensorObserver() = default;
   explicit TensorObserver(TensorCounts* room) : counts(room) {}
   TensorObserver(const TensorObserver&) = delete;
-  // What `other` has seen. The counts go into this observer's own room, and are zero where `other` has none.
+  // Adds what `other` has seen. The counts go into this observer's own room, and are zero where `other` has none.
   TensorObserver& operator=(const TensorObserver& other);
 
   int32_t exponent = kMinExponent;  // of the bin width, of both histograms
@@ -102,7 +102,7 @@ constexpr size_t observer_list_bytes(size_t count, int32_t bins) {
 using Extremes = ExtremesF32;
 Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel);
 
-// What observing one sample's tensor needs.
+// Memory to observe one tensor of a sample.
 struct ObserverTools {
   const ObserveF32Kernel& kernel;
   TensorObserver& spare;  // overwritten

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int32_t kMostJoins = 8;
 
-// What wrote the values of a tensor, whatever moved them since; -1: a model input.
+// The node that computed a tensor's values, before any that only moved them; -1: a model input.
 int32_t maker_of(const Model& model, int32_t tensor) {
   int32_t writer = writer_of(model, tensor);
   for (int32_t i = 0; i < kMostNodesBetween && writer >= 0; ++i) {

@@ -18,7 +18,7 @@ size_t patch_size(const Model& model, const NodeInfo& node);
 // How many of them are kept of a node; 0 where it has no weights or stays in FP32.
 size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options);
 
-// Of the values that stand in the node's first input, as reals (zero point and scale removed).
+// The means of the values in the node's first input, as reals (zero point and scale removed).
 void patch_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, Span<double> means);
 
 // The same of an FP32 node, in one pass with the observer of its input's values, which is finished. Returns

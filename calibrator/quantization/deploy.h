@@ -1,5 +1,5 @@
-// What kernels of codes can compute: linear; activations of 8 bits at most, or symmetric of 16 at most, per tensor and rounded
-// half to even; weights of 8 bits at most, symmetric, rounded in any way, since that happens here and not on the device.
+// Whether kernels of codes can compute a config: linear; activations of 8 bits at most, or symmetric of 16 at most, per tensor and
+// rounded half to even; weights of 8 bits at most, symmetric, rounded in any way, since that happens here and not on the device.
 #pragma once
 
 #include "calibrator/quantization/slot_map.h"

@@ -75,7 +75,7 @@ bool is_only_reader(const Model& model, int32_t writer, int32_t reader) {
 bool adds_to_scores(const Model& model, int32_t node) {
   const OpDef* def = find_op(float_ops(), model, model.node(node));
   if (def == nullptr || !def->quant.sums) return false;
-  // What is read elsewhere, too, is looked for last: that takes all nodes.
+  // Other readers are looked for last: that takes all nodes.
   int32_t path[kMostNodesBetween + 1] = {node};
   for (int32_t i = 0; i < kMostNodesBetween; ++i) {
     const int32_t reader = path[i + 1] = first_reader(model, path[i]);

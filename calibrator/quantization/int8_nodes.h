@@ -15,7 +15,7 @@ Op int16_op(const NodeInfo& node, const QuantRule& rule);
 // Whether a setting holds for a slot of a node: its output, an input, or its weights. node: -1 for what no node writes.
 bool applies(const SlotSetting& setting, int32_t node, SlotRole role, int32_t input);
 
-// What follows from nodes before or behind a node is not looked for beyond so many of them: a model may have thousands in a row.
+// The search for nodes before or behind a node ends after so many of them: a model may have thousands in a row.
 inline constexpr int32_t kMostNodesBetween = 64;
 
 // Whether a node adds a mask or a bias to the scores of an attention: a Softmax alone reads its sum, through nothing but further

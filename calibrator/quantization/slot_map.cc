@@ -7,7 +7,7 @@
 namespace intaglio {
 namespace {
 
-// What one slot's config starts from, as the options have it.
+// The config that a slot starts from, as the options have it.
 struct Place {
   int32_t node = -1;  // -1: the caller writes a model input, or nobody a constant
   SlotRole role = SlotRole::kOutput;
@@ -120,7 +120,7 @@ class SlotMaker {
     }
     ITG_TRY(set_bits(config, bits));
     const bool wide = bits > 8 && place.role != SlotRole::kWeights;
-    // What 16 bits hold, and kernels compute: symmetric codes.
+    // Kernels of 16 bits compute symmetric codes.
     if (wide && !asks_policy) {
       config.policy &= static_cast<QuantPolicy>(~policy::kAsymmetric);
       config.policy |= policy::kSymmetric;
@@ -142,7 +142,7 @@ class SlotMaker {
     return is_mask(model_, slot, options_);
   }
 
-  // Of known parameters, and then of the caller's own words.
+  // Known parameters first, then the caller's own settings.
   Error set_limits(int32_t slot, const Place& place, QuantConfig& config) {
     const auto set = [&config](int32_t lo, int32_t hi) {
       if (lo == 0 && hi == 0) return;

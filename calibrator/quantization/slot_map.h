@@ -38,7 +38,7 @@ int32_t state_of(const CalibratorOptions& options, int32_t tensor, bool is_next)
 // Whether it is held in codes: those that read it and the one that writes its next value are in int8.
 bool is_in_codes(const SlotMap& map, const StateInfo& state);
 
-// What known parameters are of.
+// The slot that known parameters belong to.
 inline int32_t slot_of(const SlotMap& map, const KnownParams& known) {
   return known.node < 0 ? known.tensor : map.input_slot(known.node, static_cast<size_t>(known.input));
 }

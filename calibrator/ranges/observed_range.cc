@@ -86,7 +86,7 @@ Range vector_range(const TensorObserver& observer, const Bounds& bounds) {
   return within(range, bounds);
 }
 
-// What probes reach counts in full with few samples, and ever less of the way (in logarithms) with more.
+// The range of probes counts in full with few samples, and ever less of the way (in logarithms) with more.
 Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds, bool in_head) {
   constexpr double kRoom = kAutoRules.probes.room;
   const Range reached = within(
@@ -102,7 +102,7 @@ Range with_probes(const Range& range, const TensorObserver& observer, const Boun
 
 namespace {
 
-// Of the values in a block.
+// The mean square of the values in a block.
 double mean_weight(const TensorObserver& o, int32_t half, int32_t block, uint64_t values) {
   uint64_t lower = values, weighted = 0;
   for (int32_t level = 0; level < kPowerLevels; ++level) {
@@ -135,7 +135,7 @@ void weigh_samples(TensorObserver& o) {
     }
 }
 
-// What has been seen of a tensor, its bounds, and the function of one variable that alone reads it, if there is one.
+// The observed range of a tensor, its bounds, and the function of one variable that alone reads it, if there is one.
 struct RangeFinder::Seen {
   const TensorObserver& observer;
   Bounds bounds;

@@ -61,7 +61,7 @@ void find_head(const Model& model, Span<bool> in_head);
 //   end(256) = end(n) * 2^(s (z(256) - z(n)))   z(n): expected largest of n normal deviates
 //   s^2 = (4 * 0.6^2 + (n - 1) * measured) / (n + 3), so that it is known with one sample, too
 //
-// Of both signs, the shorter end is at least half the longer.
+// If values have both signs, the shorter end is at least half the longer.
 Range vector_range(const TensorObserver& observer, const Bounds& bounds);
 
 // `range`, and at least 1.3 times what the samples' probes reach (probes.h); with more than 8 samples that counts for 8 / n

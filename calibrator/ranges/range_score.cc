@@ -133,7 +133,7 @@ double CountSums::error(const QuantParams& params, const QuantConfig& config) co
   const auto step = static_cast<double>(params.scale);
   const double codes = step / width_, lo = codes * (static_cast<double>(config.lo) - params.zero_point),
                hi = codes * (static_cast<double>(config.hi) - params.zero_point);
-  // What cancels may leave less than nothing, which is no error.
+  // Cancellation may leave a small negative number, which is no error.
   const auto clipped = [](const Sums& sums, double end) {
     const double sum = sums.squares - 2.0 * end * sums.places + end * end * sums.count;
     return sum > 0.0 ? sum : 0.0;

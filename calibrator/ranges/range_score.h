@@ -31,7 +31,7 @@ class CountSums {
   double error(const QuantParams& params, const QuantConfig& config) const;
 
  private:
-  // Of bins: values, and their places and squares of places in widths from zero.
+  // For bins: values, and their places and squares of places in widths from zero.
   struct Sums {
     double count = 0.0, places = 0.0, squares = 0.0;
   };

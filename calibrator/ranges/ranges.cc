@@ -255,7 +255,7 @@ constexpr bool in_order() {
 }
 static_assert(sizeof kRows == kRangeMethodCount && in_order());
 
-// What a method chooses from.
+// The values that a method chooses from.
 struct RangeQuery {
   const TensorObserver& observer;
   const Bounds& bounds;

@@ -51,7 +51,7 @@ double laplacian_end(double steps);
 
 // From what has been seen of a tensor to the range that its codes cover.
 
-// What is known of a tensor's values before any are seen: its fused activation, or its sign.
+// Bounds of a tensor's values that hold before any are observed: from its fused activation, or its sign.
 struct Bounds {
   double lo, hi;  // infinite where nothing is known
 
@@ -64,7 +64,7 @@ Range within(const Range& range, const Bounds& bounds);
 // The values that a config has codes for.
 Range range_of(const QuantConfig& config);
 
-// Of a constant of reals, with zero.
+// The range of a constant of reals, with zero.
 Range range_of_constant(const TensorInfo& info);
 
 // The range for a config: by its observer's method (range_methods.inc), scored on the grid that its bits and policy give.

@@ -1,4 +1,4 @@
-// What the graph and the caller say of the slots, before anything is seen.
+// Facts about the slots from the graph and the caller, before anything is observed.
 #pragma once
 
 #include "calibrator/quantization/slot_map.h"
@@ -26,7 +26,7 @@ class SlotFacts {
   int32_t input_at(int32_t tensor) const;
 
   const QuantRule* rule(int32_t node) const;  // nullptr: no such node or operator
-  // Of an operator whose output has the same parameters always; else nullptr.
+  // The parameters of an operator whose output always has the same ones; else nullptr.
   const QuantRule* fixing_rule(int32_t tensor) const;
   // The function of one variable that alone reads the tensor's codes and whose values no other one reads; -1: none. Of a
   // function of a function, 1 / sigmoid(x), the first one's slope says little.

@@ -127,7 +127,7 @@ class ScoreSum {
   const Model& model() const { return source_.fp32.model; }
   bool is_subtracted(size_t input) const { return info_.op == Op::kSub && input == 1; }
 
-  // What an operand adds: lo <= 0 <= hi.
+  // The range that an operand adds: lo <= 0 <= hi.
   Range term(size_t input) const {
     const int32_t tensor = info_.inputs[input];
     const int32_t observer = source_.observing.observer_of[static_cast<size_t>(tensor)];
@@ -173,7 +173,7 @@ Error set_score_ranges(const ParamSource& source, const SlotFacts& facts, SlotMa
 
 namespace {
 
-// What the operator fixes for 8 bits, over the same range for any number of them.
+// The parameters that the operator fixes for 8 bits, over the same range for any number of them.
 QuantParams fixed_params(const QuantRule& rule, const QuantConfig& config, Compat compat) {
   const QuantParams fixed{rule.fixed_scale, rule.fixed_zero_point, config.lo, config.hi};
   if (compat == Compat::kTengine || config.has(policy::kExponential)) {

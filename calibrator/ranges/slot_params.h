@@ -11,7 +11,7 @@ namespace intaglio {
 
 inline constexpr int32_t kBothHalves = -1;
 
-// What parameters are chosen from.
+// The inputs of the choice of parameters.
 struct ParamSource {
   const FloatModel& fp32;
   const CalibratorOptions& options;  // its method is the one that was asked for

@@ -98,7 +98,7 @@ void ChannelScaling::scale(const Model& model) const {
   });
 }
 
-// Of operators that end with a factor and a summand a channel.
+// For operators that end with a factor and a summand a channel.
 void ChannelScaling::scale_summands(const Model& model) const {
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);

@@ -20,7 +20,7 @@ struct ChannelScaling {
 
   ChannelScaling() = default;
   ChannelScaling(const ChannelGroups& sets, Arena& arena);
-  // Of the lists above, for channel_group_bytes() more.
+  // Room of the lists above, for channel_group_bytes() more.
   static uint64_t bytes(const Model& fp32);
 
   // Runs every sample through the FP32 model. Leaves in `factors` the least ones with which no value of the samples reaches a
@@ -29,7 +29,7 @@ struct ChannelScaling {
   void find_readers(const Model& model);
   // Multiplies and divides the constants of `model`, which may be written.
   void scale(const Model& model) const;
-  // Of a free tensor's channels.
+  // For the channels of a free tensor.
   const float* factors_of(int32_t tensor) const {
     return groups.is_free(tensor) ? factors.data + groups.first_of(tensor) : nullptr;
   }

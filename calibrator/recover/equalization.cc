@@ -65,7 +65,7 @@ void Equalizer::choose_factors(const Model& model, bool with_room) {
       if (!(share > 0.0)) continue;
       const double log = log2_real(share);
       const double exponent = scaling_.readers[c] > 0.0 ? (log - log2_real(scaling_.readers[c])) * 0.5 : log;
-      // What few samples show of a channel is not all that it can be: half of the range stays free for the
+      // Few samples do not show all values of a channel: half of the range stays free for the
       // rest, except for channels that are the range.
       scaling_.factors[c] =
           power_of_two(exponent_of(with_room ? (exponent + 1.0 < 0.0 ? exponent + 1.0 : 0.0) : exponent));

@@ -54,7 +54,7 @@ class Reader {
   const uint8_t* at_;
 };
 
-// Of the log2 of a float, in the units of PeakSums.
+// The log2 of a float, in the units of PeakSums.
 constexpr double kLargestLog = 150.0;
 
 bool within(int64_t sum, double octaves) {

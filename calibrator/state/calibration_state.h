@@ -1,4 +1,4 @@
-// What a calibration has seen so far, and how it is kept between runs.
+// The observations of a calibration, and how they are saved between runs.
 #pragma once
 
 #include "calibrator/observe/digest.h"
@@ -22,7 +22,7 @@ struct CalibrationState {
   Span<InputValues> inputs;  // of each of the model's inputs
 };
 
-// What saved bytes say of themselves. Nothing is known of the model yet.
+// The header of saved bytes. Nothing is known of the model yet.
 struct StateFacts {
   Digest graph, samples;  // as in CalibrationState
   uint32_t version = 0, sample_count = 0;

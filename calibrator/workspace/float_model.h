@@ -55,7 +55,7 @@ class Lanes {
 
   const SessionMemory& own() const { return own_; }  // the first lane's
 
-  // Of the lanes but the first.
+  // For all lanes but the first.
   static uint64_t bytes(const SessionNeeds& needs, int32_t lanes) {
     return static_cast<uint64_t>(lanes - 1) *
            (align_memory(needs.activation_bytes) + align_memory(needs.scratch_bytes));
@@ -74,7 +74,7 @@ class Lanes {
 struct FloatModel {
   Model model;  // the caller's, or the one that a recovery has made of it
   Session session;
-  // What errors are measured against: `session`, or where that is of a model whose outputs may differ in a
+  // The reference of errors: `session`, or where that is of a model whose outputs may differ in a
   // bit, the session of the model before it.
   Session reference;
   Lanes lanes;  // of the session

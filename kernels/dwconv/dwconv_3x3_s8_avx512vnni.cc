@@ -22,7 +22,7 @@ struct Vector64 {
   static Type flip(Type v) { return _mm512_xor_si512(v, bytes(-128)); }
   static Type low_8(Type a, Type b) { return _mm512_unpacklo_epi8(a, b); }
   static Type high_8(Type a, Type b) { return _mm512_unpackhi_epi8(a, b); }
-  // Of each four bytes, where the fourth is 0.
+  // For each four bytes, where the fourth is 0.
   static Type fourth_for_third(Type v) { return _mm512_mask_slli_epi16(v, 0xaaaaaaaau, v, 8); }
   static Type low_16(Type a, Type b) { return _mm512_unpacklo_epi16(a, b); }
   static Type high_16(Type a, Type b) { return _mm512_unpackhi_epi16(a, b); }

@@ -8,7 +8,7 @@
 namespace intaglio {
 namespace {
 
-// What a walk along the lines needs once, from the channel `start` on. It stays in memory: without that gcc
+// The constants of a walk along the lines, from the channel `start` on. It stays in memory: without that gcc
 // moves it to and from vector registers.
 struct Dwconv3x3Walk {
   uintptr_t lines[4];  // of the first column, which may lie outside its line: no pointers

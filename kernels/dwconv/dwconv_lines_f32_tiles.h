@@ -10,7 +10,7 @@
 namespace intaglio {
 namespace {
 
-// What one input line adds to a tile: for its first line of output with the weights `w`, [Side][channels], of
+// Adds one input line to a tile: for its first line of output with the weights `w`, [Side][channels], of
 // this line's row, for the second with those of the row before.
 template <typename V, int32_t Side, int32_t Columns, int32_t Stride, bool First, bool Second>
 inline void add_line(const float* const* from, ptrdiff_t first, const float* w, ptrdiff_t channels,

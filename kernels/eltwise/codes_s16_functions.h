@@ -1,4 +1,4 @@
-// What each file of a codes_s16 kernel defines.
+// The functions that each file of a codes_s16 kernel defines.
 #pragma once
 
 #include "kernels/eltwise/codes_s16.h"

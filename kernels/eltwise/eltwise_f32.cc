@@ -49,7 +49,7 @@ inline void for_rows(const float* a, const float* b, float* y, int32_t rows, int
   }
 }
 
-// Of operators that are rare: short code before speed.
+// For operators that are rare: short code before speed.
 template <typename Function>
 inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                           Function function) {

@@ -61,7 +61,7 @@ static inline void pow_block_f32(float alpha, const float* x, float* block) {
   const float doubled = 2.0f * alpha, size = doubled < 0.0f ? -doubled : doubled;
   if (!(size <= kMostDoubled) || round_f32(doubled) != doubled)
     return map_rare_f32(x, block, [alpha](float v) { return real_power_f32(v, alpha); });
-  // What the loop below gives for these, without a loop: they vectorise.
+  // The result of the loop below for these, without a loop: they vectorise.
   if (alpha == 2.0f) return map_rare_f32(x, block, [](float v) { return v * v; });
   if (alpha == 3.0f) return map_rare_f32(x, block, [](float v) { return v * (v * v); });
   if (alpha == 0.5f) return map_rare_f32(x, block, [](float v) { return sqrt_f32(v); });

@@ -10,7 +10,7 @@ struct CodeRange {
   int8_t least, most;
 };
 
-// Of `lines` runs of `length` codes, `step` apart; at least one code.
+// Centres `lines` runs of `length` codes, `step` apart; at least one code.
 CodeRange range_of_codes(const int8_t* codes, int32_t lines, int32_t length, ptrdiff_t step);
 
 // codes[i] - zero_point as a sum of weights, one in each of `taps` runs of k: [taps][k]. As many taps as the numbers need:

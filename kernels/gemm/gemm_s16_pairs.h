@@ -1,4 +1,4 @@
-// What the x86 kernels of gemm_s16.h share: a tile whose panel holds two depths of each column side by side, and whose
+// Parts that the x86 kernels of gemm_s16.h share: a tile whose panel holds two depths of each column side by side, and whose
 // instruction adds two products of int16 to a lane of 32 bits.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the vector kernels of gemm_s16.h share: how panels and tiles of rows follow each other, and the sums of 64 bits.
+// Parts that the vector kernels of gemm_s16.h share: how panels and tiles of rows follow each other, and the sums of 64 bits.
 #pragma once
 
 #include "kernels/gemm/gemm_s16.h"

@@ -55,7 +55,7 @@ struct GemmS8Args {
   // The zero row: its codes are all -lhs_offset, so that it adds nothing. A tap may be skipped where all rows
   // of a tile point at it, outside the picture. nullptr: there is none.
   const int8_t* zero_row = nullptr;
-  // Of a kernel that does not pack, m as large as may be: row r stands at first_row + r * row_distance. Where it takes
+  // For a kernel that does not pack, m as large as may be: row r stands at first_row + r * row_distance. Where it takes
   // windows, row r is number first_window + r of those of the picture at first_row.
   const int8_t* first_row = nullptr;
   ptrdiff_t row_distance = 0;
@@ -88,7 +88,7 @@ const GemmS8Kernel& gemm_s8_kernel(int32_t index);
 // The first that `isa` allows for a layer of so many rows, compiled or not: on this machine pass cpu_isa() & kCompiledIsa.
 int32_t gemm_s8_select(IsaMask isa, int32_t rows = INT32_MAX);
 
-// Of calls with at most `rows` rows and exactly so many taps; a multiple of 64. `padded`: windows may reach outside their
+// Scratch of calls with at most `rows` rows and exactly so many taps; a multiple of 64. `padded`: windows may reach outside their
 // picture.
 int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k,
                               bool padded = false);

@@ -60,7 +60,7 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, scratch
   "addne r4, r6, #1\n"                                                     \
   "str r4, [r0, #" at "]\n"
 
-// What a tile reads, in place of the args.
+// The values that a tile reads, in place of the args.
 #define ITG_BEGIN_DSP \
   "add r1, r0, #8\n"                                           \
   "ldmia r1, {r2, r3, r4, r5, r6, r7, r8, r9, r10}\n"          \

@@ -214,7 +214,7 @@ void four_rows(const GemmS8Args& args, const int8_t* x, int32_t distance) {
   tile.depth = depth;
   tile.to_next = 3 * depth - (depth + 15) / 16 * 16;
   for (int32_t r = 0; r < kMr; ++r) tile.x[r] = x + r * static_cast<ptrdiff_t>(distance);
-  // Of the first column, a row each.
+  // The sums of the first column, a row each.
   uint32x4_t sums =
       vmlaq_n_u32(vdupq_n_u32(reinterpret_cast<uint32_t>(tile.sums[0])), order, sizeof tile.sums[0]);
   const int8_t* residual = args.residual;

@@ -1,4 +1,4 @@
-// What the NEON gemm kernels share: reading ragged ends, and the way from sums to stored codes.
+// Parts that the NEON gemm kernels share: reading ragged ends, and the way from sums to stored codes.
 #pragma once
 
 #include "kernels/arithmetic/loads_neon.h"
@@ -57,7 +57,7 @@ struct WorkNeon {
   }
 };
 
-// Of the rows [row, row + rows).
+// For the rows [row, row + rows).
 static inline WorkNeon start_neon(const GemmS8Args& args, const OutputNeon& output, int32_t row,
                                   int32_t rows) {
   const bool has_rows = args.m - row >= rows, whole = has_rows && args.residual == nullptr;

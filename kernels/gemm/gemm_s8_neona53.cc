@@ -32,7 +32,7 @@ inline void insert_two(const uint64_t* words, int8x16_t* first, int8x16_t* secon
   insert_high(words[3], second);
 }
 
-// What is asked for during a column's products.
+// Loads that are issued during a column's products.
 enum class Asked { kNothing, kWeights, kRows };
 
 // Sixteen depths of four rows times a column. kWeights: the 32 bytes at w + Offset become b[0] and b[1]; kRows: the rows'

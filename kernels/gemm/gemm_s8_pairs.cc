@@ -118,7 +118,7 @@ void find_partners(const Block& block, uint32_t left, uint32_t* partners) {
   }
 }
 
-// Of the depths in `among`, which has some, the one with the fewest partners in `left`.
+// The depth in `among`, which has some, with the fewest partners in `left`.
 int32_t scarcest(const Block& block, const uint32_t* partners, uint32_t among, uint32_t left) {
   int32_t best = 0, fewest = kPairsDepths + 1;
   for (int32_t i = 0; i < block.size; ++i) {

@@ -20,8 +20,8 @@ struct GemmS8Windows {
   int32_t zero_point;
 };
 
-// Of the gemm kernel for this instruction set, which does not pack; nullptr where this build has not compiled it. It may
-// change its args.
+// The windows kernel beside the gemm kernel of this instruction set, which does not pack; nullptr where this build has not compiled
+// it. It may change its args.
 using GemmS8WindowsFunction = void(GemmS8Args& args);
 GemmS8WindowsFunction* gemm_s8_windows(IsaMask isa);
 

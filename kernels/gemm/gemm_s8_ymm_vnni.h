@@ -64,7 +64,7 @@ void tile(const GemmS8Args& args, int32_t row, int32_t count, const int8_t* w, _
         }
       }
       if (!rest) break;
-      // What is left of each row, as a row of four.
+      // The rest of each row, as a row of four.
       last_bytes(x, M, args.k, last);
 #pragma GCC unroll 6
       for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + r);

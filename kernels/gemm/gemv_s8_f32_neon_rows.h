@@ -1,4 +1,4 @@
-// What the NEON kernels of a row's product share. Four channels at a time: their weights are four streams, and a vector
+// Parts that the NEON kernels of a row's product share. Four channels at a time: their weights are four streams, and a vector
 // of codes serves all of them.
 #pragma once
 

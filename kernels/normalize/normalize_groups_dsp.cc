@@ -29,7 +29,7 @@ __attribute__((always_inline)) inline int32_t nearest_dsp(float v) {
 #endif
 }
 
-// What of the arguments a loop reads.
+// The arguments that a loop reads.
 struct Row {
   int32_t n;
   const float *scale, *shift;

@@ -45,7 +45,7 @@ CentreS16 row_centre_s16(const NormalizeArgs& args, const int16_t* x, int32_t n)
   return centre_s16(args, n, sum, square);
 }
 
-// Of four: n * code - centre, and the rest of the formula. No predicate: lanes that are not there hold zeros.
+// Four elements: n * code - centre, and the rest of the formula. No predicate: lanes that are not there hold zeros.
 inline float32x4_t scaled_helium(int32x4_t codes, int32_t n, int32x4_t centre, float32x4_t inverse) {
   return vmulq_f32(vcvtq_f32_s32(vsubq_s32(vmulq_n_s32(codes, n), centre)), inverse);
 }

@@ -23,7 +23,7 @@ static inline float nearest_f32(uint64_t v) {
   return static_cast<float>(static_cast<int32_t>(v | lost)) * power;
 }
 
-// What is taken off, and what is multiplied by.
+// The subtrahend and the factor.
 struct CentreS8 {
   int32_t centre;
   float inverse;
@@ -60,7 +60,7 @@ static inline int8_t normalized_s8(int32_t difference, float inverse, float scal
   return clamp_and_round_s8((scaled + shift) * reciprocal_scale, output);
 }
 
-// What of a row stands behind the first i elements.
+// The elements of a row behind the first i.
 static inline void normalize_rest_s8(const NormalizeArgs& args, const CentreS8& of_row, const int8_t* x,
                                      int8_t* y, const float* scale, const float* shift, int32_t i) {
   const int32_t n = args.groups.depth;
@@ -109,7 +109,7 @@ static inline void normalize_row_s8(const NormalizeArgs& args, const int8_t* x, 
     y[i] = normalized_s8(n * x[i] - centre, inverse, scale[i], shift[i], reciprocal_scale, output);
 }
 
-// What is taken off and multiplied by of each channel, from the sums of each.
+// The subtrahend and the factor of each channel, from the sums of each.
 static inline void spread_groups_s8(const NormalizeArgs& args, const int64_t* sums, const int64_t* squares,
                                     int32_t* centres, float* inverses) {
   const NormalizeGroups g = args.groups;
@@ -181,7 +181,7 @@ static inline void normalize_all_s8(const NormalizeArgs& args) {
 
 // ---- f32
 
-// Of value(c), c below depth, in the order of the contract.
+// The sum of value(c), c below depth, in the order of the contract.
 template <typename Value>
 static inline float sum_in_lanes(int32_t depth, Value value) {
   constexpr int32_t kLanes = 16;

@@ -73,7 +73,7 @@ Sums sums_s16(const int16_t* x, int32_t n) {
   return result;
 }
 
-// Of four: n * code - centre, and the rest of the formula.
+// Four elements: n * code - centre, and the rest of the formula.
 inline float32x4_t normalized_neon(int32x4_t codes, int32_t n, int32x4_t centre, float32x4_t inverse,
                                    const float* scale, const float* shift, float reciprocal_scale) {
   const int32x4_t difference = vsubq_s32(vmulq_n_s32(codes, n), centre);

@@ -9,7 +9,7 @@ void normalize_groups_s16_scalar(const NormalizeArgs& args);
 
 inline constexpr int32_t kSmallGroup = 1 << 15;  // elements: n * x - S fits int32
 
-// What is taken off, and what is multiplied by.
+// The subtrahend and the factor.
 struct CentreS16 {
   int64_t centre;
   float inverse;
@@ -46,7 +46,7 @@ static inline int16_t normalized_s16(float difference, float inverse, float scal
   return clamp_and_round_s16((scaled + shift) * reciprocal_scale, output);
 }
 
-// What of a row of kSmallGroup elements at most stands behind the first i.
+// The elements behind the first i, of a row of at most kSmallGroup.
 static inline void normalize_rest_s16(const NormalizeArgs& args, const CentreS16& of_row, const int16_t* x,
                                       int16_t* y, const float* scale, const float* shift, int32_t i) {
   const int32_t n = args.groups.depth, centre = static_cast<int32_t>(of_row.centre);

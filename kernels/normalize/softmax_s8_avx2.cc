@@ -26,7 +26,7 @@ inline int8_t largest_of(const int8_t* x, int32_t n) {
   return largest;
 }
 
-// Of table[largest - x[i]], eight at a time.
+// The sum of table[largest - x[i]], eight at a time.
 struct Entries {
   __m256i low, high;
 };

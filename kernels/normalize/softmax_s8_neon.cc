@@ -12,7 +12,7 @@ struct Entries {
   int32x4_t v[4];
 };
 
-// Of table[largest - x[i]]. Differences up to 255 are unsigned: gcc's signed vectors may not wrap.
+// The sum of table[largest - x[i]]. Differences up to 255 are unsigned: gcc's signed vectors may not wrap.
 inline Entries entries_of(int8x16_t x, int8x16_t largest, const int32_t* table) {
   uint8_t at[kLanes];
   vst1q_u8(at, vsubq_u8(vreinterpretq_u8_s8(largest), vreinterpretq_u8_s8(x)));

@@ -1,4 +1,4 @@
-// What an observer looks at in real values: their extremes, and the bins of a histogram that they fall into.
+// The statistics of an observer: the extremes of real values, and the bins of a histogram that they fall into.
 //
 //   min    = min(0, x[i]...), max = max(0, x[i]...)
 //   finite : no x[i] is infinite or NaN; else the two mean nothing
@@ -29,7 +29,7 @@ struct BinsF32 {
 struct ObserveF32Kernel {
   const char* name;
   IsaMask isa;
-  // Of x [n] and what `seen` holds.
+  // The extremes of x [n] and of what `seen` holds.
   void (*extremes)(const float* x, size_t n, ExtremesF32* seen);
   // Counts x[0], x[stride], ..., `n` of them, all finite and with bins that the histograms have.
   void (*count)(const float* x, size_t n, size_t stride, const BinsF32& bins);

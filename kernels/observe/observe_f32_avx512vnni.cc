@@ -46,7 +46,7 @@ void extremes_f32_avx512vnni(const float* x, size_t n, ExtremesF32* seen) {
   }
 }
 
-// What is in zero's bin, which after an activation is much of it, is counted without going through memory.
+// Values in zero's bin, which are many after an activation, are counted without going through memory.
 void count_f32_avx512vnni(const float* x, size_t n, size_t stride, const BinsF32& bins) {
   constexpr size_t kBlock = 256;
   alignas(64) float gathered[kBlock];

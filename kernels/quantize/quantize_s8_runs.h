@@ -1,4 +1,4 @@
-// What the vector kernels of quantize_s8.h share.
+// Parts that the vector kernels of quantize_s8.h share.
 #pragma once
 
 #include <cstddef>

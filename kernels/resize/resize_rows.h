@@ -24,7 +24,7 @@
 
 namespace intaglio {
 
-// What an output coordinate of one axis is made from.
+// The inputs of an output coordinate of one axis.
 template <typename Weight>
 struct ResizeTap {
   int32_t first, second;

@@ -1,4 +1,4 @@
-// What the kernels of winograd_s8.h share: their order of work. A block of tiles is transformed, then multiplied by one panel
+// Parts that the kernels of winograd_s8.h share: their order of work. A block of tiles is transformed, then multiplied by one panel
 // of weights after the other.
 #pragma once
 

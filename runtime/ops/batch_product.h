@@ -1,4 +1,4 @@
-// What products of two activations have in common, in codes and in reals (batch_mat_mul.cc, batch_mat_mul_s16.cc).
+// Parts that products of two activations share, in codes and in reals (batch_mat_mul.cc, batch_mat_mul_s16.cc).
 #pragma once
 
 #include "runtime/ops/checks.h"
@@ -14,7 +14,7 @@ struct Product {
 Product product_of(const NodeView& node);
 // Shapes and the factor.
 Error check_matrices(const NodeView& node);
-// Of the exact sum of a product of codes.
+// Requantizes the exact sum of a product of codes.
 float product_multiplier(const NodeView& node);
 // Where the matrix of a batch begins, in matrices of this operand.
 int32_t matrix_of(int32_t batch, const Shape& y, const Shape& operand);

@@ -1,4 +1,4 @@
-// What the variants of a convolution share.
+// Parts that all variants of a convolution share.
 #pragma once
 
 #include "runtime/add_params.h"
@@ -23,7 +23,7 @@ static ConvGeometry conv_2d_geometry(const NodeView& node) {
   return g;
 }
 
-// Of a node with a residual input.
+// The residual of a node that has one.
 static void set_conv_2d_addition(const NodeView& node, AddS8* add) {
   const Conv2dOptions& o = node.options<Conv2dOptions>();
   const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;

@@ -1,4 +1,4 @@
-// What plan() checks of operators with weights, bias and a residual input.
+// The checks in plan() of operators with weights, bias and a residual input.
 //   inputs: 0 x, 1 weights, 2 bias or absent, 3 residual (convolutions alone)
 #pragma once
 

@@ -10,7 +10,7 @@ namespace intaglio {
 Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan);
 void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel, uint8_t* persistent);
 
-// What a kernel is called for: a tile's columns of one group.
+// One call of a kernel: a tile's columns of one group.
 struct GemmItem {
   int32_t pixel, pixels;
   int32_t group;
@@ -18,7 +18,7 @@ struct GemmItem {
   LineWalk walk;            // the slot's
 };
 
-// What sets a convolution apart from a fully connected layer, which links nothing of it. `fill` and `fill_lines` are for
+// The part of a convolution that a fully connected layer does not have, and does not link. `fill` and `fill_lines` are for
 // kernels that pack: nullptr where this build lists none.
 struct GemmVariantS8 {
   // Sets rows[t * mr + p] for a tile's pixels [first, first + count). `x` starts at the group's channels.

@@ -104,7 +104,7 @@ inline ConvScratch conv_scratch(const ConvGeometry& g, int64_t row_bytes, int64_
   return s;
 }
 
-// Of a gemm with row tiles of mr, over elements of this size.
+// Scratch of a gemm with row tiles of mr, over elements of this size.
 inline ConvScratch gemm_scratch(const ConvGeometry& g, int32_t mr, int64_t element_bytes,
                                 int64_t kernel_bytes) {
   const int64_t row_bytes = g.gemm_k() * element_bytes, entries = int64_t{g.gemm_taps()} * mr;
@@ -125,7 +125,7 @@ inline Error set_sizes(const NodeView& node, int64_t persistent, int64_t scratch
   return kNoError;
 }
 
-// What the variants of a depthwise convolution share: NHWC, weights [kh, kw, c * m]; output channel c * m + j reads input
+// Parts that all variants of a depthwise convolution share: NHWC, weights [kh, kw, c * m]; output channel c * m + j reads input
 // channel c.
 
 inline constexpr int32_t kDepthwiseAxis = 2;  // of the weights

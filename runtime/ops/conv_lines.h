@@ -41,7 +41,7 @@ struct LineWalk {
   int32_t next_line = 0, next_slot = 0;      // the first line of the image that is not copied, and its place
 };
 
-// What rows are made from, and where: see fill_rows(), with pixel_step 1.
+// The source of rows, and their place: see fill_rows(), with pixel_step 1.
 template <typename T>
 struct LineTile {
   const T *x, *padding;

@@ -45,7 +45,7 @@ int64_t padding_bytes_of_lines(const ConvGeometry& g, int64_t element_bytes) {
   return (g.ic * element_bytes + 63) & ~int64_t{63};
 }
 
-// What both kinds of kernels for 3 x 3 want.
+// The arguments that both kinds of kernels for 3 x 3 share.
 bool is_plain_3x3_s8(const NodeView& node, const ConvGeometry& g) {
   if (side_of_lines(g) != 3) return false;
   for (const float multiplier : node.options<Requantization>().multiplier)
@@ -230,7 +230,7 @@ void run_lines_f32(const NodeView& node, const NodeRun& run) {
                  dwconv_lines_f32_kernel(run.kernel - kFirstOfLines).function);
 }
 
-// Of kernels without scratch.
+// For kernels without scratch.
 void run_lines_of_pixels(const ConvGeometry& g, const NodeRun& run, const int8_t* x, int8_t* y,
                          const DwconvS8Kernel& kernel, const DwconvS8Args& shared) {
   const ConvScratch scratch = scratch_of(g, kernel);

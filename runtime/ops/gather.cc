@@ -76,7 +76,7 @@ void run_any(const NodeView& node, const NodeRun& run) {
                  }
                });
   };
-  // Of few bytes a call of memcpy costs more than the move.
+  // A call of memcpy costs more than the move of a few bytes.
   if (kPacksWeights && piece == 1)
     gather([](uint8_t* to, const uint8_t* from) { *to = *from; });
   else if (kPacksWeights && piece == 4)

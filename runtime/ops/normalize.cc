@@ -115,7 +115,7 @@ void for_parts(const NodeView& node, const NodeRun& run, const NormalizeArgs& co
   });
 }
 
-// What codes of 8 and of 16 bits have in common.
+// The part that codes of 8 and of 16 bits share.
 NormalizeArgs code_args(const NodeView& node) {
   const NormalizeGroups g = geometry(node).groups;
   const auto n = static_cast<float>(g.places * g.depth);

@@ -16,7 +16,7 @@ struct PixelRun {
 // The runs of one line of output pixels, or of one column where columns are longer.
 class PixelRuns {
  public:
-  // Of all images.
+  // For all images of the batch.
   static int64_t lines(const ConvGeometry& g) { return int64_t{g.images} * (g.oh > g.ow ? g.ow : g.oh); }
 
   // `rows` has room for the taps of `most` pixels.

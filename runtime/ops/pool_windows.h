@@ -1,4 +1,4 @@
-// What the variants of pooling share: NHWC, a window over height and width.
+// Parts that all variants of pooling share: NHWC, a window over height and width.
 #pragma once
 
 #include "kernels/pool/taps.h"

@@ -101,7 +101,7 @@ ResizeTap<Weight> make_tap(const ResizeOptions& options, int32_t o, int32_t in, 
   return tap;
 }
 
-// Of the columns. A row's tap is made when the row is, since it depends on where a band of rows stands.
+// The taps of the columns. A row's tap is made when the row is, since it depends on where a band of rows stands.
 template <typename Weight>
 void prepare(const NodeView& node, uint16_t, uint8_t* persistent) {
   const int32_t in = node.input_shape(0)[2], out = node.output_shape()[2];

@@ -1,4 +1,4 @@
-// What softmax over the last axis shares, whatever the type of its elements.
+// Softmax over the last axis: the part that does not depend on the type of its elements.
 #pragma once
 
 #include "runtime/ops/checks.h"

@@ -48,7 +48,7 @@ TensorInfo BandView::other_input(int32_t i) const {
   return info;
 }
 
-// Of input `i`, or of the output (-1).
+// The rows of input `i`, or of the output (-1).
 const void* BandView::address(const NodeRun& run, int32_t i) const {
   const Rows& rows = rows_[i < 0 ? kMaxBandInputs : i];
   if (rows.height != 0) return run.activations + rows.offset;

@@ -31,7 +31,7 @@ class BandView : private NodeBand {
 
   NodeView& node() { return node_; }
   const RowAccess& access() const { return access_; }
-  // Of input `i`, or of the output (kMaxBandInputs), where it is read or written by rows.
+  // The rows of input `i`, or of the output (kMaxBandInputs), where it is read or written by rows.
   bool reads_rows(int32_t i) const { return rows_[i].height != 0; }
   int32_t height(int32_t i) const { return rows_[i].height; }
   int32_t row_bytes(int32_t i) const { return rows_[i].row_bytes; }
@@ -40,7 +40,7 @@ class BandView : private NodeBand {
     return i < kKeptInputs && kept_[i].dtype != DType::kNone ? kept_[i] : other_input(i);
   }
   const TensorInfo& output() const { return kept_[kKeptInputs]; }
-  // Of a pad: nothing but padding.
+  // For a pad: the rows are padding alone.
   bool is_empty() const { return empty_; }
 
  private:

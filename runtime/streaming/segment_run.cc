@@ -69,7 +69,7 @@ class SegmentRun {
     return end + segment_.band - 1;
   }
 
-  // What the clock shows at most before row `row` of the fed picture is needed.
+  // The last time on the clock before row `row` of the fed picture is needed.
   int32_t shown_before(int32_t row) const {
     const RowWalk walk = walk_of(segment_, kPictureWalk);
     return ((row + 1) * walk.stride - walk.lead - 1) / segment_.band * segment_.band;
@@ -88,14 +88,14 @@ class SegmentRun {
     }
   };
 
-  // Of input `k`, which is read by rows, of node `i`.
+  // For input `k`, which is read by rows, of node `i`.
   RowPlace input_place(const NodeView& node, int32_t i, int32_t k) const {
     const int32_t tensor = node.input_index(k), from = writer(tensor, i);
     return {model_.activation_offset(tensor),
             from == kFromBefore ? RowWalk{1, 0, 0} : walk_of(segment_, from)};
   }
 
-  // What is the same in all bands of a node.
+  // The arguments that are the same in all bands of a node.
   struct SegmentNode {
     SegmentNode(const SegmentRun& segment, int32_t number)
         : i(number),

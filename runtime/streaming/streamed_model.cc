@@ -151,7 +151,7 @@ SegmentInfo keeping_segment(const Model& model, int32_t tensor, int32_t writer, 
   return segment;
 }
 
-// What is kept by rows leaves neither its segment nor the model.
+// A tensor that is kept by rows leaves neither its segment nor the model.
 Error check_line_buffers_stay(const Model& model) {
   const auto error = [&model](int32_t n, int32_t tensor) -> Error {
     int32_t rows = 0;

@@ -14,7 +14,7 @@ struct StreamedModel {
   // that has no streamed plan comes back as it is: without segments.
   static Result<Model> open(const Model& model);
 
-  // What runs a session of the model by rows; nullptr: it runs layer by layer.
+  // The runner of a session by rows; nullptr: it runs layer by layer.
   static const Streaming* streaming(const Model& model) { return kStreams ? model.streaming_ : nullptr; }
 
   static int32_t segment_count(const Model& model);
@@ -25,7 +25,7 @@ struct StreamedModel {
   static SegmentInfo feeding_segment(const Model& model);
   // Whether it takes this tensor so.
   static bool is_fed(const Model& model, int32_t tensor);
-  // What stands at a tensor's offset: its line buffer, a mean's sums, or all of it. `writer`: the node that writes it, or -1.
+  // The bytes at a tensor's offset: its line buffer, a mean's sums, or all of it. `writer`: the node that writes it, or -1.
   static uint32_t place_bytes(const Model& model, int32_t tensor, int32_t writer);
   // A node's outputs, without the cost of its options.
   static Span<const int32_t> outputs(const Model& model, int32_t node);
@@ -50,7 +50,7 @@ struct RowWalk {
   }
 };
 
-// Of node `i`, counted in its segment, or of the picture (kPictureWalk).
+// The walk of node `i`, counted in its segment, or of the picture (kPictureWalk).
 inline RowWalk walk_of(const SegmentInfo& segment, int32_t i) {
   if (i == kPictureWalk) return {segment.picture_stride, segment.picture_lead, segment.picture_rows};
   const auto at = static_cast<size_t>(i);

@@ -1,4 +1,4 @@
-// What the file's tables say of its streamed plan. Apart from model.cc, so that programs without streaming are as small as
+// Reads the file's tables of its streamed plan. Apart from model.cc, so that programs without streaming are as small as
 // they were.
 #include "runtime/streaming/streamed_model.h"
 #include "schema/model_generated.h"

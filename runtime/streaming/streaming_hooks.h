@@ -1,4 +1,4 @@
-// What a session asks of the streaming object. It is reached through a model of stream_rows() or a planned model alone, so that
+// The calls of a session into the streaming object. It is reached through a model of stream_rows() or a planned model alone, so that
 // other programs link none of it.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Streaming {
   uint8_t* (*place_of_fed_row)(const Session& session, const NodeRun& run, int32_t row);
 };
 
-// Of the models of stream_rows().
+// For models of stream_rows().
 extern const Streaming kCheckedStreaming;
 
 }  // namespace intaglio

@@ -92,7 +92,7 @@ bool FloatLayers::gives_wide(const LayerTypes& types, int32_t layer) const {
   return layer >= 0 && types[static_cast<size_t>(layer)] == LayerType::kInt16;
 }
 
-// What a layer takes more than in int8. One of codes computes in 16 bits where it reads or writes such.
+// The cost of a layer beyond int8. One of codes computes in 16 bits where it reads or writes such.
 double FloatLayers::time_of(const LayerTypes& types, size_t i) const {
   const LayerSensitivity& layer = layers_[i];
   const auto elements = static_cast<double>(layer.output_elements), macs = static_cast<double>(layer.macs);

@@ -12,7 +12,7 @@
 
 namespace intaglio {
 
-// What a layer computes in, by its output.
+// The type in which a layer computes, by its output.
 enum class LayerType : uint8_t { kInt8, kInt16, kFloat };
 using LayerTypes = std::vector<LayerType>;  // one a layer
 
@@ -31,9 +31,9 @@ class FloatLayers {
   // would be left of the int8 model.
   std::vector<LayerTypes> all_but_one() const;
 
-  // Of the network with these types of layers.
+  // For the network with these types of layers.
   double error(const LayerTypes& types) const;
-  // What they add, as shares of the int8 model's own time and of its weights' bytes.
+  // The added cost, as shares of the int8 model's own time and of its weights' bytes.
   struct Cost {
     double time = 0.0, bytes = 0.0;
     double total() const { return time + bytes; }

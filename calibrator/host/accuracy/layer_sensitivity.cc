@@ -201,7 +201,7 @@ SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
   for (int32_t t = 0; t < fp32_.tensor_count(); ++t) exact.emplace(fp32_.tensor(t).name, t);
   for (const int32_t input : int8_.node(layer.node).inputs) {
     if (input < 0 || int8_.tensor(input).is_constant()) continue;
-    // What a border or a change of scale has made goes by the name of what it was made from.
+    // A border or a change of scale has the name of the tensor that it was made from.
     std::string name = int8_.tensor(input).name;
     auto found = exact.find(name);
     while (found == exact.end() && name.find('/') != std::string::npos) {
@@ -260,9 +260,9 @@ std::vector<LayerSensitivity> SensitivityMeter::layers() const {
   std::vector<LayerSensitivity> result;
   for (const Layer& layer : layers_) {
     LayerSensitivity shape = layer.shape;
-    // What follows has its input's codes: their rounding is counted where they were made.
+    // A node that only moves codes adds no rounding: it is counted where they were made.
     shape.output_error = shape.follows ? 0.0 : ratio(layer.output_noise);
-    // What is left when the roundings of its output and its inputs are taken off; those are independent of
+    // The error without the roundings of its output and its inputs; those are independent of
     // it.
     double own = ratio(layer.whole) - shape.output_error;
     for (const int32_t source : shape.reads)

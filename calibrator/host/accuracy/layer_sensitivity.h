@@ -1,4 +1,4 @@
-// What a layer costs, whatever runs it.
+// The cost of a layer on any machine.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,7 @@ class SensitivityMeter {
 
   // In the order of the int8 model's layers.
   std::vector<LayerSensitivity> layers() const;
-  // What rounding the model's inputs adds.
+  // The error that rounding the model's inputs adds.
   double input_error() const { return ratio(input_noise_); }
 
  private:
@@ -77,7 +77,7 @@ class SensitivityMeter {
   void probe(int32_t from, int32_t tensor, const Values& values, Noise& noise);
   bool follows_input(int32_t node) const;
   bool can_be_wide(int32_t node) const;
-  // What `tensor` of the FP32 model becomes when it is rounded as the int8 model does; empty: it is not.
+  // The values of `tensor` of the FP32 model, rounded as in the int8 model; empty: it is not rounded there.
   Values rounded(int32_t tensor) const;
   Values int8_output(const Layer& layer);
   double ratio(const Noise& noise) const;

@@ -1,4 +1,4 @@
-// What a quantization that int8 cannot hold would do: more bits, another rounding, exponential codes,
+// Simulates quantizations that int8 cannot hold: more bits, another rounding, exponential codes,
 // asymmetric weights.
 //
 // It computes on codes. Nodes whose slots can all be deployed run as the int8 model's nodes do, with the

@@ -165,7 +165,7 @@ Outcome<Picture> decode_bmp(Span<const uint8_t> file, const DecodeLimits& limits
 
 namespace {
 
-// What stb_image may still allocate on this thread. Its own checks bound sides, not memory: a header of a few
+// The bytes that stb_image may still allocate on this thread. Its own checks bound sides, not memory: a header of a few
 // bytes may ask for a gigabyte.
 struct Quota {
   size_t left = 0;
@@ -173,7 +173,7 @@ struct Quota {
 };
 thread_local Quota quota;
 
-// What new memory holds: whatever a decoder leaves out is the same on every run.
+// Fills new memory, so that pixels which a decoder leaves out are the same on every run.
 thread_local unsigned char fill = 0;
 
 // The memory sanitizer is shown what a decoder leaves out, where that is not looked for by decoding twice.

@@ -166,7 +166,7 @@ Outcome<ImageFolder> ImageFolder::open(const SamplePlace& place, const SampleOpt
   return folder;
 }
 
-// What is in a folder, `within` it: "" or a folder's name with a slash.
+// Lists the entries of a folder. `within`: "" or a folder's name with a slash.
 Outcome<Done> ImageFolder::list_entries(const std::string& within, Listed& listed) {
   std::error_code error;
   fs::directory_iterator entries(fs::path(path_) / within, error);

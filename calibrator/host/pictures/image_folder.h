@@ -56,7 +56,7 @@ class ImageFolder {
   size_t count() const { return samples_.size(); }
   // A file's name within the folder or in the list, or a decimal index into the array.
   const std::string& name(size_t i) const { return samples_[i].name; }
-  // What the user should know, e.g. which files of the folder are no samples.
+  // Notes for the user, e.g. which files of the folder are no samples.
   const std::vector<std::string>& notes() const { return notes_; }
 
   const std::string& path() const { return path_; }

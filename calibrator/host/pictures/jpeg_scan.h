@@ -36,7 +36,7 @@ class JpegBits {
   // False: fewer are left.
   bool skip(int count);
   bool get(int count, uint32_t* value);
-  // What is left up to the marker is passed over. Not counted are the bits of a byte of which one was taken.
+  // Skips the rest up to the marker. Not counted are the bits of a byte of which one was taken.
   struct Rest {
     size_t bytes = 0;
     bool zero = true;

@@ -27,7 +27,7 @@ bool parse_class(const std::string& text, int32_t* label) {
 
 bool is_gap(char c) { return c != 0 && std::strchr(kGap, c) != nullptr; }
 
-// What classes are called, and how lists and folders name them.
+// The names of classes, and how lists and folders name them.
 class ClassTable {
  public:
   // `classes`: 0 where their number is not known.
@@ -46,7 +46,7 @@ class ClassTable {
   size_t count() const { return count_; }
   bool is_name(const std::string& text) const { return classes_.count(text) != 0; }
 
-  // Of the class with this name; -1: none.
+  // The number of the class with this name; -1: none.
   Outcome<int32_t> named(const std::string& text) const {
     const auto found = classes_.find(text);
     if (found == classes_.end()) return -1;
@@ -101,7 +101,7 @@ class ClassTable {
   std::vector<std::string> backwards_;  // the names, each from its last character on, in order
 };
 
-// Of "name class" or "name,class". A name may hold spaces, and so may a class's name: the longest that is one counts.
+// Splits "name class" or "name,class". A name may hold spaces, and so may a class's name: the longest that is one counts.
 struct NamedClass {
   std::string name, text;  // of the sample, of the class
 };

@@ -1,4 +1,4 @@
-// What is looked at in a picture's bytes before a decoder sees them.
+// Checks of a picture's bytes before a decoder sees them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace intaglio {
 
-// What every kind of picture may be refused for, in one wording.
+// Refusals that all kinds of pictures share.
 
 inline constexpr const char* kPictureCutOff = "is cut off: the picture's end is missing";
 
@@ -24,7 +24,7 @@ inline std::string picture_needs_more_than(size_t max_bytes) {
   return "needs more than the " + std::to_string(max_bytes >> 20) + " MiB of memory that decoding may take";
 }
 
-// What stb_image does not look at in a PNG.
+// Checks of a PNG that stb_image does not make.
 
 // Whether all chunks are there, and with `check_sums` the checksums of those that make pixels. Empty where all is
 // well.

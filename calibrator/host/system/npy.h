@@ -9,7 +9,7 @@
 
 namespace intaglio {
 
-// What a file begins with.
+// The header of a file.
 inline constexpr char kNpyMagic[] = "\x93NUMPY";
 
 enum class NpyType : uint8_t { kU8, kS8, kS32, kS64, kF32, kU16, kS16, kU32, kF16, kF64, kBool, kU64 };

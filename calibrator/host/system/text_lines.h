@@ -20,7 +20,7 @@ struct TextLine {
 std::vector<TextLine> lines_of(Span<const uint8_t> text);
 Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes);
 
-// What stands between the `at`, empty parts too: one more than there are of them.
+// The parts between the separators, empty ones too: one more than there are separators.
 std::vector<std::string> split(const std::string& text, char at);
 
 // "labels.txt line 3"

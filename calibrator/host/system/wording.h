@@ -23,11 +23,11 @@ class WordedFor {
 
 Wording wording_here();
 
-// Of "keep-float": "--keep-float", "keep_float=".
+// "keep-float" becomes "--keep-float" or "keep_float=".
 std::string option_word(const char* option);
 // With a value: "--keep-float conv", "keep_float=conv".
 std::string option_word(const char* option, const std::string& value);
-// Of "calibrate" a command "'intaglio calibrate'", or a function "intaglio.calibrate".
+// "calibrate" becomes the command "'intaglio calibrate'" or the function "intaglio.calibrate".
 std::string tool_word(const char* tool);
 // With an option: "'intaglio eval --steps'", "intaglio.evaluate(steps=)".
 std::string tool_word(const char* tool, const char* option);

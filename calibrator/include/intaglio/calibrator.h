@@ -188,7 +188,7 @@ struct LayerReport {
   }
 };
 
-// What became of a recovery.
+// The outcome of a recovery.
 enum class RecoveryVerdict : uint8_t {
   kKept = 0,
   kNetworkWorse = 1,   // undone: the error of the model's outputs grew
@@ -209,7 +209,7 @@ struct RecoveryRecord {
   RecoveryVerdict verdict = RecoveryVerdict::kKept;
 };
 
-// What Calibrator::finish() found. Its lists and bytes are in the calibrator's memory.
+// The results of Calibrator::finish(). Its lists and bytes are in the calibrator's memory.
 struct CalibrationReport {
   Span<const LayerReport> layers;           // empty without CalibratorOptions::layer_report or a source
   Span<const RecoveryRecord> recoveries;    // in the order of their attempts
@@ -224,13 +224,13 @@ struct CalibrationReport {
   Span<const uint8_t> bytes;  // the int8 model
 };
 
-// What has been seen of an activation of the FP32 model: its range and its histograms. Where a recovery has scaled or
+// The observations of an activation of the FP32 model: its range and its histograms. Where a recovery has scaled or
 // shifted channels, this is of the model that the recovery made.
 struct TensorStatistics {
   float min = 0.0f, max = 0.0f;     // zero is always between them
   double start = 0.0, width = 0.0;  // bin `i` counts values in [start + i * width, start + (i + 1) * width)
-  // Of samples with an even and with an odd digest, in the calibrator's memory. Empty if nothing was observed, or if ranges are
-  // chosen by minimum and maximum alone and no report of layers was asked for.
+  // Histograms of samples with an even and with an odd digest, in the calibrator's memory. Empty if nothing was observed, or if
+  // ranges are chosen by minimum and maximum alone and no report of layers was asked for.
   Span<const uint32_t> counts[2];
 };
 
@@ -285,9 +285,9 @@ class Calibrator {
   // kSinkFailed and kCancelled. Then `sink` got no model, or refused it.
   Error finish(const ModelSink& sink, const SampleSource* source = nullptr);
 
-  // What finish() found; call it after that.
+  // The results of finish(); call it after that.
   const CalibrationReport& report() const;
-  // What has been seen of a tensor of the FP32 model. Empty before finish(). If the tensor shares another's range, this
+  // The observations of a tensor of the FP32 model. Empty before finish(). If the tensor shares another's range, this
   // is of that other one.
   TensorStatistics statistics(int32_t tensor) const;
 

@@ -210,7 +210,7 @@ class RowChange {
   }
 
  private:
-  // Of the row's products, in units of the input step.
+  // The error of the row's products, in units of the input step.
   double mean_output() const {
     const double* const means =
         row_.moments->sums.data + int64_t{row_.group()} * row_.moments->matrix.depth();

@@ -26,7 +26,7 @@ struct LayerMatrix {
   }
 };
 
-// Of a convolution, depthwise convolution or fully connected node.
+// The weights of a convolution, depthwise convolution or fully connected node.
 LayerMatrix layer_matrix(const Model& model, const NodeInfo& node);
 
 // Positions of the node's output over which a sample's inputs are taken.
@@ -124,7 +124,7 @@ struct LayerError {
   double before = 0.0, after = 0.0;
 };
 
-// What a recovery of weights works with.
+// The memory and inputs of a recovery of weights.
 struct WeightWork {
   const LayerMoments* moments = nullptr;  // finished
   Executor executor;

@@ -60,7 +60,7 @@ class Descent {
 
  private:
   const double* row(int32_t k) const { return covariance_ + int64_t{k} * stride_; }
-  // What taking the other code of `k` adds to the error.
+  // The change of the error if `k` takes its other code.
   double cost(int32_t k) const { return step_[k] * (2.0 * gradient_[k] + step_[k] * row(k)[k]); }
 
   bool change_each() {
@@ -72,7 +72,7 @@ class Descent {
     }
     return changed;
   }
-  // Of inputs that move together one code may go up where another goes down. Each takes its best partner.
+  // With correlated inputs one code may go up where another goes down. Each takes its best partner.
   bool change_pairs() {
     bool changed = false;
     for (int32_t k = 0; k + 1 < size_; ++k) {

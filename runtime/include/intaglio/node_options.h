@@ -1,4 +1,4 @@
-// What operators carry beside their tensors. Each has options of its own, and reads no others.
+// The options of operators. Each has options of its own, and reads no others.
 // Made by scripts/make_schema_tables from schema/model.fbs: change that file, and run the script.
 // clang-format off
 #pragma once
@@ -16,7 +16,7 @@ enum class RoundingMode : uint8_t {
   kHalfEven = 0,
 };
 
-// What Resize makes of the elements around a coordinate.
+// How Resize combines the elements around a coordinate.
 enum class Interpolation : uint8_t {
   kNearest = 0,
   kBilinear = 1,
@@ -86,7 +86,7 @@ struct Window2d {
   bool count_include_pad = false;  // average pooling: padding counts as zeros
 };
 
-// Of int8 layers with weights: what a device needs to requantize in place, computed by the writer and checked by the
+// Constants of int8 layers with weights, by which a device requantizes in place: computed by the writer and checked by the
 // loader.
 struct Requantization {
   Span<const float> multiplier;  // [oc]: f32(f32(s_in * s_w[c]) / s_out); of a sum that leaves in FP32 f32(s_in * s_w[c])
@@ -261,7 +261,7 @@ class NodeOptions {
   T* get() {
     return const_cast<T*>(static_cast<const NodeOptions*>(this)->get<T>());
   }
-  // Of an operator that has a T: the program ends where it has none.
+  // The options T of an operator that has them: the program ends where it has none.
   template <typename T>
   const T& as() const {
     const T* const found = get<T>();
@@ -285,7 +285,7 @@ class NodeOptions {
   friend struct OptionBytes;
   NodeOptions(Op op, const uint8_t* table);  // as the file says; nullptr: all at their defaults
 
-  // Of an operator that is known to have a T.
+  // The options T of an operator that is known to have them.
   template <typename T>
   const T& own() const {
     const int32_t at = place(static_cast<const T*>(nullptr));

@@ -7,7 +7,7 @@
 
 namespace intaglio {
 
-// What a node does.
+// The operator of a node.
 enum class Op : uint16_t {
   kNone = 0,
   kConv2d = 1,

@@ -12,7 +12,7 @@ namespace intaglio {
 
 struct OpRun;  // runtime/op.h
 
-// What a session stores for a node: a constant of a planned model, else the start of persistent memory. Written by the
+// The bookkeeping of a session for a node: a constant of a planned model, else the start of persistent memory. Written by the
 // library and by `intaglio export-c`, not by programs.
 struct PlannedNode {
   uint32_t prepared_offset;  // where its packed weights start: in PlannedModel::prepared or persistent memory

@@ -22,7 +22,7 @@ struct Observer {
   void (*on_packed)(void* context, int32_t node) = nullptr;
 };
 
-// What a session may use. What these members point to outlives the session.
+// The machine that a session runs on. The objects that these members point to outlive the session.
 struct SessionOptions {
   IsaMask isa = isa::kAll;  // instruction sets that it may use, of those that cpu_isa() finds
   Executor executor;        // its threads; serial unless given

@@ -175,7 +175,7 @@
 #ifdef __cplusplus
 namespace intaglio {
 
-// What went wrong: kOk, or a status of ITG_STATUS_LIST.
+// The kind of an error: kOk, or a status of ITG_STATUS_LIST.
 enum class Status : uint16_t {
 #define ITG_STATUS_ENUMERATOR(name, number, text) name = (number),
   ITG_STATUS_LIST(ITG_STATUS_ENUMERATOR)

@@ -13,7 +13,7 @@
 
 namespace intaglio {
 
-// What runs a session by rows. Named by planned models (intaglio/planned_model.h), not by programs.
+// The runner of a session by rows. Named by planned models (intaglio/planned_model.h), not by programs.
 extern const Streaming kStreaming;
 
 // The model by its streamed plan: sessions of it run by rows, and activation_bytes() and activation_offset() are the

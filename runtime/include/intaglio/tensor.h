@@ -1,4 +1,4 @@
-// What a tensor is: element type, shape, quantization, and where its bytes are.
+// A tensor: element type, shape, quantization, and where its bytes are.
 #pragma once
 
 #include "intaglio/span.h"
@@ -70,7 +70,7 @@ struct Shape {
   constexpr bool operator!=(const Shape& other) const { return !(*this == other); }
 };
 
-// What the codes of a tensor stand for: real = scale * (code - zero_point). A tensor without scales is not quantized.
+// The reals that a tensor's codes stand for: real = scale * (code - zero_point). A tensor without scales is not quantized.
 struct Quantization {
   Span<const float> scales;  // one, or one for each index of `axis`; in [2^-40, 2^40]
   int32_t zero_point = 0;    // int8: [-128, 127]; 0 for weights
