@@ -135,7 +135,7 @@ class ImageInputs {
          names);
   }
 
-  // Of an input that takes pictures, all but the numbers.
+  // The recipe of an input that takes pictures, without its numbers.
   ImageInput started(int32_t i, const ImagePreprocessing& wanted, ColorOrder usual) const {
     ImageInput image;
     image.input = i;
@@ -195,7 +195,7 @@ class ImageInputs {
     push(image);
   }
 
-  // What the file says, or the codes of its input; else nothing.
+  // The recipe in the file, or that of its input's codes; else nothing.
   void add_found(int32_t i, const FilePicture* said, const ImagePreprocessing& wanted) {
     const TensorInfo& info = input(i);
     if (!takes_picture(info)) return;

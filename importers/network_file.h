@@ -11,9 +11,9 @@ namespace intaglio {
 
 class NetworkFile {
  public:
-  // Of an OpenVINO IR the .bin beside it is read as well.
+  // The .bin beside an OpenVINO IR is read as well.
   static Outcome<NetworkFile> open(const std::string& path);
-  // Of bytes in memory; messages call them `name`. `weights`: of an OpenVINO IR.
+  // From bytes in memory; messages call them `name`. `weights`: of an OpenVINO IR.
   static Outcome<NetworkFile> of_bytes(const std::string& name, FileBytes bytes,
                                        std::optional<FileBytes> weights);
 

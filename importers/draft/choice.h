@@ -12,8 +12,8 @@ DraftNode& add_where(Draft& draft, const std::string& name, const std::string& s
 
 // Infinities in constants, with which exporters mask, and numbers that are nearly as large.
 
-// What stands for one: e to the power of its negative is 0 as well. Many of them have a sum, also with the largest float, which
-// they do not change.
+// The stand-in for an infinity: e to the power of its negative is 0 as well. Many of them have a finite sum, also with the largest
+// float, which they do not change.
 inline constexpr float kMasked = 0x1p100f;
 
 }  // namespace intaglio::importers

@@ -12,7 +12,7 @@
 namespace intaglio::importers {
 namespace {
 
-// Of each element of a result, about: a function of one variable takes as long as so many multiplications.
+// The cost of each element of a result, about: a function of one variable takes as long as so many multiplications.
 constexpr int64_t kWorkOfElement = 16;
 
 int64_t product(int64_t a, int64_t b) {
@@ -20,7 +20,7 @@ int64_t product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
 }
 
-// What is computed for one element of the result, about: the products that it sums, or the elements that it is chosen from.
+// The work for one element of the result, about: the products that it sums, or the elements that it is chosen from.
 int64_t work_of_element(const Draft& draft, const DraftNode& node) {
   const auto shape = [&](size_t input) { return draft.tensor(node.inputs[input]).shape; };
   switch (node.op) {

@@ -17,7 +17,7 @@ class Evaluation {
   int32_t input(DraftTensor constant);
   // Whether the handler has made this tensor. A hostile file may name others as the operator's further outputs.
   bool has_made(int32_t tensor) const { return tensor >= static_cast<int32_t>(first_tensor_); }
-  // What the nodes give for these tensors: as constants, in this order. Throws where they cannot be run, or where that
+  // The values of these tensors, as constants, in this order. Throws where they cannot be run, or where that
   // would take long.
   std::vector<DraftTensor> finish(const std::vector<int32_t>& outputs);
   // Takes back what the handler has added.

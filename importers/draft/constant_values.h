@@ -11,7 +11,7 @@
 
 namespace intaglio::importers {
 
-// Of integers or of reals.
+// A constant of integers or of reals.
 struct Values {
   Shape shape;  // empty: one value
   bool is_real = false;

@@ -16,7 +16,7 @@ struct TransposedConv {
   int32_t groups = 1;
 };
 
-// What is left of the whole result, (in - 1) * stride + extent, when before and after are cut off and `extra` is added.
+// The length of the whole result, (in - 1) * stride + extent, when before and after are cut off and `extra` is added.
 int32_t transposed_output(const WindowAxis& axis, int32_t in, int32_t extra);
 
 // x: [n, h, w, c], FP32 or int8. weights: [oc, kh, kw, c / groups] with scales along axis 0 or one scale; bias: [oc].

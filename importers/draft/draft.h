@@ -62,7 +62,7 @@ struct DraftNormStatistics {
   std::vector<float> mean, deviation;
 };
 
-// What a file says of an input that takes pictures: value = (pixel - mean) / deviation.
+// The file's recipe of an input that takes pictures: value = (pixel - mean) / deviation.
 struct FilePicture {
   int32_t input = 0;                   // index into the model's inputs
   std::vector<float> mean, deviation;  // one number, or one a channel; empty: the file does not say
@@ -70,7 +70,7 @@ struct FilePicture {
   bool is_uint8 = false;               // its numbers are the pixels
 };
 
-// What a network carries from run to run. Passes see its ends among the draft's inputs and outputs, at these places.
+// A state of a network. Passes see its ends among the draft's inputs and outputs, at these places.
 struct DraftState {
   size_t input = 0, output = 0;
   std::vector<uint8_t> initial;  // of the input's type; empty: zero
@@ -91,7 +91,7 @@ struct Draft {
   std::vector<DraftNormStatistics> norm_statistics;
   std::vector<FilePicture> pictures;
   std::vector<std::string> notes;
-  // Of int8 sums (AddOptions). Their scales come with the file: as exact as Add can be.
+  // Bits of int8 sums (AddOptions). Their scales come with the file: as exact as Add can be.
   uint8_t add_bits = 20;
   std::deque<std::vector<int32_t>> lists;  // of the nodes' options; none is changed, none goes away
   std::shared_ptr<ImportBudget> budget = std::make_shared<ImportBudget>();  // of the whole import
@@ -172,7 +172,7 @@ Shape align_operands(Draft& draft, const std::string& name, const std::string& s
 
 // The constant, or a new one, with the axes in the order of the permutation.
 int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation);
-// What `begin` on and each step from it, as many as `shape` has, gives of x.
+// The elements of x from `begin` on, a step apart, as many as `shape` has.
 int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                   std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape);
 
@@ -208,9 +208,9 @@ int32_t add_normalize(Draft& draft, const std::string& name, const std::string& 
                       const std::vector<float>& shift);
 // A constant [channels] of one number.
 int32_t add_channel_constant(Draft& draft, const std::string& name, int32_t channels, float value);
-// Of FP32, along the last axis: x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
+// FP32, along the last axis: x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
 void add_log_softmax(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t y);
-// Of NHWC pictures: blocks of channels to blocks of pixels, and back. Of one pixel, channels count (row,
+// NHWC pictures: blocks of channels to blocks of pixels, and back. Channels of one pixel count (row,
 // column, channel), or (channel, row, column) with `channel_first`.
 int32_t add_depth_to_space(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                            int32_t block, bool channel_first);

@@ -1,4 +1,4 @@
-// What has no operator of its own and is built of others.
+// Operations without an operator of their own, built of others.
 #include <algorithm>
 
 #include "importers/draft/geometry.h"

@@ -42,7 +42,7 @@ std::string window_text(const Window2d& w) {
   return line;
 }
 
-// What differs from the values that a new node has.
+// The options that differ from those of a new node.
 std::string options_text(const DraftNode& node) {
   const NodeOptions& o = node.options;
   std::string line = window_text(o.value<Window2d>());

@@ -6,7 +6,7 @@
 
 namespace intaglio::importers {
 
-// What no pass could turn into a runtime operator, and values that no model may hold, go to `problems`; the
+// Nodes that no pass could turn into a runtime operator, and values that no model may hold, go to `problems`; the
 // graph is complete only if there are none.
 Graph draft_to_graph(Draft& draft, Arena& arena, Problems& problems);
 

@@ -1,4 +1,4 @@
-// What an import may take: operations, and bytes of memory. Both are counted from what the file asks for, before it is done, so
+// Limits of an import: operations, and bytes of memory. Both are counted from what the file asks for, before it is done, so
 // that they are the same on each machine.
 //
 // An operation is about a multiplication, or the move of one number. Bytes are of what the import makes in memory: parsed
@@ -21,10 +21,10 @@ struct ImportLimits {
   int64_t max_memory = 0;  // bytes
 };
 
-// Of files of our own.
+// Limits of the project's own files.
 inline constexpr ImportLimits kNoImportLimits = {INT64_MAX, INT64_MAX};
 
-// What an import took.
+// The operations and bytes that an import took.
 struct ImportCost {
   uint64_t work = 0, memory = 0;
 };

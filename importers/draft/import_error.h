@@ -77,7 +77,7 @@ template <typename... Parts>
   fail_with(list, sizeof...(parts));
 }
 
-// What a file says may be of any length; these three are the places that make it short for a message.
+// Texts of a file may be of any length; these three functions shorten them for a message.
 //
 // A name as it may be shown: short, on one line, UTF-8; and the same in quotes.
 std::string shown(const std::string& name);

@@ -35,7 +35,7 @@ struct ReplacedRows {
 // x with the last update that names each row in its place.
 int32_t add_replaced_rows(Draft& draft, const std::string& name, const std::string& source,
                           const ReplacedRows& r);
-// What changes nothing where it is joined by kAdd, kMul, kMaximum or kMinimum: 0, 1, or an infinity.
+// The neutral element of kAdd, kMul, kMaximum or kMinimum: 0, 1, or an infinity.
 float neutral_of(Op join);
 // x, FP32, joined so with each update that names a row; at most 64 name one row.
 int32_t add_joined_rows(Draft& draft, const std::string& name, const std::string& source,

@@ -1,4 +1,4 @@
-// What an input of a file always is.
+// An input of a file that is the same in each run.
 #pragma once
 
 #include <cstdint>

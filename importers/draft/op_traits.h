@@ -1,11 +1,11 @@
-// What each operator does to data, as the passes ask for it: one row an operator.
+// The effect of each operator on data, as the passes ask for it: one row an operator.
 #pragma once
 
 #include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 
-// What the order of axes means to an operator: whether a Transpose before it may stand behind it.
+// How an operator depends on the order of axes: whether a Transpose before it may stand behind it.
 enum class Axes : uint8_t {
   kFixed,    // each axis has a meaning of its own
   kAny,      // none has; options with an element an axis, or with an axis, are renumbered
@@ -15,7 +15,7 @@ enum class Axes : uint8_t {
   kReshaped,
 };
 
-// What becomes of an FP32 node that stands between Dequantize and Quantize.
+// The int8 form of an FP32 node between Dequantize and Quantize.
 enum class Int8Form : uint8_t {
   kNone,          // it stays in FP32
   kMoves,         // on codes: each element of the result is one of the input's
@@ -29,7 +29,7 @@ enum class Int8Form : uint8_t {
   kRescales,      // on codes in its own scales, or a table
 };
 
-// What else holds of some; bits.
+// Further properties of some operators; bits.
 enum OpTrait : uint8_t {
   kTakesClamp = 1,   // its options bound the result: a Relu behind it goes into it
   kBroadcasts = 2,   // it repeats an operand along axes of size 1
@@ -46,7 +46,7 @@ struct OpTraits {
   bool is(OpTrait trait) const { return (bits & trait) != 0; }
 };
 
-// Of every operator of the runtime, and of those of the draft alone.
+// Rows for every operator of the runtime, and for those of the draft alone.
 const OpTraits& traits(Op op);
 const char* draft_op_name(Op op);  // "Conv2D", "BatchNorm"
 

@@ -1,4 +1,4 @@
-// What operators on codes take beside them: constant tables (docs/arithmetic.md), and conversions between codes.
+// Constant tables of operators on codes (docs/arithmetic.md), and conversions between codes.
 #pragma once
 
 #include "importers/draft/draft.h"
@@ -6,7 +6,7 @@
 
 namespace intaglio::importers {
 
-// Of the FP32 operator; one that only a draft has rules nothing.
+// The rule of the FP32 operator; one that only a draft has has none.
 QuantRule quant_rule(Op op);
 // The ends of an activation's codes, of 8 or 16 bits.
 int32_t least_code(const DraftTensor& tensor);
@@ -27,7 +27,7 @@ std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node);
 std::vector<int16_t> unary_table_s16(const Draft& draft, const DraftNode& node);
 // The operator that computes an FP32 node on codes of 16 bits; Op::kNone: there is none.
 Op op_of_s16(const DraftNode& node);
-// Of codes of 8 bits s32[256], of 16 bits s32[512] (lookup_tables.h), for sums of `count`.
+// s32[256] for codes of 8 bits, s32[512] for 16 bits (lookup_tables.h), for sums of `count`.
 std::vector<int32_t> softmax_table(float scale, int32_t count, DType codes);
 // From `input` to `output`, codes of one scale each: a Lookup of 8 bits, or a Quantize where one has 16.
 void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,

@@ -1,4 +1,4 @@
-// What a reader is told about a file, and what it may take from it before anything is looked at.
+// The options of a reader, and its limits.
 #pragma once
 
 #include "importers/draft/draft.h"
@@ -14,7 +14,7 @@ struct InputShape {
 // "IN=OUT": the input IN takes what the output OUT gave in the run before.
 using StateWords = std::string;
 
-// What a state begins with: one value for all of its elements, or one for each, in the network's own layout.
+// The start of a state: one value for all of its elements, or one for each, in the network's own layout.
 struct StateStart {
   std::string input;
   std::vector<float> values;

@@ -32,7 +32,7 @@ int32_t in_heads(OnnxOp& op, int input, const char* attribute) {
   return add_transpose(op.draft(), name, op.source(), apart, {0, 2, 1, 3});
 }
 
-// What was kept of the steps before, in front of those of this run, as the node's output `output`.
+// The past steps in front of those of this run, as the node's output `output`.
 int32_t with_past(OnnxOp& op, int32_t x, int input, int output) {
   if (op.has_input(input)) {
     const int32_t past = op.activation_or_numbers(input);
@@ -170,7 +170,7 @@ struct Projected {
   std::string q, k, v;
 };
 
-// What the mask in input i allows, as truth values that scores [batch, heads, queries, keys] take; "": all. Masks are
+// The places that the mask in input i allows, as truth values that scores [batch, heads, queries, keys] take; "": all. Masks are
 // [batch] (lengths), [batch, keys] or [batch, queries, keys].
 std::string read_mask(OnnxDecomposer& s, int i, int64_t batch, int64_t queries, int64_t keys) {
   if (!s.has(i)) return {};
@@ -229,7 +229,7 @@ struct AttentionInputs {
   int mask, past, bias;
 };
 
-// Of Attention: past and present hold keys and values in one tensor [2, batch, heads, steps, size].
+// In Attention, past and present hold keys and values in one tensor [2, batch, heads, steps, size].
 void decompose_self_attention(OnnxDecomposer& s, const AttentionInputs& in) {
   const Shape from = s.shape(0), of_weights = s.shape(1);
   if (from.size() != 3 || of_weights.size() != 2)
@@ -585,7 +585,7 @@ class GroupAttention {
     k = turned(k, key_heads_);
   }
 
-  // What is kept of all steps [batch, heads, steps, size]: the past in front of the new ones, zeros behind them.
+  // The kept steps [batch, heads, steps, size]: the past in front of the new ones, zeros behind them.
   std::string kept(const std::string& x, int past, const std::string& output) {
     const std::string apart = s_.reshaped(x, {batch_, steps_, key_heads_, size_});
     if (past_ == 0 && kept_ == steps_) return s_.transposed(apart, {0, 2, 1, 3}, output);
@@ -607,7 +607,7 @@ class GroupAttention {
     return s_.add("Where", {along(is_new), moved, behind}, {}, output);
   }
 
-  // What a query may see: no later step, and of the steps before those of its window.
+  // The steps that a query may see: no later one, and of the steps before those of its window.
   std::string mask() {
     const std::string queries = s_.reshaped(s_.as_real(s_.counted(steps_)), {1, 1, steps_, 1}),
                       keys = s_.reshaped(s_.as_real(s_.counted(kept_)), {1, 1, 1, kept_});

@@ -10,7 +10,7 @@
 
 namespace intaglio::importers {
 
-// What a node's handler reads of its attributes. One of another type than it asks for is an error, and so are those that
+// The attributes of a node, as its handler reads them. One of another type than it asks for is an error, and so are those that
 // it never asks for: they would be ignored.
 class OnnxNodeAttributes {
  public:

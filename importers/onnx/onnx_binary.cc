@@ -101,7 +101,7 @@ bool import_bounds(OnnxOp& op, Op kind) {
   return true;
 }
 
-// Of any number of inputs, two at a time. Activations come first, so that bounds become Clamps.
+// Takes any number of inputs, two at a time. Activations come first, so that bounds become Clamps.
 void import_many(OnnxOp& op, Op kind) {
   op.check_inputs(1, 64);
   const bool chooses = kind == Op::kMaximum || kind == Op::kMinimum;
@@ -186,7 +186,7 @@ int32_t add_factor(OnnxOp& op, int32_t y, const Shape& shape) {
   return add_binary(op, Op::kMul, tensor_operand(op, y), {{shape, ones}, -1, shape, op.name() + "/ones", -1});
 }
 
-// Of constant exponents: x to the power of each number that is among them, and at each place the one that it asks for.
+// For constant exponents: x to the power of each number that is among them, and at each place the one that it asks for.
 void import_constant_powers(OnnxOp& op, const OnnxConstant<float>& exponents) {
   constexpr size_t kMostNumbers = 8;
   std::vector<float> numbers;

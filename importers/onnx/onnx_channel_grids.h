@@ -25,9 +25,9 @@ class ChannelGrids {
   int64_t zero_point() const { return zero_point_; }
   bool is_per_channel() const { return axis_ >= 0; }
 
-  // What is quantized in place of x.
+  // The tensor that is quantized in place of x.
   int32_t to_common(OnnxOp& op, int32_t x) const;
-  // What the codes stand for, of y, their real numbers in the common scale.
+  // The reals of y's codes, in the common scale.
   int32_t to_own(OnnxOp& op, int32_t y) const;
 
  private:

@@ -656,7 +656,7 @@ const char* comparison_of(const std::string& mode) {
   fail("its comparison ", quoted(mode), " is not supported; BRANCH_LEQ, _LT, _GTE and _GT are");
 }
 
-// What the leaves weigh, [count * leaves, outputs], from the lists whose names begin with `prefix`.
+// The weights of the leaves, [count * leaves, outputs], from the lists whose names begin with `prefix`.
 std::vector<float> weights_of(OnnxDecomposer& s, const std::string& prefix, const Trees& trees,
                               int64_t outputs, float factor) {
   const auto of = [&](const char* name) { return s.list((prefix + name).c_str()); };

@@ -12,7 +12,7 @@ struct OnnxClasses {
 
 // The labels in two attributes, of which a file has one. Strings are numbered, and a note lists them.
 OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings);
-// What a single score says of two classes. The pair of scores is what onnxruntime gives.
+// The two scores that a single score stands for. The pair is that of onnxruntime.
 enum class OnnxSecond {
   kNone,      // there is a score a class
   kShare,     // the second class's share of 1: [1 - s, s]

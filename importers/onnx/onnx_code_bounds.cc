@@ -24,7 +24,7 @@ int32_t add_bounded(OnnxOp& op, int32_t x, float low, float high) {
   return y;
 }
 
-// What a code of input i stands for in the tensor's own scale.
+// The real value of a code of input i in the tensor's own scale.
 float real_of_bound(const OnnxOp& op, int i, double code) {
   if (std::isinf(code)) return static_cast<float>(code);
   const OnnxCodes& codes = op.codes_of(i);

@@ -72,7 +72,7 @@ int32_t pad_beyond_window(OnnxOp& op, int32_t x, OnnxWindow& window) {
   return padded;
 }
 
-// Of x [n, h, w, c] by weights [oc, c / groups, kh, kw], to [n, oh, ow, oc].
+// Convolves x [n, h, w, c] with weights [oc, c / groups, kh, kw], to [n, oh, ow, oc].
 int32_t add_convolution(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, int32_t groups,
                         OnnxWindow window, bool has_bias) {
   x = pad_beyond_window(op, x, window);
@@ -217,7 +217,7 @@ void import_conv(OnnxOp& op) {
   import_onnx_convolution(op, op.activation(0), op.floats(1), true);
 }
 
-// What is cut off an axis in front, and how long its result is.
+// The cut in front of an axis, and the length of its result.
 std::pair<WindowAxis, int32_t> transposed_axis(OnnxOp& op, WindowAxis read, int32_t in, size_t i) {
   const auto extra = op.spatial("output_padding", 1, 0), wanted = op.spatial("output_shape", 1, 1);
   const std::string mode = op.string("auto_pad", "NOTSET");
@@ -251,7 +251,7 @@ void take_transposed_grid(const OnnxOp& op, int32_t groups, int32_t each, DraftT
   weights.axis = 0;
 }
 
-// Of x [n, h, w, c] by weights [c, oc / groups, kh, kw]; the windows' sizes are in `conv`.
+// Transposed convolution of x [n, h, w, c] with weights [c, oc / groups, kh, kw]; the windows' sizes are in `conv`.
 int32_t add_transposed(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, const TransposedConv& conv) {
   const Shape shape = op.draft().tensor(x).shape;
   if (conv.groups < 1 || w.shape[0] != shape[3] || shape[3] % conv.groups != 0)

@@ -19,7 +19,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   int input_count() const { return node_.input.count(); }
   bool has_output(int i) const { return i < node_.output.count() && !node_.output[i].empty(); }
   std::string output(int i) const { return has_output(i) ? node_.output[i] : std::string(); }
-  // Of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
+  // The shape of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
   Shape shape(int i) const;
   bool all_constant() const;      // each input that is there: the operator itself computes it
   bool holds_codes(int i) const;  // whether a run computes the codes that input i is
@@ -78,7 +78,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
                       bool are_numbers);
   // One behind the other along an axis that they have.
   std::string joined(std::vector<std::string> parts, const std::string& output, int64_t axis);
-  // Of two results of one shape the first where input 0, one truth value, is not 0.
+  // The first of two results of one shape where input 0, one truth value, is not 0; else the second.
   void choose(const std::string& yes, const std::string& no, const std::string& output);
   std::string clip(const std::string& x, float low, float high, const std::string& output = {});
   std::string cast(const std::string& x, onnx_file::TensorProto::DataType to);

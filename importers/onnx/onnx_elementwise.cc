@@ -95,7 +95,7 @@ void import_elu(OnnxOp& op) {
   add_unary(op, Op::kElu).options.as<UnaryOptions>().alpha = alpha;
 }
 
-// Of opset 20, and onnxruntime's own.
+// The Gelu of opset 20, and onnxruntime's own.
 void import_gelu(OnnxOp& op) {
   op.check_inputs(1, 1);
   const std::string kind = op.string("approximate", "none");

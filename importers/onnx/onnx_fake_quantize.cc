@@ -306,7 +306,7 @@ constexpr OnnxOperator kOnnxFakeQuantizeOperators[] = {
 
 }  // namespace
 
-// What FakeQuantize has and codes have not.
+// Features of FakeQuantize that codes do not have.
 void note_onnx_ranges(const OnnxRangeCounts& counts, Draft& draft) {
   if (counts.moved > 0)
     draft.notes.push_back(text(counts.moved, " of ", counts.all,

@@ -23,7 +23,7 @@ void check_varint(std::string_view bytes, uint64_t most) {
   if (protozero::decode_varint(&at, at + bytes.size()) > most) throw protozero::end_of_buffer_exception();
 }
 
-// What is said of a union behind one of its members: the others go.
+// A member of a union replaces the others.
 template <typename M>
 void keep_one(M&, uint32_t) {}
 void keep_one(TensorShapeProto::Dimension& m, uint32_t number) {

@@ -341,7 +341,7 @@ std::optional<ModelProto> parse_model(std::string_view bytes,
 std::string serialize(const ModelProto& model);
 std::string serialize(const AttributeProto& attribute);
 
-// Of what serialize() gives, or would give.
+// The size of what serialize() gives.
 uint64_t byte_size(const ModelProto& model);
 
 // Bytes of memory that a copy takes. It shares the data of tensors.

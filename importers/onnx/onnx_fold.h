@@ -1,4 +1,4 @@
-// What operators of constants alone read and give.
+// Inputs and results of operators on constants alone.
 #pragma once
 
 #include "importers/draft/constant_values.h"

@@ -71,7 +71,7 @@ class Call {
     return name.empty() ? name : known != names_.end() ? known->second : prefix_ + name;
   }
 
-  // What the call says for the attribute that the function's node refers to; else the function's own value, or none.
+  // The call's value of the attribute that the function's node refers to; else the function's own value, or none.
   const AttributeProto* given(const AttributeProto& reference) const {
     const auto find_in = [&](const auto& attributes) -> const AttributeProto* {
       for (const AttributeProto& attribute : attributes)
@@ -134,7 +134,7 @@ void want_inputs(const onnx_file::NodeProto& node, NameSet& wanted) {
   }
 }
 
-// Of those that can run next, the first in the file comes first.
+// Among nodes that can run next, the first in the file comes first.
 std::vector<int> run_order(const onnx_file::GraphProto& graph) {
   const auto count = static_cast<size_t>(graph.node.count());
   std::unordered_map<std::string, int> writers;

@@ -7,7 +7,7 @@ namespace {
 // The activations that a fused operator may end with.
 #define ITG_ACTIVATIONS "Clip, Elu, HardSigmoid, HardSwish, LeakyRelu, Relu, Sigmoid, Softplus, Tanh"
 
-// What a fused operator does last, by its attribute `activation`. Its parameters are those of ONNX's own operator: `parameter`
+// The activation of a fused operator, by its attribute `activation`. Its parameters are those of ONNX's own operator: `parameter`
 // gives one by its place and name, else the number it is called with.
 template <typename Parameter>
 void end_with_activation(OnnxDecomposer& s, const std::string& y, Parameter parameter) {

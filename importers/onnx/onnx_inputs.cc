@@ -32,7 +32,7 @@ class Inputs {
   }
 
  private:
-  // What 8-bit numbers become: codes where the network computes on codes, else the float numbers that they are.
+  // The type of 8-bit numbers: codes where the network computes on codes, else the float numbers that they are.
   DType input_dtype(const onnx_file::ValueInfoProto& input) const {
     if (!input.type->tensor_type.has()) fail("input ", quoted(input.name), " is no tensor");
     const int32_t type = input.type->tensor_type->elem_type;

@@ -80,7 +80,7 @@ std::vector<int64_t> lengths_of_rows(const OnnxDecomposer& s, int64_t rows, int6
   return lengths;
 }
 
-// What a row's scan gives, with zeros behind it up to `slices`.
+// The result of a row's scan, with zeros behind it up to `slices`.
 std::string with_zeros(OnnxDecomposer& s, const std::string& x, int64_t length, int64_t slices) {
   if (length == slices) return x;
   const std::string of_one = s.slice(s.add("Shape", {x}), 0, 1, INT32_MAX);
@@ -276,7 +276,7 @@ void import_cum_sum(OnnxOp& op) {
   op.set_output(add_cumulative_sum(op.draft(), op.output_name(), op.source(), x, along, exclusive, reverse));
 }
 
-// Of each matrix the elements on one side of a diagonal; the others are 0.
+// The elements of each matrix on one side of a diagonal; the others are 0.
 void import_trilu(OnnxOp& op) {
   op.check_inputs(1, 2);
   const int32_t x = op.activation(0);

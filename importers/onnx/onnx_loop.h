@@ -1,4 +1,4 @@
-// What a Scan says of its inputs and outputs.
+// The attributes of a Scan about its inputs and outputs.
 #pragma once
 
 #include "importers/onnx/onnx_decomposer.h"

@@ -20,7 +20,7 @@ std::vector<float> parameter(OnnxOp& op, int i, int64_t count) {
   return values;
 }
 
-// Of [n, channels, ...]: each group of channels by its own mean and deviation, then each channel by factor and summand.
+// Normalizes [n, channels, ...]: each group of channels by its own mean and deviation, then each channel by factor and summand.
 void import_groups(OnnxOp& op, int32_t x, int32_t groups, bool per_group) {
   const Shape shape = op.draft().tensor(x).shape;
   if (shape.size() < 3) fail("its input has the shape ", shape_text(shape), "; rank 3 or more is expected");

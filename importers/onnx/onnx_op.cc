@@ -325,7 +325,7 @@ int32_t OnnxOp::new_tensor_like(int32_t x, const Shape& shape) {
   return add_activation_like(draft(), output_name(), x, shape);
 }
 
-// What a node's view says and makes of integers.
+// Integers in a node's view.
 
 using onnx_file::TensorProto;
 
@@ -375,7 +375,7 @@ void OnnxOp::set_codes_output(int32_t tensor, const OnnxCodes& codes) {
   set_value({tensor, nullptr, false, false, false, codes});
 }
 
-// Of integers, bools and constants alone: then so is the result. Constants of reals make it real.
+// Whether all inputs are integers, bools and constants: then so is the result. Constants of reals make it real.
 bool OnnxOp::computes_integers() const {
   bool any = false;
   for (const std::string& name : node_.input) {
@@ -418,7 +418,7 @@ void OnnxOp::note_whole() {
   if (found != file_.values.end()) found->second.is_whole = true;
 }
 
-// What a node's view says and makes of pictures and volumes.
+// Pictures and volumes in a node's view.
 int32_t OnnxOp::nhwc(int32_t tensor) {
   const Shape& shape = draft().tensor(tensor).shape;
   if (shape.size() != 4)

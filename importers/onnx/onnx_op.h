@@ -11,7 +11,7 @@
 
 namespace intaglio::importers {
 
-// What the file says of a tensor of codes. Whatever a node computes of codes, but for s32, says the same; only what moves them
+// The file's quantization of a tensor of codes. The result of any node on codes, but for s32, has the same; only what moves them
 // still holds some.
 struct OnnxCodes {
   int64_t type = 0;  // their element type; 0: it is computed of no codes
@@ -21,12 +21,12 @@ struct OnnxCodes {
   int64_t zero_point = 0;
 };
 
-// What a name stands for: a tensor of the draft, or a constant of the file, decoded where it is used.
+// The value behind a name: a tensor of the draft, or a constant of the file, decoded where it is used.
 struct OnnxValue {
   int32_t tensor = -1;
   const onnx_file::TensorProto* constant = nullptr;
   bool failed = false;  // its node had a problem, which has been reported
-  // Of a tensor that the file has as integers or bools. It is s32 here, or FP32 where something was computed of it.
+  // True of a tensor that the file has as integers or bools. It is s32 here, or FP32 where something was computed of it.
   bool is_integer = false;
   bool is_truth = false;  // of a tensor that the file has as bools: its numbers are 0 and 1
   OnnxCodes codes;
@@ -139,7 +139,7 @@ class OnnxOp : public OnnxNodeAttributes {
   // of one row; its window attributes then have one value an axis (spatial()).
   int32_t nhwc(int32_t tensor);
   int32_t nhwc_or_line(int32_t tensor);
-  // Of three dimensions: [n, c, d, h, w] as [n, d, h, w, c]. Window attributes then have three values.
+  // Three dimensions: [n, c, d, h, w] as [n, d, h, w, c]. Window attributes then have three values.
   int32_t ndhwc(int32_t tensor);
   bool is_volume(int i) { return draft().tensor(activation_or_codes(i)).shape.size() == 5; }
   // The values of a window's attribute for height and width, or for all three axes: `count` for each (pads have two);
@@ -183,7 +183,7 @@ class OnnxOp : public OnnxNodeAttributes {
   // An int8 input whose codes are the file's own numbers, and which nothing has read yet, gets another scale.
   bool take_plain_codes(int i, float scale, int32_t zero_point);
 
-  // What the node gives of constants becomes constants: `import` is its handler.
+  // Results of constants become constants: `import` is the node's handler.
   void evaluate(void (*import)(OnnxOp& op));
 
  private:

@@ -1,4 +1,4 @@
-// What the importer does with each ONNX operator: one line an operator, beside its function.
+// The ONNX operators: one line each, beside its function.
 #pragma once
 
 #include "importers/draft/imported_operator.h"

@@ -4,7 +4,7 @@
 namespace intaglio::importers {
 namespace {
 
-// What padding counts as in a mean: not at all; as zeros but for what ceil_mode adds; as zeros.
+// How padding counts in a mean: not at all; as zeros but for what ceil_mode adds; as zeros.
 enum class Padding { kNothing, kOwnZeros, kZeros };
 
 // Windows over the sides of a picture or a volume, and whether their padding counts as zeros.
@@ -66,7 +66,7 @@ int32_t add_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
   return add_pool_2d(op, kind, x, axes[0], axes[1], include);
 }
 
-// Of three dimensions first each slice, then along the depth: the greatest of greatest ones, and the mean of means, whose
+// For three dimensions first each slice, then along the depth: the greatest of greatest ones, and the mean of means, whose
 // counts are products.
 int32_t add_volume_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
   int32_t x = op.ndhwc(input);

@@ -124,7 +124,7 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
   return p;
 }
 
-// What stands for codes of 16 bits: x as they hold it. With a huge scale x is FP32, whose steps are the values themselves.
+// The stand-in for codes of 16 bits: x as they hold it. With a huge scale x is FP32, whose steps are the values themselves.
 int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
   if (p.axis >= 0) fail("a scale for each channel of codes of 16 bits is not supported");
   if (p.is_huge) {

@@ -226,7 +226,7 @@ class Reader {
     return single(op, 0) != 0;
   }
 
-  // What each run of a Loop gives, one behind the other along a new axis. Single numbers have an axis already.
+  // The results of all runs of a Loop, one behind the other along a new axis. Single numbers have an axis already.
   void read_stacked(const onnx_file::NodeProto& loop, const std::vector<std::string>& parts,
                     const onnx_file::ValueInfoProto& declared, const std::string& name, int64_t axis = 0) {
     if (parts.empty()) fail("it never runs, and its output ", quoted(name), " would be empty");
@@ -335,7 +335,7 @@ class Reader {
     return chosen_outputs(options_, own, known);
   }
 
-  // What a name stands for, as the caller gets it: integers as s32, a constant as a tensor that a run writes.
+  // The value behind a name, as the caller gets it: integers as s32, a constant as a tensor that a run writes.
   int32_t output_tensor(const std::string& name) {
     const auto found = file_.values.find(name);
     const bool is_written =

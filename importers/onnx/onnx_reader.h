@@ -39,7 +39,7 @@ Span<const OnnxDecomposition> onnx_regions_decompositions();
 void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<InputConstant>& given,
                          OnnxFile& file);
 
-// What is said of an If whose condition `name` a run computes: of which inputs, and that --constant takes them out of it.
+// The message about an If whose condition `name` a run computes: of which inputs, and that --constant takes them out of it.
 std::string words_of_condition(const onnx_file::GraphProto& graph, const std::string& name);
 
 // Shapes that Squeeze, Unsqueeze and Flatten make, of activations and of constants.

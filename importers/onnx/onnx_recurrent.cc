@@ -138,7 +138,7 @@ namespace {
 
 constexpr int64_t kMaxSteps = kMaxNodes / 8;  // each becomes some ten nodes
 
-// What both operators have: x [steps, batch, inputs], w [directions, gates * size, inputs], r [directions, gates * size,
+// Inputs that both operators have: x [steps, batch, inputs], w [directions, gates * size, inputs], r [directions, gates * size,
 // size], b [directions, 2 * gates * size], sequence_lens, initial_h [directions, batch, size].
 struct Recurrent {
   int32_t x = -1;  // [steps * batch, inputs]

@@ -1,4 +1,4 @@
-// What a recurrent operator multiplies by and adds, which the file has or a run computes.
+// Weights and biases of a recurrent operator, which the file has or a run computes.
 #pragma once
 
 #include "importers/onnx/onnx_op.h"
@@ -13,9 +13,9 @@ struct RecurrentWeights {
   int32_t tensor = -1;        // [directions * rows, columns] of the draft; -1: a constant
 };
 
-// Of the shape `expected`; throws where the input has another one.
+// Has the shape `expected`; throws where the input has another one.
 RecurrentWeights read_recurrent_weights(OnnxOp& op, int input, const Shape& expected);
-// Of as many elements as `expected` has, `what` they are; zeros where the input is absent.
+// Has as many elements as `expected`, `what` they are; zeros where the input is absent.
 RecurrentWeights read_recurrent_vectors(OnnxOp& op, int input, const char* what, const Shape& expected);
 // A note where a model's caller gives the weights in inputs 1 and 2.
 void note_given_weights(OnnxOp& op);

@@ -50,7 +50,7 @@ int32_t add_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   return add_scaled(op, add_mean(op, x, reduced), static_cast<float>(count));
 }
 
-// Of whole numbers: the mean's rounding is taken out again.
+// For whole numbers the mean's rounding is taken out again.
 int32_t add_own_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   const int32_t sum = add_sum(op, x, reduced);
   return op.computes_integers() || op.is_whole(0) ? add_unary(op, Op::kRound, sum) : sum;
@@ -86,7 +86,7 @@ void import_reduce_mean(OnnxOp& op) {
   const int32_t x = op.activation(0);
   if (reduced.axes.empty()) return op.set_output(x);
   if (!op.computes_integers()) return op.set_output(add_mean(op, x, reduced));
-  // Of integers the quotient goes towards 0.
+  // The quotient of integers goes towards 0.
   const int32_t sum = add_own_sum(op, x, reduced);
   const int64_t ratio = elements(op.draft().tensor(x).shape) / elements(op.draft().tensor(sum).shape);
   const int32_t count = add_constant(op.draft(), op.name() + "/count", DType::kF32,

@@ -5,7 +5,7 @@
 namespace intaglio::importers {
 namespace {
 
-// Of a window, and of a side of an output: more is no network's, and what is made of them stays within 64 bits.
+// Limits of a window and of a side of an output: no network has more, and their products stay within 64 bits.
 constexpr int64_t kMostTaps = 4096, kMostSide = int64_t{1} << 16;
 constexpr int64_t kMostParts = 64;  // of one Concat
 

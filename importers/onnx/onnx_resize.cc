@@ -24,7 +24,7 @@ NearestRounding rounding_of(const std::string& mode) {
   fail("nearest_mode ", quoted(mode), " is not known");
 }
 
-// What a Resize asks for: along each axis, and in common.
+// The options of a Resize: for each axis, and in common.
 struct Request {
   Shape from;
   std::vector<ResampledAxis> axes;
@@ -177,7 +177,7 @@ void take_sizes(OnnxOp& op, Request& request, const std::vector<int64_t>& sizes,
   }
 }
 
-// Of tf_crop_and_resize: where each axis begins and ends, from 0 to 1.
+// For tf_crop_and_resize: where each axis begins and ends, from 0 to 1.
 void take_region(OnnxOp& op, Request& request) {
   if (request.how.coordinates != "tf_crop_and_resize") return;
   const size_t rank = request.from.size();

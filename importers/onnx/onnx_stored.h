@@ -1,4 +1,4 @@
-// What a tensor of an ONNX file stores: its numbers, whatever type and field they stand in.
+// The numbers that a tensor of an ONNX file stores, whatever type and field they stand in.
 #pragma once
 
 #include "importers/onnx/onnx_op.h"

@@ -94,21 +94,21 @@ void decompose_cosh(OnnxDecomposer& s) {
   const Function f(s);
   f.end(f.hyperbolic_cosine());
 }
-// Of a = |x|: ln(1 + a + a r), r = a / (1 + sqrt(1 + a^2)), with the sign of x.
+// With a = |x|: ln(1 + a + a r), r = a / (1 + sqrt(1 + a^2)), with the sign of x.
 void decompose_asinh(OnnxDecomposer& s) {
   const Function f(s);
   const std::string size = f.of("Abs", f.bounded()), a = s.clip(size, 0.0f, kBounded);
   const std::string part = f.of("Mul", size, f.of("Div", a, f.slant(a)));
   f.end(f.with_sign_of_x(f.log_of_rest(f.of("Add", size, part))));
 }
-// Of t = x - 1: ln(1 + t + sqrt(t) sqrt(t + 2))
+// With t = x - 1: ln(1 + t + sqrt(t) sqrt(t + 2))
 void decompose_acosh(OnnxDecomposer& s) {
   const Function f(s);
   const std::string t = f.with("Sub", f.bounded(), 1.0f);
   const std::string root = f.of("Mul", f.of("Sqrt", t), f.of("Sqrt", f.with("Add", t, 2.0f)));
   f.end(f.log_of_rest(f.of("Add", t, root)));
 }
-// Of a = |x|: ln(1 + 2 a / (1 - a)) / 2, with the sign of x.
+// With a = |x|: ln(1 + 2 a / (1 - a)) / 2, with the sign of x.
 void decompose_atanh(OnnxDecomposer& s) {
   const Function f(s);
   const std::string size = f.of("Abs", f.x());
@@ -139,7 +139,7 @@ namespace {
 constexpr int64_t kMostFactors = int64_t{1} << 24;  // of one product
 constexpr double kTwoPi = 6.283185307179586476925;
 
-// Of e^(2 pi i k / n); the remainder is exact.
+// The parts of e^(2 pi i k / n); the remainder is exact.
 struct Twiddle {
   double cosine, sine;
 };

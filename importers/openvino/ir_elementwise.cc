@@ -142,7 +142,7 @@ void import_select(IrOp& op) {
   op.add("Where", {op.input(0), op.input(1), op.input(2)});
 }
 
-// What is left of a division: with the sign of the dividend, or of the divisor.
+// The remainder of a division: with the sign of the dividend, or of the divisor.
 void import_mod(IrOp& op) {
   op.check_inputs(2, 2);
   op.expect("auto_broadcast", {"numpy", "none"});

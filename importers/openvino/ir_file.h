@@ -18,7 +18,7 @@ struct IrPort {
   std::string name;  // of the tensor; empty: it has none
 };
 
-// What an input reads: an output of another layer.
+// The source of an input: an output of another layer.
 struct IrSource {
   int32_t layer = -1;  // index; -1: nothing
   int32_t port = 0;    // which output
@@ -34,7 +34,7 @@ struct IrLayer {
   std::shared_ptr<const IrBody> body;  // of TensorIterator and Loop
 };
 
-// What stands for an end of a body: its Parameter or Result and a port of the layer.
+// An end of a body: its Parameter or Result and a port of the layer.
 struct IrMapping {
   int32_t inner = -1;  // index of the body's layer
   int32_t port = -1;   // index of the layer's input or output; -1: none

@@ -25,7 +25,7 @@ struct Slices {
   int64_t runs, start;
 };
 
-// What a layer takes in slices: what is between start and end, both included.
+// The part of an input that a layer takes in slices: from start to end, both included.
 Slices slices_of(const IrMapping& mapping, const IrShape& shape) {
   const int64_t dim = shape[port_axis(mapping, shape)], part = mapping.part_size;
   if (dim < 1) fail("the axis that it takes slices of is open, or empty");
@@ -148,7 +148,7 @@ class LoopLayer {
     }
   }
 
-  // What each run takes: part_size indices of the axis, from start on by the stride.
+  // Each run takes part_size indices of the axis, from start on by the stride.
   std::string slice(const IrMapping& mapping, const std::string& from) {
     const IrShape& shape = op_.input_shape(static_cast<size_t>(mapping.port));
     const Slices slices = slices_of(mapping, shape);

@@ -38,7 +38,7 @@ int32_t from_the_top(const uint8_t* bytes, uint64_t i, int32_t each) {
   return bytes[i / in_byte] >> shift & ((1 << each) - 1);
 }
 
-// Of 8 values of 3 bits: their lower two in the first two bytes, the upper one in the third. Of 4 of 6 bits: their lower
+// 8 values of 3 bits: their lower two in the first two bytes, the upper one in the third. Of 4 of 6 bits: their lower
 // four in the first two, and the upper two in the third.
 int32_t split_code(const IrNarrowType& type, const uint8_t* data, uint64_t i) {
   const auto values = static_cast<uint64_t>(type.values);

@@ -21,7 +21,7 @@ inline uint64_t ir_narrow_bytes(const IrNarrowType& type, uint64_t count) {
   const auto values = static_cast<uint64_t>(type.values);
   return (count + values - 1) / values * static_cast<uint64_t>(type.bytes);
 }
-// Of `count` values, floats or bytes, of ir_narrow_bytes() of the file.
+// Decodes `count` values, floats or bytes, from ir_narrow_bytes() of the file.
 std::vector<uint8_t> decoded_ir_values(const IrNarrowType& type, const uint8_t* data, uint64_t count);
 
 }  // namespace intaglio::importers

@@ -240,7 +240,7 @@ int32_t IrOp::constant_layer(const IrSource& source) const {
   return -1;
 }
 
-// What shapes say: ShapeOf, and Squeeze and Range of such numbers, as read_model() leaves the axes of a reduction.
+// Numbers that follow from shapes: ShapeOf, and Squeeze and Range of such numbers, as read_model() leaves the axes of a reduction.
 std::optional<IrConstant> IrOp::numbers_of_shapes(const IrSource& source, int steps) const {
   constexpr double kMostNumbers = 64;
   if (source.layer < 0 || steps == 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a handler sees of a layer of an OpenVINO IR, and the ONNX nodes that it makes of it.
+// A layer of an OpenVINO IR as a handler sees it, and the ONNX nodes that it becomes.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct IrState {
   std::vector<float> first;  // empty: zero
 };
 
-// What the graphs of a file, a network's and those of bodies, have together.
+// State that the graphs of a file share, a network's and those of bodies.
 struct IrShared {
   std::set<std::string> taken;
   std::map<std::string, int64_t> last_numbers;  // of names that unique() had to number

@@ -84,7 +84,7 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options,
   file.layers = read_ir_file(bytes, *budget);
   file.weights = options.weights;
   file.graph = &model.graph.make();
-  // What chosen outputs do not depend on may be anything: the ONNX reader says whether they are there.
+  // Layers that chosen outputs do not depend on may be anything: the ONNX reader says whether they are there.
   std::vector<std::string> of_layers;
   for (int32_t i = 0; i < static_cast<int32_t>(file.layers.size()); ++i) {
     const IrLayer& layer = file.layers[static_cast<size_t>(i)];

@@ -218,7 +218,7 @@ void import_interpolate(IrOp& op) {
   }
   if (by != "sizes" && by != "scales") fail("shape_calculation_mode ", quoted(by), " is not supported");
   if (std::any_of(out.begin(), out.end(), [](int64_t dim) { return dim < 1; })) {
-    // Of an open shape the layer's own sizes, which may follow from the shapes that the user gives.
+    // For an open shape the layer's own sizes, which may follow from the shapes that the user gives.
     if (by != "sizes" || !op.has_input(1) || !op.has_input(axes_input)) fail("its output has an open shape");
     attributes.lists.push_back({"axes", op.whole_numbers(axes_input)});
     op.add("Resize", {op.input(0), "", "", op.input(1)}, attributes);

@@ -8,7 +8,7 @@ namespace intaglio::importers {
 
 namespace {
 
-// What a variable begins with: nothing to say of zeros.
+// The start of a variable; empty for zeros.
 std::vector<double> first_values(IrOp& op) {
   if (!op.has_input(0)) return {};
   std::optional<IrConstant> first;

@@ -109,7 +109,7 @@ bool read_whole(std::string_view word, T& value, int base = 10) {
   return error == std::errc() && stop == end;
 }
 
-// What stands between the quotes.
+// The text between the quotes.
 std::string string_of(const Tokens& tokens) {
   std::string_view left = tokens.word().substr(1, tokens.word().size() - 2);
   std::string made;
@@ -153,7 +153,7 @@ class Reader {
   }
 
  private:
-  // Of the fields of one message that with a name: it takes the value that stands there.
+  // Finds a field of one message by its name, and takes its value.
   struct Field {
     Reader& reader;
     const std::string& name;
@@ -283,7 +283,7 @@ class Reader {
     tokens_.next();
   }
 
-  // Of a number that no double can hold: whether it is too small.
+  // Whether a number that no double can hold is too small.
   static bool is_tiny(const std::string& word) {
     const size_t exponent = word.find_first_of("eE");
     if (exponent != std::string::npos) return word[exponent + 1] == '-';

@@ -126,7 +126,7 @@ void fields(Record& record, Visitor& field) {
   field("prune_record", record.prune_record);
 }
 
-// Of a field that stands twice the last one counts, and `stands_twice` says where the first of these is. A failure begins with
+// If a field stands twice, the last one counts, and `stands_twice` says where the first of these is. A failure begins with
 // "line L column C: ".
 Outcome<Record> read_record(std::string_view text, std::string& stands_twice);
 

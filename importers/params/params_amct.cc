@@ -11,7 +11,7 @@
 namespace intaglio {
 namespace {
 
-// Of symmetric weights.
+// For symmetric weights.
 std::optional<int32_t> greatest_weight_code(const std::string& type) {
   for (const int32_t bits : {4, 6, 7, 8})
     if (type == "INT" + std::to_string(bits)) return (1 << (bits - 1)) - 1;

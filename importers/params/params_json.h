@@ -1,4 +1,4 @@
-// What the readers of JSON share.
+// Parts that the readers of JSON share.
 #pragma once
 
 #include <nlohmann/json.hpp>

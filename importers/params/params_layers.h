@@ -21,7 +21,7 @@ struct ParamsLine {
   std::vector<std::string_view> words;  // never empty
 
   std::string place() const { return "line " + std::to_string(number); }
-  // What stands before one of the words, without the spaces between them.
+  // The text before one of the words, without the spaces between them.
   std::string_view before(std::string_view word) const {
     const char* end = word.data();
     while (end > words[0].data() && (end[-1] == ' ' || end[-1] == '\t')) --end;
@@ -45,7 +45,7 @@ bool ends_with(std::string_view text, std::string_view end);
 // The PyTorch module of a node that torch.onnx.export named: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1. Empty for
 // other names.
 std::string module_of_node(const std::string& name);
-// Of its weights: "layer1.0.conv1.weight" are those of layer1.0.conv1. Empty for other names.
+// The layer of weights: "layer1.0.conv1.weight" are those of layer1.0.conv1. Empty for other names.
 std::string module_of_weights(const std::string& name);
 
 // Names, each of one thing; what two things have is nobody's.
@@ -83,7 +83,7 @@ class LayerNames {
   int32_t find(const std::string& name) const;
   // By the name of its weights alone. -1: none.
   int32_t find_by_weights(const std::string& name) const;
-  // Of any node, by its own name or its output's. -1: none.
+  // The number of a node, by its own name or its output's. -1: none.
   int32_t find_node(const std::string& name) const;
   // The same, or by its PyTorch module.
   int32_t find_any(const std::string& name) const;

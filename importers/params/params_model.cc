@@ -134,7 +134,7 @@ class ModelParams {
     }
   }
 
-  // Of the fewest bits that hold the codes of weights.
+  // The fewest bits that hold the codes of weights.
   static int32_t greatest_code(const TensorInfo& weights) {
     int32_t greatest = 1;
     for (const uint8_t byte : weights.constant)

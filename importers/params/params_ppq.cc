@@ -45,7 +45,7 @@ class PpqReader {
     const Json *const configs = json_member(file_, "configs"), *const values = json_member(file_, "values");
     if (configs == nullptr || !configs->is_object() || values == nullptr || !values->is_object())
       return Failure{path_ + ": has no objects 'configs' and 'values'; is it a file of PPQ's?"};
-    // What only follows others comes last: where it disagrees with them, they hold.
+    // Entries that only follow others come last: the others hold where they disagree.
     for (const bool passive : {false, true}) {
       for (const auto& [node, tensors] : configs->items()) {
         if (!tensors.is_object()) return Failure{path_ + ": configs/" + node + " is no object"};

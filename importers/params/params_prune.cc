@@ -12,7 +12,7 @@ namespace {
 
 using Channels = std::set<int32_t>;  // indices of a tensor's last axis
 
-// What a tensor loses.
+// The channels that a tensor loses.
 struct Cut {
   Channels channels;
   bool is_zero = true;  // these would all be 0
@@ -90,7 +90,7 @@ class Pruner {
     return Done{};
   }
 
-  // What the record says of a convolution's input is what its producers give. Of others it need not be said.
+  // The record's entry for a convolution's input follows from its producers. Other inputs need none.
   Outcome<Done> check_consumer(const PrunedLayer& layer) {
     const int32_t n = layer.is_producer ? -1 : layers_.find(layer.name);
     if (n < 0 || model_.node(n).op != Op::kConv2d) return Done{};

@@ -70,7 +70,7 @@ class Resolver {
     return {is_activation ? node : -1, i};
   }
 
-  // What the file says stays in FP32, and layers that are not among its operators.
+  // Layers that the file keeps in FP32, and layers that are not among its operators.
   void find_float_nodes() {
     std::set<int32_t> nodes;
     for (const std::string& name : table_.float_operators)

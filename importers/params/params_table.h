@@ -29,7 +29,7 @@ const char* params_format_name(ParamsFormat format);
 // By the end of a file's name; nothing where that says nothing.
 std::optional<ParamsFormat> params_format_of(const std::string& path);
 
-// What an entry is about. A layer is a node with weights: the name is the node's, that of its weights, or of
+// The subject of an entry. A layer is a node with weights: the name is the node's, that of its weights, or of
 // its output. kLayerInput may be of any node, and of a later input: "NODE:1".
 // kReader is a tensor as one operator alone reads it, quantized a second time: `node` names that operator.
 enum class ParamsOf : uint8_t { kTensor, kLayerInput, kLayerWeights, kReader };
@@ -54,7 +54,7 @@ struct ParamsEntry {
   }
 };
 
-// What reads a tensor in the tensor's own codes, and the scales of a layer's bias.
+// The readers of a tensor in its own codes, and the scales of a layer's bias.
 struct ParamsReader {
   std::string node, tensor;
   std::vector<float> bias_scales;  // empty: it is no bias
@@ -72,7 +72,7 @@ struct ParamsProvenance {
   }
 };
 
-// What a record takes out of a layer: output channels of a producer, input channels of a consumer.
+// The channels that a record takes out of a layer: outputs of a producer, inputs of a consumer.
 struct PrunedLayer {
   std::string name;
   bool is_producer = false;
@@ -85,7 +85,7 @@ struct ParamsTable {
   std::vector<ParamsReader> readers;           // of a model's
   std::optional<ParamsProvenance> provenance;  // where the file has it and has not been changed since
   std::vector<std::string> notes;              // what was passed over, a sentence each
-  // Of files that list operators: those that they leave in FP32, and those that they quantize.
+  // For files that list operators: those that they leave in FP32, and those that they quantize.
   std::vector<std::string> float_operators, quantized_operators;
   bool names_all = true;  // false: what it does not name stays FP32 in its own tool
 

@@ -195,7 +195,7 @@ class ChannelFolding {
     return true;
   }
 
-  // Of a Reshape from one shape to another: axes that belong together, the fewest whose sizes multiply to the same.
+  // Axes that belong together in a Reshape: the fewest whose sizes multiply to the same.
   bool before_reshape(Places& places, const Shape& from, const Shape& to) {
     Shape made;
     size_t i = 0, j = 0;
@@ -231,7 +231,7 @@ class ChannelFolding {
     places.shape = permuted(places.shape, back);
   }
 
-  // Of an operator that takes some indices of an axis: element k of the result is element indices[k].
+  // For an operator that takes some indices of an axis: element k of the result is element indices[k].
   bool before_choice(Places& places, size_t axis, int32_t size, const std::vector<int32_t>& indices,
                      bool is_alone) {
     const auto count = static_cast<int32_t>(indices.size());
@@ -424,7 +424,7 @@ class ChannelFolding {
     draft_.tensor(node.output()).name = draft_.tensor(folded.output()).name;
   }
 
-  // What wrote the node's input writes its output.
+  // The writer of the node's input writes its output instead.
   void finish(int32_t index, int32_t x) {
     DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
     const int32_t last = links_.producer_of(x), output = node.output();

@@ -204,7 +204,7 @@ bool fold_channel_scales(Draft& draft) { return Folding(draft).run(); }
 
 namespace {
 
-// Of a Mul, or a Div, by one number above 0 in FP32: that number, and x; 0: none.
+// The number above 0 by which a Mul or Div in FP32 multiplies, and x; 0: none.
 float factor_of(const Draft& draft, const DraftNode& node, int32_t* x) {
   if ((node.op != Op::kMul && node.op != Op::kDiv) || node.inputs.size() != 2 || has_clamp(node)) return 0.0f;
   for (const size_t i : {size_t{0}, size_t{1}}) {

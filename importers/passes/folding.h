@@ -1,4 +1,4 @@
-// What the passes that change weights share.
+// Parts that the passes on weights share.
 #pragma once
 
 #include "importers/draft/draft.h"

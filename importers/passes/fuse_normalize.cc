@@ -15,7 +15,7 @@ class NormFusion {
  public:
   NormFusion(const Draft& draft, const Matcher& matcher) : draft_(draft), matcher_(matcher) {}
 
-  // Of a node that divides d by its rows' deviations; false: it does not.
+  // Whether a node divides d by its rows' deviations.
   bool find(const DraftNode& node, int32_t* x, NormalizeOptions* options) const {
     const Op op = node.op;
     if ((op != Op::kDiv && op != Op::kMul) || has_clamp(node) || node.inputs.size() != 2) return false;

@@ -167,7 +167,7 @@ class Sources {
   std::vector<bool> stays_;
 };
 
-// What the nodes give for each code of the source; none where the runtime refuses them, which it says by name later.
+// The result of the nodes for each code of the source; none where the runtime refuses them, which it says by name later.
 std::optional<std::vector<int8_t>> table_values(Draft& draft, const std::vector<int32_t>& cone,
                                                 int32_t source) {
   Evaluation evaluation(draft);

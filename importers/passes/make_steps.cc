@@ -85,7 +85,7 @@ class StepMaker {
     draft_.nodes.push_back(std::move(node));
   }
 
-  // Of the output of a node that looks at one row at a time.
+  // The output of a node that looks at one row at a time.
   Line follow(DraftNode& node) {
     if (!line(node.input()).has_time() || node.op == Op::kConcat || traits(node.op).axes == Axes::kSame)
       return join(node);

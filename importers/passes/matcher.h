@@ -49,7 +49,7 @@ std::optional<DraftTensor> exact_codes(const DraftTensor& constant);
 // Likewise of 16 bits, with the zero point 0. One number is a code of a scale that is made for it.
 std::optional<DraftTensor> exact_codes_s16(const DraftTensor& constant);
 
-// What `node` makes of each code of its other operand, [256] or [channels, 256], where the constant is one number
+// The result of `node` for each code of its other operand, [256] or [channels, 256], where the constant is one number
 // or has one for each index of the last axis, of few. `constant` is its input's place, `in` and `out` the codes'
 // tensors. Empty: not so.
 std::vector<int8_t> operand_tables(const Draft& draft, const DraftNode& node, size_t constant,

@@ -15,7 +15,7 @@ bool reaches(const DraftTensor& codes, const DraftTensor& other) {
          real_of(greatest_code(codes), codes) >= real_of(greatest_code(other), other) - half;
 }
 
-// Of Quantize nodes that read one tensor; -1: none reaches as far as all.
+// The widest of the Quantize nodes that read one tensor; -1: none reaches as far as all.
 int32_t finest(const Draft& draft, const std::vector<int32_t>& quantizers) {
   const auto codes = [&](int32_t node) -> const DraftTensor& {
     return draft.tensor(draft.nodes[static_cast<size_t>(node)].output());

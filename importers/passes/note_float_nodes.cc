@@ -1,4 +1,4 @@
-// What stays in FP32 though the file has quantized what it reads and what it gives.
+// Notes nodes that stay in FP32 though the file quantizes their inputs and outputs.
 #include <algorithm>
 
 #include "importers/draft/op_traits.h"

@@ -1,4 +1,4 @@
-// What is done to every imported model: a list of passes, run until none finds anything more to do.
+// The passes over every imported model: a list, run until none finds anything more to do.
 #pragma once
 
 #include <functional>

@@ -170,7 +170,7 @@ class TransposeSweep {
     view(output) = View{base, permutation};
   }
 
-  // What a node says of each axis, or of one, in the order of the bases' axes.
+  // A node's options for each axis, or for one, in the order of the bases' axes.
   void move_axes(DraftNode& node, const Permutation& back) {
     const auto move_list = [&](Span<const int32_t>& list) {
       list = draft_.list(permuted(to_vector(list), back));
@@ -353,7 +353,7 @@ bool was_turned(const Draft& draft, int32_t input) {
   return std::find(draft.nhwc_inputs.begin(), draft.nhwc_inputs.end(), input) != draft.nhwc_inputs.end();
 }
 
-// What gives a state has its order of axes.
+// The output of a state has the state's order of axes.
 void turn_state(Draft& draft, DraftState& state, const Shape& nchw) {
   int32_t& next = draft.outputs[state.output];
   next = add_transpose(draft, draft.tensor(next).name, "Transpose", next, kToNhwc);

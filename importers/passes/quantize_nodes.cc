@@ -1,6 +1,6 @@
 // An FP32 node between Dequantize and Quantize becomes a node on codes, of 8 or 16 bits, with the file's own scales. What
 // moves data only takes Dequantize behind itself, so that the next node finds it there, and a Quantize before itself.
-// What no Quantize follows stays FP32, and so does what would round where the file does not.
+// A node stays FP32 if no Quantize follows, or if its codes would round where the file does not.
 #include <algorithm>
 #include <cmath>
 
@@ -49,7 +49,7 @@ class QuantizeSweep {
       const int32_t input = node.inputs[i];
       if (input >= 0 && is_operand(input) && codes(input) < 0) return keep(std::move(node));
     }
-    // What only moves elements never becomes codes so, and a file may have a long row of such nodes.
+    // A node that only moves elements never becomes codes so, and a file may have a long row of such nodes.
     if (traits(node.op).int8 != Int8Form::kMoves && become_codes(node, quantized_output(node))) return;
     if (moves_data(node)) return behind(std::move(node));
     keep(std::move(node));
@@ -94,7 +94,7 @@ class QuantizeSweep {
     return {};
   }
 
-  // What the node writes in codes: the Quantize's output, or its own result where that is moved first, which becomes
+  // The tensor that the node writes in codes: the Quantize's output, or its own result where that is moved first, which becomes
   // codes with all that the movers give.
   int32_t take(const DraftNode& node, const Target& target) {
     taken_[target.quantizer] = true;
@@ -325,7 +325,7 @@ class QuantizeSweep {
     return true;
   }
 
-  // Of the codes that it reads.
+  // The parameters of the codes that it reads.
   void add_softmax_table(DraftNode& node, int32_t input, const std::string& name) {
     const DraftTensor& in = draft_.tensor(input);
     const std::vector<int32_t> table = softmax_table(in.scales[0], in.shape.back(), in.dtype);

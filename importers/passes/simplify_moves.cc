@@ -1,4 +1,4 @@
-// What moves elements and need not.
+// Removes moves of elements that are not needed.
 #include <algorithm>
 
 #include "importers/draft/op_traits.h"
@@ -56,7 +56,7 @@ bool computes_elements(const DraftNode& node) {
          (of.axes == Axes::kAny && of.int8 == Int8Form::kRescales);
 }
 
-// What the Reshape before each operand reads, or of a constant the same; empty: they do not have one shape.
+// The tensor that the Reshape before each operand reads, or the same of a constant; empty: they do not have one shape.
 std::vector<int32_t> pictures_of(Draft& draft, const Links& links, const DraftNode& node) {
   const Shape& out = draft.tensor(node.output()).shape;
   std::vector<int32_t> pictures;

@@ -51,7 +51,7 @@ void count_operators(TfliteFile& file, size_t count) {
     fail("what this and earlier operators call has more than ", kMostOperators, " operators together");
 }
 
-// What stands for one tensor takes the place of another of the current graph.
+// The value of one tensor takes the place of another of the current graph.
 void bind(TfliteFile& file, int32_t index, int32_t made) {
   if (index < 0 || static_cast<size_t>(index) >= file.made.size())
     fail("tensor ", index, " of the graph that it calls does not exist");
@@ -145,7 +145,7 @@ std::vector<int32_t> values_of_variables(TfliteOp& op) {
   return values;
 }
 
-// What a choice takes: integers of a run as FP32, and a copy of a constant, since passes and other operators change constants
+// The operands of a choice: integers of a run as FP32, and a copy of a constant, since passes and other operators change constants
 // where they stand.
 int32_t own_operand(TfliteOp& op, int32_t tensor) {
   Draft& draft = op.draft();
@@ -294,7 +294,7 @@ void add_repeats(TfliteOp& op, int32_t x, const std::vector<int64_t>& repeats) {
   op.finish_same();
 }
 
-// What moves data, of its input's scale, as the node's output.
+// A move of data, in its input's scale, as the node's output.
 void finish_moved(TfliteOp& op, int32_t x, int32_t moved) {
   const int32_t y = op.output_same(x, op.draft().tensor(moved).shape);
   op.add(Op::kReshape, {moved}, y);

@@ -1,4 +1,4 @@
-// What a TFLite file's metadata says of its inputs: which are pictures, and how pixels become values.
+// The metadata of a TFLite file about its inputs: which are pictures, and how pixels become values.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -75,7 +75,7 @@ void read_input(const tflite_metadata::TensorMetadata& input, int32_t index, Dra
   if (picture.is_named || !picture.mean.empty()) draft.pictures.push_back(picture);
 }
 
-// Of the first graph; nullptr without metadata. `copy` outlives it. `is_damaged`: there is some, and it is passed over.
+// The metadata of the first graph; nullptr without. `copy` outlives it. `is_damaged`: there is some, and it is passed over.
 const tflite_metadata::SubGraphMetadata* metadata_of(const tflite::Model& model, Bytes& copy,
                                                      bool& is_damaged) {
   const size_t size = metadata_bytes(model, copy);
@@ -122,7 +122,7 @@ namespace {
 
 using Found = std::optional<Span<const uint8_t>>;
 
-// What lies past the end reads as 0, so that no record is found there.
+// Bytes past the end read as 0, so that no record is found there.
 uint32_t little_endian(Span<const uint8_t> file, size_t at, size_t bytes) {
   if (at > file.size || bytes > file.size - at) return 0;
   uint32_t value = 0;

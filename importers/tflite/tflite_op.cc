@@ -253,7 +253,7 @@ bool has_tflite_data(const TfliteFile& file, int32_t index) {
   return has_data(file, *file.graph->tensors()->Get(static_cast<uint32_t>(index)));
 }
 
-// Of an element, in memory.
+// Bytes of an element in memory.
 static uint64_t decoded_bytes(int8_t type) {
   return type == kTfliteUint8 || type == kTfliteInt8 || type == kTfliteInt4 ? 1 : 4;
 }
@@ -396,7 +396,7 @@ DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
   return add_node(draft(), op, name_, source_, std::move(inputs), output);
 }
 
-// What an operator's view says and makes of integers.
+// Integers in an operator's view.
 
 // Integers that a run computes with, as FP32.
 DraftTensor TfliteOp::real_constant(size_t i) const {

@@ -94,7 +94,7 @@ class TfliteOp {
   int32_t constant_of_graph(int32_t index);  // of the current graph, with its own rank: a tensor of the draft
   bool is_empty(size_t i) const;             // a constant without elements
   bool all_constant() const;                 // each input that is there, and there is one
-  // What the operator gives of constants becomes constants: `import` is its handler.
+  // Results of constants become constants: `import` is the operator's handler.
   void evaluate(void (*import)(TfliteOp& op));
 
   DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);

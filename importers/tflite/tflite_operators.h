@@ -1,4 +1,4 @@
-// What the importer does with each TFLite operator: one line an operator, beside its function.
+// The TFLite operators: one line each, beside its function.
 #pragma once
 
 #include "importers/draft/imported_operator.h"
@@ -53,8 +53,8 @@ Span<const TfliteOperator> tflite_volume_operators();
 // A FullyConnected whose weights or bias are computed: a product of two activations.
 void import_computed_layer(TfliteOp& op);
 
-// What is computed in FP32: input i, or what activation_or_constant() gave of it, codes dequantized; the node's output, codes
-// quantized. A binary operator between, each operand repeated where it is smaller.
+// For an operator that computes in FP32: input i, or the result of activation_or_constant() for it, with codes dequantized; the node's
+// output, with codes quantized; and a binary operator between, each operand repeated where it is smaller.
 int32_t read_real(TfliteOp& op, size_t i);
 int32_t real_of(TfliteOp& op, int32_t x);
 void finish_real(TfliteOp& op, int32_t real);

@@ -277,7 +277,7 @@ class Reader {
     return chosen;
   }
 
-  // What turns a detector's outputs into boxes or bodies belongs to the program: the network ends before it.
+  // Code that turns a detector's outputs into boxes or bodies belongs to the program: the network ends before it.
   void cut_decoders(std::vector<int32_t>& outputs) {
     for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i) {
       const tflite::Operator& op = *file_.graph->operators()->Get(i);

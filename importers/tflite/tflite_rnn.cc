@@ -163,7 +163,7 @@ class Lstm {
 
   int32_t width() const { return width_; }
 
-  // What each step gives, in the order of time.
+  // The results of the steps, in the order of time.
   std::vector<int32_t> run(bool reversed) {
     TfliteOp& op = steps_.op();
     Variable h(steps_, at_.h, {sequence_.batch, width_}, like_);
@@ -211,7 +211,7 @@ class Lstm {
   int32_t sums(int32_t gates, int32_t gate) {
     return steps_.columns(gates, (gate - (coupled_ ? 1 : 0)) * size_, size_);
   }
-  // Of the gates but the cell's; `cell` is what its peephole sees.
+  // For all gates but the cell's; `cell` is the input of its peephole.
   int32_t gate(int32_t gates, int32_t i, int32_t cell) {
     int32_t x = sums(gates, i);
     const int32_t peephole = peepholes_[i == 3 ? 2 : i];

@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = flatbuffers::Vector<int64_t>;
 
-// What the graph makes of its two inputs; kReshape: it gives the second one as it is.
+// The operator that the graph applies to its two inputs; kReshape: the result is the second one.
 Op join_of(TfliteOp& op, int32_t index) {
   const tflite::Model& model = *op.file().model;
   const tflite::SubGraph& graph = tflite_graph_at(op.file(), index);

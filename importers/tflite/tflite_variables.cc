@@ -29,7 +29,7 @@ void import_var_handle(TfliteOp& op) {
   op.variables().by_name[name];
 }
 
-// Of the graph that CALL_ONCE names: handles, and constants that are assigned to them.
+// The handles of the graph that CALL_ONCE names, and the constants that are assigned to them.
 void read_initial_values(TfliteFile& file, const tflite::SubGraph& graph) {
   if (graph.tensors() == nullptr || graph.operators() == nullptr) return;
   check_count(graph.operators()->size(), "operators that set variables", kMaxFileNodes);
