@@ -1,10 +1,13 @@
 // intaglio calibrate: an FP32 model and a few samples to an int8 model.
-#include "cli/advised_command.h"
+#include <filesystem>
+
 #include "cli/calibration_text.h"
 #include "cli/command.h"
 #include "cli/import_options.h"
+#include "cli/tool_options.h"
 #include "tools/calibrate_model.h"
 #include "tools/calibration_page.h"
+#include "tools/html_text.h"
 #include "tools/observed_samples.h"
 
 namespace intaglio::cli {
@@ -20,6 +23,131 @@ constexpr const char* kCalibrateFooter =
     "Examples:\n"
     "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg\n"
     "  intaglio calibrate net.onnx --pixels imagenet --images calibration/ -o net.int8.itg";
+
+struct CalibrateArguments {
+  std::string model, output, report, memory = "flat";
+  std::vector<std::string> from;  // states
+  ImportChoices network;          // where the model is a network's file
+  SampleArguments samples;
+  ExecutionOptions execution;
+  std::string recover = "default";
+  int64_t steps = 0;
+  bool int8_states = false;
+  QuantizationArguments quantization;
+  FloatSearchChoice float_search;
+  ParamsChoice params;
+  bool json = false;
+  GivenWords words;  // the command line as it was given; below: what 'intaglio import' takes as well
+
+  // Which a model or a report must not replace.
+  std::vector<std::string> read_files() const {
+    std::vector<std::string> files = from;
+    files.push_back(model);
+    if (!params.file.empty()) files.push_back(params.file);
+    return files;
+  }
+  // Everything is to come from a file of parameters, or from states.
+  bool without_samples() const {
+    return (!params.file.empty() || !from.empty()) && samples.images.empty() && samples.inputs.empty();
+  }
+};
+
+constexpr const char* kKeepFloat = "--keep-float";
+
+// The command's words with --keep-float=NODES as two.
+std::vector<std::string> apart(const std::vector<std::string>& words) {
+  std::vector<std::string> list;
+  for (const std::string& word : words) {
+    const size_t end = word.find('=');
+    const std::string option = word.substr(0, end);
+    const bool joins = end != std::string::npos && option == kKeepFloat;
+    list.push_back(joins ? option : word);
+    if (joins) list.push_back(word.substr(end + 1));
+  }
+  return list;
+}
+
+// "intaglio SUBCOMMAND" with these words; empty where one of them cannot be pasted.
+std::string pasted(const std::string& subcommand, const std::vector<std::string>& words) {
+  std::string line = "intaglio " + subcommand;
+  for (const std::string& word : words) {
+    const std::string safe_word = pasted_word(word);
+    if (safe_word.empty()) return "";
+    line += " " + safe_word;
+  }
+  return line;
+}
+
+// The FP32 model that other commands take: the one that was given, or what the first of these two commands makes of a
+// network's file.
+std::string with_model(const CalibrateArguments& arguments, bool is_imported, const std::string& subcommand,
+                       std::vector<std::string> words) {
+  std::string model = arguments.model, before;
+  if (is_imported) {
+    model =
+        std::filesystem::path(arguments.output).replace_extension().replace_extension(".fp32.itg").string();
+    std::vector<std::string> import_words{arguments.model, "-o", model};
+    import_words.insert(import_words.end(), arguments.words.below.begin(), arguments.words.below.end());
+    before = pasted("import", import_words);
+    if (before.empty()) return "";
+    before += " && ";
+  }
+  words.insert(words.begin(), model);
+  const std::string line = pasted(subcommand, words);
+  return line.empty() ? "" : before + line;
+}
+
+std::vector<std::string> words_of_samples(const SampleArguments& samples) {
+  std::vector<std::string> words;
+  if (!samples.images.empty()) words.insert(words.end(), {"--images", samples.images});
+  for (const std::string& input : samples.inputs) words.insert(words.end(), {"--input", input});
+  if (!samples.only.empty()) words.insert(words.end(), {"--only", samples.only});
+  if (samples.limit > 0) words.insert(words.end(), {"--limit", std::to_string(samples.limit)});
+  if (samples.skip_bad) words.emplace_back("--skip-bad");
+  return words;
+}
+
+// The command that does what the verdict advises, to be pasted into a shell. Paths are quoted. A network's file is imported first where the command needs a model. Empty where no command does it, where
+// the words were another program's, or where one of them cannot be pasted safely.
+std::string advised_command(const CalibrateArguments& arguments, bool is_imported, const Verdict& verdict) {
+  if (arguments.words.all.empty()) return "";
+  if (verdict.kind == Remedy::kLabels) {
+    std::vector<std::string> words{arguments.output};
+    const std::vector<std::string> samples = words_of_samples(arguments.samples);
+    words.insert(words.end(), samples.begin(), samples.end());
+    words.insert(words.end(), {"--labels", "LABELS.txt"});
+    return with_model(arguments, is_imported, "compare", words);
+  }
+  // With --from layers cannot be judged (option_rules.h).
+  if (verdict.kind != Remedy::kWiderLayers || arguments.float_search.asked() || !arguments.from.empty())
+    return "";
+  std::vector<std::string> words = arguments.words.all;
+  words.insert(words.end(), {"--min-sqnr", "20"});
+  return pasted("calibrate", words);
+}
+
+// The calibration that was given, with these nodes in FP32 as well ("@3,@7"). Empty as above, and with --from: other tensors
+// are observed then.
+std::string command_keeping(const CalibrateArguments& arguments, const std::string& more) {
+  const std::vector<std::string>& given = arguments.words.all;
+  std::string nodes = more;
+  if (given.empty() || !arguments.from.empty()) return "";
+  const std::vector<std::string> words = apart(given);
+  std::string line = "intaglio calibrate";
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool has_value = i + 1 < words.size();
+    const std::string word = pasted_word(words[i]);
+    if (word.empty()) return "";
+    if (words[i] != kKeepFloat || !has_value) {
+      line += " " + word;
+      continue;
+    }
+    const std::string& kept = words[++i];
+    if (pasted_word(kept).empty()) return "";
+    nodes = pasted_word(kept + "," + nodes);
+  }
+  return line + " " + kKeepFloat + " " + nodes;
+}
 
 Outcome<Done> check_report(const CalibrateArguments& arguments) {
   const std::string& report = arguments.report;

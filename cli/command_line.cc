@@ -1,23 +1,122 @@
 // From words to the subcommand that they name, and to what it says.
 #include "cli/command_line.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <new>
 #include <sstream>
 
-#include "cli/built_parts.h"
+#include "calibrator/host/system/files.h"
 #include "cli/command.h"
-#include "cli/given_options.h"
-#include "cli/help_format.h"
 #include "cli/output.h"
+#include "cli/sleeping_threads.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/model.h"
 #include "intaglio/version.h"
+#include "tools/option_rules.h"
 
 namespace intaglio::cli {
 namespace {
+
+constexpr size_t kNameColumn = 30, kTextColumns = 80;
+
+// Breaks lines at spaces; the formatter indents each.
+std::string wrapped(const std::string& text) {
+  std::string result;
+  size_t line = 0;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(' ', start), text.size());
+    const std::string word = text.substr(start, end - start);
+    if (line > 0 && line + 1 + word.size() > kTextColumns) {
+      result += '\n';
+      line = 0;
+    } else if (line > 0) {
+      result += ' ';
+      ++line;
+    }
+    result += word;
+    line += word.size();
+    start = end + 1;
+  }
+  return result;
+}
+
+// The help: narrow enough for a terminal, each option with its unit and its default.
+class HelpFormat : public CLI::Formatter {
+ public:
+  HelpFormat();
+  std::string make_option_opts(const CLI::Option* option) const override;
+  std::string make_option_desc(const CLI::Option* option) const override;
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+};
+
+HelpFormat::HelpFormat() { column_width(kNameColumn); }
+
+std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
+  if (option->get_type_size() == 0) return "";
+  // What CLI11 adds about checks stands in the descriptions.
+  const std::string type = option->get_type_name();
+  return " " + type.substr(0, type.find(':'));
+}
+
+std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
+  std::string text = option->get_description();
+  if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll && !option->get_positional())
+    text += ". May be repeated";
+  if (option->get_required()) text += " (required)";
+  if (!option->get_default_str().empty()) text += " (default " + option->get_default_str() + ")";
+  return wrapped(text);
+}
+
+// One empty line between headings, where CLI11 has two.
+std::string HelpFormat::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
+class ParsedOptions : public GivenOptions {
+ public:
+  explicit ParsedOptions(const CLI::App& command) : command_(command) {}
+
+  bool knows(const std::string& name) const override { return find(name) != nullptr; }
+  bool gives(const std::string& name) const override { return find(name)->count() > 0; }
+  std::vector<std::string> values(const std::string& name) const override {
+    const CLI::Option& option = *find(name);
+    return option.count() > 0 ? option.results() : std::vector<std::string>{option.get_default_str()};
+  }
+
+ private:
+  const CLI::Option* find(const std::string& name) const { return command_.get_option_no_throw(name); }
+
+  const CLI::App& command_;
+};
+
+// "-" is stdout to other programs. No file is written there, since each is read back before it takes its place.
+Outcome<Done> check_written_names(const CLI::App& command) {
+  for (const char* const name : {"--output", "--report"}) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    if (option == nullptr) continue;
+    const std::vector<std::string> results = option->results();
+    if (std::find(results.begin(), results.end(), "-") != results.end())
+      return Failure{std::string(name) +
+                     " -: nothing is written to stdout but results; name a file (./- for one of this name)"};
+  }
+  for (const CLI::App* const subcommand : command.get_subcommands())
+    if (auto step = check_written_names(*subcommand); !step) return step;
+  return Done{};
+}
+
+// The options of a subcommand that was parsed, against the table of what goes with what. Notes are printed; a failure says which
+// options, and why. So does a file to write that is called "-".
+Outcome<Done> check_options(const CLI::App& command) {
+  if (auto step = check_written_names(command); !step) return step;
+  return check_rules(command.get_name(), ParsedOptions(command), Work(listener()));
+}
 
 constexpr const char* kDescription =
     "intaglio makes int8 model files from FP32 networks, calibrated on a few pictures, and runs them.\n"
@@ -31,8 +130,8 @@ constexpr const char* kFooter =
     "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
     "'intaglio help SUBCOMMAND' explains a subcommand, and so does 'intaglio SUBCOMMAND --help'.\n"
     "Results are on stdout, with --json as one JSON object. Everything else is on stderr.\n"
-    "Exit code: 0 if what was asked for holds, 1 if not, 2 if the command line is wrong whatever the files hold,\n"
-    "130 after Ctrl-C.\n"
+    "Exit code: 0 done; 1 a fault of files or data, or a check that does not hold; 2 a wrong command line;\n"
+    "130 Ctrl-C.\n"
     "A file is written whole, or stays as it was.";
 
 // The command that was understood, as far as that goes.
@@ -139,8 +238,8 @@ CommandOutcome finish() {
 }
 
 std::string version_text() {
-  std::string text =
-      "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) + "\n" + kBuiltParts;
+  std::string text = "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion) +
+                     "\nbuilt with: " ITG_PARTS "\nleft out: " ITG_LEFT_OUT;
 #ifdef ITG_STATIC_COMMAND
   text += "\nstatic build for any Linux on " ITG_STATIC_COMMAND;
 #endif
@@ -198,6 +297,39 @@ CommandOutcome run(int argc, const char* const* argv, const BeforeWork& before) 
   return {CommandEnd::kWrongUse, {}};
 }
 
+// Ctrl-C and its like end the program wherever it stands. Only what is safe in a handler is called.
+void end_by_signal(int signal) {
+  remove_unfinished_file();
+  constexpr char kText[] = "\nintaglio: interrupted; no file is left half-written\n";
+  // On a terminal a line of progress may stand before it.
+  const size_t skipped = ::isatty(STDERR_FILENO) == 1 ? 0 : 1;
+  const ssize_t ignored = ::write(STDERR_FILENO, kText + skipped, sizeof kText - 1 - skipped);
+  static_cast<void>(ignored);
+  ::_exit(128 + signal);
+}
+
+void watch_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {
+    }, action{};
+    if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN)
+      continue;  // as under nohup
+    action.sa_handler = end_by_signal;
+    ::sigaction(signal, &action, nullptr);
+  }
+}
+
+void let_threads_sleep(const CLI::App& subcommand, char** argv) {
+#ifdef ITG_HAVE_OPENMP
+  const CLI::Option* const threads = subcommand.get_option_no_throw("--threads");
+  if (threads != nullptr && threads->count() > 0 && threads->as<int32_t>() > 1)
+    restart_with_sleeping_threads(argv);
+#else
+  (void)subcommand;
+  (void)argv;
+#endif
+}
+
 }  // namespace
 
 CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeWork& before) {
@@ -208,6 +340,16 @@ CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeW
   } catch (const std::exception& error) {
     return {CommandEnd::kFailed, {std::string("internal error: ") + error.what() + "; please report it"}};
   }
+}
+
+int run_program(int argc, char** argv) {
+  guard_standard_files();
+  const CommandOutcome outcome = run_command_line(argc, argv, [argv](const CLI::App& subcommand) {
+    let_threads_sleep(subcommand, argv);
+    watch_signals();
+  });
+  if (!outcome.failure.message.empty()) print_error(outcome.failure.message);
+  return static_cast<int>(outcome.end);
 }
 
 }  // namespace intaglio::cli

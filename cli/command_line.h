@@ -26,4 +26,8 @@ using BeforeWork = std::function<void(const CLI::App& subcommand)>;
 // `argv` is as main() gets it. Throws nothing but Stopped (captured_output.h).
 CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeWork& before = {});
 
+// The whole program, as main(): a command line, the signals that end it, and what it says to stdout and stderr. Gives the exit
+// code. Signals are watched from then on.
+int run_program(int argc, char** argv);
+
 }  // namespace intaglio::cli

@@ -1,5 +1,5 @@
 // Values of something that has a name, in arguments of the command.
-#include "cli/named_values.h"
+#include "cli/import_options.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,6 @@
 #include "calibrator/host/pictures/image_folder.h"
 #include "cli/captured_output.h"
 #include "cli/command_line.h"
-#include "cli/program.h"
 #include "intaglio/describe.h"
 #include "intaglio/version.h"
 #include "python/bindings/listener.h"
