@@ -20,6 +20,7 @@ endfunction()
 itg_install(intaglio intaglio kernels platforms runtime)
 itg_install(intaglio_calibrator calibrator calibrator)
 itg_install(intaglio_c c c_api)
+itg_install(intaglio_c_runtime c_runtime)
 itg_install(intaglio_c_shared c_shared)
 itg_install(intaglio_openmp openmp)
 itg_install(intaglio_host host)
@@ -68,6 +69,7 @@ itg_pkg_config(intaglio-calibrator "-lintaglio_calibrator -lintaglio" "int8 infe
 # The calibrator's writer of models has a virtual destructor, which names operator delete.
 # Without its full name a linker would take the shared library that may stand beside it.
 itg_pkg_config(intaglio-c "-l:libintaglio_c.a -lintaglio_calibrator -lintaglio -lstdc++" "int8 inference and calibration, for C")
+itg_pkg_config(intaglio-c-runtime "-lintaglio_c_runtime -lintaglio" "int8 inference, for C")
 if(ITG_C_SHARED)
   itg_pkg_config(intaglio-c-shared "-lintaglio_c" "int8 inference and calibration, for C, as a shared library")
 endif()

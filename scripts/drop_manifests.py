@@ -135,7 +135,7 @@ C++ `intaglio.h` or its parts in `intaglio/`.
     intaglio export-c net.int8.itg -o net --target cortex-m4 [--planned]
 
 writes a model as sources: the constant array, the operators that it needs, its exact memory, a self-test and a sample
-`main.c`. Compile `net/net_model.cc`, `net/net_model_data.cc` and your program with the files here:
+`main.c`. Compile `net/net_model.cc`, `net/net_model_data.c` and your program with the files here:
 
 ```c
 #include "net_model.h"

@@ -32,7 +32,7 @@ CASES = {
 }
 NAMES = {"its report": "report.html", "observe": "samples.itgcal", "merge": "all.itgcal", "params export": "params.json", "export-onnx": "out.onnx",
          "export-tflite": "out.tflite", "run": "out.npy"}
-EXPORT_C = ["net_model.h", "net_model.cc", "net_model_data.cc"]
+EXPORT_C = ["net_model.h", "net_model.cc", "net_model_data.c"]
 
 
 def run(folder, words, race=None):
