@@ -125,7 +125,8 @@ void StateSum::fold_to(const StateFacts& other) {
   const FileBytes before = save();
   const uint32_t samples = state_.sample_count;
   begin(common);
-  if (samples > 0) merge_state(state_, before.span(), spare_[0]);  // whole, and of this graph
+  if (samples > 0)
+    static_cast<void>(merge_state(state_, before.span(), spare_[0]));  // whole, and of this graph
 }
 
 Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes) {
