@@ -156,7 +156,7 @@ TEST_CASE("executors of no or too many threads are refused") {
 
 TEST_CASE("an operator that is not in the list is named") {
   const Opened opened(small_cnn());
-  const Error error = Session::measure(opened.model, int8_ops()).error();
+  const Error error = Session::measure(opened.model, {}).error();
   CHECK(error.status == Status::kOperatorMissing);
   CHECK(error.node == 0);
   CHECK(text_of(error, &opened.model).find("Conv2D") != std::string::npos);

@@ -84,7 +84,7 @@ def pointed_to(objdump, program, functions, words):
         sys.exit(f"{program}: holds no operator's table")
     by_session, others = set(), set()
     for address, word in words.items():
-        if word - 1 in functions and "intaglio::" in functions[word - 1].name:  # not the start-up code
+        if word - 1 in functions and re.search("intaglio::|8intaglio", functions[word - 1].name):  # not the start-up code; some names stay mangled
             of_session = address in tables or functions[word - 1].name.startswith("intaglio::Session::")
             (by_session if of_session else others).add(word - 1)
     return by_session, others - by_session

@@ -3,6 +3,18 @@
 namespace intaglio {
 namespace {
 
+GemmS8Args make_codes_args(const NodeView& node, const ConvGeometry& g, const GemmVariantS8& variant) {
+  const Clamp& clamp = node.options<Clamp>();
+  GemmS8Args args{};
+  args.output_stride = static_cast<size_t>(g.oc);
+  args.residual_stride = static_cast<size_t>(g.oc);
+  args.add = variant.add;
+  args.requant = variant.residual != nullptr
+                     ? make_output_s8(node.options<Intermediate>().zero_point, -128, 127)
+                     : make_output_s8(node.output_zero_point(), clamp.lo, clamp.hi);
+  return args;
+}
+
 struct CodesEnd {
   using Kernel = GemmS8Kernel;
   using Args = GemmS8Args;
@@ -10,7 +22,9 @@ struct CodesEnd {
 
   static const GemmS8Kernel& kernel(uint16_t index) { return gemm_s8_kernel(index); }
 
-  static GemmS8Args shared_args(const NodeView& node, const ConvGeometry& g, const GemmVariantS8& variant);
+  static GemmS8Args shared_args(const NodeView& node, const ConvGeometry& g, const GemmVariantS8& variant) {
+    return make_codes_args(node, g, variant);
+  }
 
   static void set_output(const GemmVariantS8& variant, int8_t* y, ptrdiff_t at, GemmS8Args* args) {
     args->output = y + at;
@@ -22,18 +36,6 @@ struct CodesEnd {
     variant.run_windows(args);
   }
 };
-
-GemmS8Args CodesEnd::shared_args(const NodeView& node, const ConvGeometry& g, const GemmVariantS8& variant) {
-  const Clamp& clamp = node.options<Clamp>();
-  GemmS8Args args{};
-  args.output_stride = static_cast<size_t>(g.oc);
-  args.residual_stride = static_cast<size_t>(g.oc);
-  args.add = variant.add;
-  args.requant = variant.residual != nullptr
-                     ? make_output_s8(node.options<Intermediate>().zero_point, -128, 127)
-                     : make_output_s8(node.output_zero_point(), clamp.lo, clamp.hi);
-  return args;
-}
 
 // One row and one thread, a fully connected layer of one sample: there is nothing to split, to copy or to walk, which takes
 // more than the products of a small layer. Counted on ARM; on x86 it is not worth its text, and a Cortex-M has weights in
@@ -49,7 +51,7 @@ bool is_one_row(const ConvGeometry& g, const NodeRun& run) {
 void run_one_row_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                     const GemmVariantS8& variant, const GemmS8Kernel& kernel) {
   const int8_t* const x = run.input<int8_t>(node, 0);
-  GemmS8Args args = CodesEnd::shared_args(node, g, variant);
+  GemmS8Args args = make_codes_args(node, g, variant);
   set_columns<CodesEnd>(node.options<Requantization>(), variant, run.output<int8_t>(node), g,
                         {0, 1, 0, 0, g.oc, LineWalk()}, &args);
   args.rows = &x;  // lhs_offset is 0: no other is read

@@ -16,7 +16,7 @@ enum class RoundingMode : uint8_t {
   kHalfEven = 0,
 };
 
-// How Resize combines the elements around a coordinate.
+// What Resize makes of the elements around a coordinate.
 enum class Interpolation : uint8_t {
   kNearest = 0,
   kBilinear = 1,
@@ -86,7 +86,7 @@ struct Window2d {
   bool count_include_pad = false;  // average pooling: padding counts as zeros
 };
 
-// Constants of int8 layers with weights, by which a device requantizes in place: computed by the writer and checked by the
+// Of int8 layers with weights: what a device needs to requantize in place, computed by the writer and checked by the
 // loader.
 struct Requantization {
   Span<const float> multiplier;  // [oc]: f32(f32(s_in * s_w[c]) / s_out); of a sum that leaves in FP32 f32(s_in * s_w[c])
