@@ -12,7 +12,8 @@ import sys
 
 # gcc, -O2 for kernels and -Os for the rest, x86-64. Raise one only with a reason in the commit that does.
 # The library has Winograd's tiles since 389 000 and 312 600: programs link them by the lists all_ops() and int8_ops(), or by name.
-BUDGET = {"library": 393_600, "library, one ISA": 320_000, "program of 12 int8 operators": 130_700}
+# GroupedLookup is 2 200 and 1 000 of it: programs that do not list it link none of it.
+BUDGET = {"library": 396_000, "library, one ISA": 321_100, "program of 12 int8 operators": 130_700}
 
 
 def text_of(size, file):

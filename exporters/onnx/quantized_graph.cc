@@ -73,6 +73,10 @@ class Export {
     for (OnnxNode* const node : graph_.nodes()) split_sum(*node);
     for (int32_t n = 0; n < model_.node_count(); ++n) {
       const NodeInfo node = model_.node(n);
+      if (node.op == Op::kGroupedLookup)
+        fail("node ", quoted(node.name),
+             ": it has tables for groups of channels, for which no form is written here; calibrate with "
+             "'--recover method,bias'");
       if (const QuantRule* const rule = layer_rule(model_, all_ops(), node))
         write_layer(n, node, *rule);
       else

@@ -73,6 +73,8 @@ class Writer {
         return file_.add_operator(Builtin::DEQUANTIZE, 2, {input(node)}, output(node));
       case Op::kLookup:
         return write_lookup(model_, file_, operands_, node);
+      case Op::kGroupedLookup:
+        fail("it has tables for groups of channels, for which TFLite has no form; calibrate with '--recover method,bias'");
       case Op::kClamp:
         return clamp(node);
       case Op::kConcat: {

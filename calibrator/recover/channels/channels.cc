@@ -68,6 +68,13 @@ class Grouping {
       if (def != nullptr && def->quant.weight_input >= 0 && is_depthwise(model_, node, def->quant))
         has_reader[static_cast<size_t>(find(node.inputs[0]))] = true;
     }
+    for (int32_t n = model_.node_count() - 1; n >= 0; --n) {
+      const NodeInfo node = model_.node(n);
+      const OpDef* const def = find_op(float_ops(), model_, node);
+      if (def == nullptr || !takes_factors(def->quant)) continue;
+      const auto output = static_cast<size_t>(find(node.outputs[0]));
+      if (has_reader[output] && !fixed_[output]) has_reader[static_cast<size_t>(find(node.inputs[0]))] = true;
+    }
     for (size_t t = 0; t < parent_.size; ++t)
       if (!has_reader[static_cast<size_t>(find(static_cast<int32_t>(t)))]) fixed_[t] = true;
   }
@@ -90,6 +97,8 @@ class Grouping {
       look_at_weights(node, def->quant);
     } else if (def->quant.real_inputs >= 0) {
       look_at_factors(node, def->quant);
+    } else if (sets_ == ChannelSets::kDepthwise && takes_factors(def->quant)) {
+      return;  // its input and its output are sets of their own
     } else if (keeps_channels(model_, node, def->quant)) {
       for (size_t i = 0; i < node.inputs.size; ++i)
         if (node.inputs[i] >= 0 && static_cast<int8_t>(i) != def->quant.parameter_input)
@@ -145,6 +154,11 @@ ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets) 
 size_t channel_group_bytes(const Model& fp32) {
   return static_cast<size_t>(fp32.tensor_count()) * (sizeof(int32_t) + 2 * sizeof(bool) + sizeof(size_t)) +
          96;
+}
+
+bool takes_factors(const QuantRule& rule) {
+  return rule.table == TableRule::kUnary && rule.channels == ChannelRule::kMixes &&
+         rule.output == OutputRule::kObserved && !rule.jumps && !rule.clips;
 }
 
 bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rule) {

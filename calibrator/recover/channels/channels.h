@@ -32,6 +32,9 @@ enum class ChannelSets : uint8_t {
 ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets = ChannelSets::kAll);
 size_t channel_group_bytes(const Model& fp32);
 
+// A function of one variable that an int8 model looks up: with tables for groups of channels its input and its output may have
+// factors of their own.
+bool takes_factors(const QuantRule& rule);
 // A layer whose every output channel reads the input channel of the same number alone.
 bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rule);
 // A layer whose weights hold the input's channels along their last axis, or which is depthwise.
