@@ -101,10 +101,9 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 void run_s8_f32(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = conv_2d_geometry(node);
   const GemmS8Windows windows = windows_of(node, g);
-  run_gemm_s8_f32(
-      node, g, run,
-      {kPacksWeights ? fill_conv_rows_s8 : nullptr, kPacksWeights ? fill_line_rows<int8_t> : nullptr,
-       g.pointwise() ? nullptr : &windows, nullptr, nullptr, nullptr});
+  run_gemm_s8_f32(node, g, run,
+                  {kPacksWeights ? fill_conv_rows_s8 : nullptr,
+                   kPacksWeights ? fill_line_rows<int8_t> : nullptr, &windows, nullptr, nullptr, nullptr});
 }
 void run_s16(const NodeView& node, const NodeRun& run) { run_gemm_s16(node, geometry_s16(node), run); }
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, conv_2d_geometry(node), run); }

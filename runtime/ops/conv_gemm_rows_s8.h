@@ -64,9 +64,9 @@ void set_columns(const Requantization& requantization, const GemmVariantS8& vari
                  const ConvGeometry& g, const GemmItem& item, typename End::Args* args) {
   const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * (g.oc / g.groups) + item.column;
   const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
+  End::set_output(variant, y, target, args);
   args->folded_bias = requantization.folded_bias.data + channel;
   args->multiplier = requantization.multiplier.data + channel;
-  End::set_output(variant, y, target, args);
   args->m = item.pixels;
   args->n = item.columns;
 }

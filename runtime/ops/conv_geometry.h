@@ -25,10 +25,7 @@ struct ConvGeometry {
   }
 
   // One tap, which stands where its output stands.
-  // Always in line: a board's convolution is smaller so.
-  __attribute__((always_inline)) bool pointwise() const {
-    return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && !padded();
-  }
+  bool pointwise() const { return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && !padded(); }
 
   // With few channels (a first layer) taps are merged: the same products in the same order, in longer runs.
   // Those of a window's line lie side by side already. With at most four channels whole windows are copied, a
