@@ -121,7 +121,7 @@ void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
   real_args.y = reals.data();
   real_args.y_stride = stride;
   if (random.one_in(2)) real_args.clamp = {random.real(-3.0f, 0.0f), random.real(0.0f, 6.0f)};
-  if (to_reals != nullptr) to_reals->leave(real_args);
+  if (to_reals != nullptr) to_reals->f32_function(real_args);
 
   for (size_t p = 0; p < static_cast<size_t>(c.pixels); ++p) {
     for (size_t o = 0; o < n; ++o) {

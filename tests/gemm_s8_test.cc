@@ -190,7 +190,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   }
   if (leaves) {
     if (kernel.packs) memset(scratch.data(), 0xa5, scratch.size());
-    to_reals->leave(real_args);
+    to_reals->f32_function(real_args);
   }
 
   for (size_t r = 0; r < static_cast<size_t>(c.m); ++r) {
@@ -321,7 +321,7 @@ TEST_CASE("kernels to FP32 read the panels of the kernels to int8") {
     const GemmS8F32Kernel& real = gemm_s8_f32_kernel(i);
     CAPTURE(real.name);
     CHECK(gemm_s8_f32_select(real.isa) <= i);
-    if ((real.isa & ~kCompiledIsa) == 0) CHECK((real.leave != nullptr));
+    if ((real.isa & ~kCompiledIsa) == 0) CHECK((real.f32_function != nullptr));
     const GemmS8Kernel& kernel = gemm_s8_kernel(gemm_s8_select(real.isa, INT32_MAX));
     CHECK(kernel.isa == real.isa);
     for (const int32_t n : {1, 17, 33, 70})

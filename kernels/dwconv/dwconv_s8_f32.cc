@@ -12,7 +12,7 @@ namespace {
 
 #define ITG_DWCONV_S8_F32(isa, ...)                 \
   ITG_KERNEL(DwconvS8F32Kernel, dwconv_s8_f32, isa, \
-             ITG_COMPILED(isa, k.leave = dwconv_s8_f32_##isa;) __VA_ARGS__)
+             ITG_COMPILED(isa, k.f32_function = dwconv_s8_f32_##isa;) __VA_ARGS__)
 constexpr DwconvS8F32Kernel kKernels[] = {
 #include "kernels/dwconv/dwconv_s8_f32_kernels.inc"
 };

@@ -19,7 +19,7 @@ struct DwconvS8F32Args : DwconvS8Args {
 };
 
 struct DwconvS8F32Kernel : DwconvS8Kernel {
-  void (*leave)(const DwconvS8F32Args& args) =
+  void (*f32_function)(const DwconvS8F32Args& args) =
       nullptr;  // in place of `function`; nullptr where it is not compiled
 };
 

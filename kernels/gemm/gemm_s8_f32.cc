@@ -10,8 +10,9 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_GEMM_S8_F32(isa, ...) \
-  ITG_KERNEL(GemmS8F32Kernel, gemm_s8_f32, isa, ITG_COMPILED(isa, k.leave = gemm_s8_f32_##isa;) __VA_ARGS__)
+#define ITG_GEMM_S8_F32(isa, ...)               \
+  ITG_KERNEL(GemmS8F32Kernel, gemm_s8_f32, isa, \
+             ITG_COMPILED(isa, k.f32_function = gemm_s8_f32_##isa;) __VA_ARGS__)
 constexpr GemmS8F32Kernel kKernels[] = {
 #include "kernels/gemm/gemm_s8_f32_kernels.inc"
 };

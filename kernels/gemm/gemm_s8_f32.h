@@ -22,7 +22,7 @@ struct GemmS8F32Args : GemmS8Args {
 };
 
 struct GemmS8F32Kernel : GemmS8Kernel {
-  void (*leave)(const GemmS8F32Args& args) =
+  void (*f32_function)(const GemmS8F32Args& args) =
       nullptr;  // in place of `function`; nullptr where it is not compiled
 };
 

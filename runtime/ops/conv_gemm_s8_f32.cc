@@ -22,9 +22,9 @@ struct RealsEnd {
     args->y = y + at;
   }
 
-  static void run(const GemmS8F32Kernel& kernel, const GemmS8F32Args& args) { kernel.leave(args); }
+  static void run(const GemmS8F32Kernel& kernel, const GemmS8F32Args& args) { kernel.f32_function(args); }
   static void run_windows(const GemmS8F32Kernel& kernel, const GemmVariantS8&, const GemmS8F32Args& args) {
-    kernel.leave(args);
+    kernel.f32_function(args);
   }
 };
 

@@ -306,7 +306,7 @@ void run_s8_f32(const NodeView& node, const NodeRun& run) {
                     args.y = y + static_cast<ptrdiff_t>(first) * g.oc;
                     args.scratch = scratch;
                     args.pixels = pixels;
-                    kernel.leave(args);
+                    kernel.f32_function(args);
                   });
 }
 
