@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "intaglio/session.h"
+#include "runtime/fed_recipe.h"
 #include "runtime/op.h"
 #include "runtime/put_pixels.h"
 #include "runtime/streaming/streamed_model.h"
@@ -9,16 +10,6 @@
 
 namespace intaglio {
 namespace {
-
-// The recipe of the model's first input; without channels where it has none.
-ImageInput recipe_of(const Model& model) {
-  ImageInput recipe;
-  int32_t i = 0;
-  do {
-    recipe = model.image(i++);
-  } while (recipe.input != 0);  // the one behind the last is of input 0, without channels
-  return recipe;
-}
 
 bool has_rows(const Shape& shape) { return shape.rank == 4 && shape[0] == 1 && shape[1] <= kMaxFedRows; }
 
@@ -31,14 +22,10 @@ int32_t elements_of_row(const Shape& shape) {
 __attribute__((noinline)) void put_row(const ImageInput& recipe, const TensorInfo& info, const uint8_t* row,
                                        uint8_t* place) {
   const int32_t elements = elements_of_row(info.shape);
-  const auto pixel_at = [row](int32_t i) { return row[i]; };
-  if (recipe.channels == 0) {
+  if (recipe.channels == 0)
     memcpy(place, row, static_cast<size_t>(elements) * element_bytes(info.dtype));
-  } else if (info.dtype == DType::kS8) {
-    put_pixels(recipe, elements, pixel_at, reinterpret_cast<int8_t*>(place));
-  } else {
-    put_pixels(recipe, elements, pixel_at, reinterpret_cast<float*>(place));
-  }
+  else
+    put_pixels(recipe, info.dtype, elements, row, place);
 }
 
 }  // namespace
@@ -47,7 +34,7 @@ bool Session::feed_rows(const uint8_t* rows, int32_t count) {
   if (model_.inputs().empty()) return false;
   const TensorView picture = input(0);
   const TensorInfo& info = picture.info;
-  const ImageInput recipe = recipe_of(model_);
+  const ImageInput recipe = recipe_of_fed_input(model_);
   const int32_t height = has_rows(info.shape) ? info.shape[1] : 1;
   const auto elements = static_cast<size_t>(elements_of_row(info.shape));
   const size_t row_bytes = elements * element_bytes(info.dtype);

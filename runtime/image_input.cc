@@ -1,5 +1,9 @@
 #include "intaglio/image_input.h"
 
+#include <cstring>
+
+#include "runtime/pixel_colors.h"
+#include "runtime/plane_check.h"
 #include "runtime/put_pixels.h"
 
 namespace intaglio {
@@ -96,6 +100,8 @@ Error ImageWriter::plan(const ImageInput& recipe, const TensorInfo& target, cons
   // A shrunk row's outputs share at most one pixel with each neighbour; an enlarged one's blend two.
   const size_t weights = to < from ? from + to : 2 * to;
   columns_bytes_ = same_size_ ? 0 : (2 * to + weights) * sizeof(uint16_t);
+  const bool whole = content_.w == target_w_ && content_.h == target_h_;
+  row_bytes_ = same_size_ && whole ? 0 : target_w_ * recipe.channels;
   pixels_bytes_ = same_colors_ ? 0 : from * channels;
   return kNoError;
 }
@@ -131,18 +137,24 @@ Result<size_t> ImageWriter::measure(const ImageInput& recipe, const TensorInfo& 
                                     const PictureInfo& picture) {
   ImageWriter writer;
   ITG_TRY(writer.plan(recipe, target, picture));
-  return 2 * writer.sums_bytes_ + writer.columns_bytes_ + writer.pixels_bytes_;
+  return writer.scratch_bytes();
 }
 
 Error ImageWriter::begin(const ImageInput& recipe, const TensorView& target, const PictureInfo& picture,
                          Span<uint8_t> scratch) {
+  return begin_rows(recipe, target.info, picture, scratch, target.data, put_in_tensor);
+}
+
+Error ImageWriter::begin_rows(const ImageInput& recipe, const TensorInfo& target, const PictureInfo& picture,
+                              Span<uint8_t> scratch, void* sink, PutRow put_row) {
   next_row_ = picture_.height;  // no rows are taken before all is well
   next_output_ = 0;
-  ITG_TRY(plan(recipe, target.info, picture));
+  ITG_TRY(plan(recipe, target, picture));
   next_row_ = picture_.height;
-  if (target.data == nullptr) return {Status::kInputMissing, -1, -1, recipe.input, 0};
-  target_ = target.data;
-  const size_t needed = 2 * sums_bytes_ + columns_bytes_ + pixels_bytes_;
+  if (sink == nullptr) return {Status::kInputMissing, -1, -1, recipe.input, 0};
+  sink_ = sink;
+  put_row_ = put_row;
+  const size_t needed = scratch_bytes();
   if (scratch.size < needed) {
     return {Status::kScratchTooSmall, -1, -1, static_cast<int64_t>(scratch.size),
             static_cast<int64_t>(needed)};
@@ -156,19 +168,40 @@ Error ImageWriter::begin(const ImageInput& recipe, const TensorView& target, con
       place += sums_bytes_;
     }
     columns_ = reinterpret_cast<uint16_t*>(place);
-    pixels_ = place + columns_bytes_;
+    row_ = place + columns_bytes_;
+    pixels_ = row_ + row_bytes_;
   }
   if (!same_size_) fill_columns();
-  if (content_.w != target_w_ || content_.h != target_h_) fill_border();
+  if (row_bytes_ != 0) put_border(content_.y);
   next_row_ = 0;
   return kNoError;
 }
 
-void ImageWriter::fill_border() {
-  const Box whole{0, 0, target_w_, target_h_};
-  for (int32_t y = 0; y < target_h_; ++y) {
-    emit_row(whole, y, [this](int32_t) { return int32_t{recipe_.border}; });
-  }
+void ImageWriter::put_in_tensor(ImageWriter& writer, const uint8_t* pixels) {
+  const int32_t count = writer.target_w_ * writer.recipe_.channels;
+  put_pixels(writer.recipe_, writer.dtype_, count, pixels, writer.sink_);
+  writer.sink_ =
+      static_cast<uint8_t*>(writer.sink_) + static_cast<size_t>(count) * element_bytes(writer.dtype_);
+}
+
+// Whole rows of the border. What a row of content leaves of it at its sides stays in the row.
+void ImageWriter::put_border(int32_t rows) {
+  memset(row_, recipe_.border, static_cast<size_t>(row_bytes_));
+  for (; rows > 0; --rows) put_row_(*this, row_);
+}
+
+void ImageWriter::end_row(const uint8_t* pixels) {
+  put_row_(*this, pixels);
+  if (++next_output_ == content_.h && row_bytes_ != 0) put_border(target_h_ - content_.y - content_.h);
+}
+
+// The next row of the content: pixel_at(i) is its i-th value.
+template <typename PixelAt>
+void ImageWriter::emit_row(PixelAt pixel_at) {
+  const int32_t channels = recipe_.channels, count = content_.w * channels;
+  uint8_t* const to = row_ + static_cast<ptrdiff_t>(content_.x) * channels;
+  for (int32_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(pixel_at(i));
+  end_row(row_);
 }
 
 void ImageWriter::fill_columns() {
@@ -202,21 +235,8 @@ const uint8_t* ImageWriter::to_model_colors(const uint8_t* row) {
   const int32_t step = pixel_bytes(picture_.order);
   const uint8_t* from = row + static_cast<ptrdiff_t>(part_.x) * step;
   if (same_colors_) return from;
-  const int32_t red = picture_.order == PixelOrder::kBgr ? 2 : 0;
-  const int32_t green = step == 1 ? 0 : 1;
-  const int32_t blue = step == 1 ? 0 : 2 - red;
-  uint8_t* to = pixels_;
-  for (int32_t x = 0; x < part_.w; ++x, from += step) {
-    const int32_t r = from[red], g = from[green], b = from[blue];
-    if (recipe_.color == ColorOrder::kGray) {
-      *to++ = static_cast<uint8_t>((77 * r + 150 * g + 29 * b + 128) >> 8);
-    } else {
-      const bool rgb = recipe_.color == ColorOrder::kRgb;
-      *to++ = static_cast<uint8_t>(rgb ? r : b);
-      *to++ = static_cast<uint8_t>(g);
-      *to++ = static_cast<uint8_t>(rgb ? b : r);
-    }
-  }
+  put_colors_of_bytes(recipe_.color, part_.w, from, step, picture_.order == PixelOrder::kBgr ? 2 : 0,
+                      pixels_);
   return pixels_;
 }
 
@@ -236,21 +256,6 @@ void ImageWriter::resize_columns(const uint8_t* pixels, int32_t* sums) const {
   }
 }
 
-// Pixels go to `box` of the target: pixel_at(i) is its i-th value in this row.
-template <typename PixelAt>
-void ImageWriter::emit_row(Box box, int32_t row, PixelAt pixel_at) {
-  const int32_t channels = recipe_.channels;
-  const size_t start =
-      (static_cast<size_t>(box.y + row) * static_cast<size_t>(target_w_) + static_cast<size_t>(box.x)) *
-      static_cast<size_t>(channels);
-  const int32_t count = box.w * channels;
-  if (dtype_ == DType::kS8) {
-    put_pixels(recipe_, count, pixel_at, static_cast<int8_t*>(target_) + start);
-  } else {
-    put_pixels(recipe_, count, pixel_at, static_cast<float*>(target_) + start);
-  }
-}
-
 void ImageWriter::shrink_rows(const uint8_t* pixels, int32_t row) {
   const int32_t from = part_.h, to = content_.h;
   const int32_t values = content_.w * recipe_.channels;
@@ -264,15 +269,14 @@ void ImageWriter::shrink_rows(const uint8_t* pixels, int32_t row) {
   const int32_t weight = area_weight(end < from ? end : from, from) - area_weight(begin, from);
   for (int32_t i = 0; i < values; ++i) area[i] = (begin == 0 ? 0 : area[i]) + weight * current[i];
   if (end < from) return;
-  emit_row(content_, next_output_, [area](int32_t i) { return (area[i] + (1 << 21)) >> 22; });
-  ++next_output_;
+  emit_row([area](int32_t i) { return (area[i] + (1 << 21)) >> 22; });
   const int32_t rest = area_weight(end - from, from);
   for (int32_t i = 0; i < values; ++i) area[i] = rest * current[i];
 }
 
 void ImageWriter::enlarge_rows(const uint8_t* pixels, int32_t row) {
   resize_columns(pixels, sums_[row & 1]);
-  for (; next_output_ < content_.h; ++next_output_) {
+  while (next_output_ < content_.h) {
     const int32_t position = enlarged_position(next_output_, part_.h, content_.h);
     const int32_t fraction = position % kOne;
     const int32_t upper = position / kOne;
@@ -280,8 +284,7 @@ void ImageWriter::enlarge_rows(const uint8_t* pixels, int32_t row) {
     if (lower > row) return;
     const int32_t* a = sums_[upper & 1];
     const int32_t* b = sums_[lower & 1];
-    emit_row(content_, next_output_,
-             [=](int32_t i) { return ((kOne - fraction) * a[i] + fraction * b[i] + (1 << 21)) >> 22; });
+    emit_row([=](int32_t i) { return ((kOne - fraction) * a[i] + fraction * b[i] + (1 << 21)) >> 22; });
   }
 }
 
@@ -292,15 +295,21 @@ Error ImageWriter::push_row(const uint8_t* row) {
   }
   const int32_t part_row = next_row_++ - part_.y;
   if (part_row < 0 || part_row >= part_.h) return kNoError;
-  const uint8_t* pixels = to_model_colors(row);
-  if (same_size_) {
-    emit_row(content_, next_output_++, [pixels](int32_t i) { return pixels[i]; });
+  take_pixels(to_model_colors(row), part_row);
+  return kNoError;
+}
+
+// Row `part_row` of the part, in the model's colours.
+void ImageWriter::take_pixels(const uint8_t* pixels, int32_t part_row) {
+  if (row_bytes_ == 0) {
+    end_row(pixels);
+  } else if (same_size_) {
+    emit_row([pixels](int32_t i) { return pixels[i]; });
   } else if (content_.h < part_.h) {
     shrink_rows(pixels, part_row);
   } else {
     enlarge_rows(pixels, part_row);
   }
-  return kNoError;
 }
 
 Error write_image(const ImageInput& recipe, const TensorView& target, const PictureInfo& picture,
@@ -309,12 +318,7 @@ Error write_image(const ImageInput& recipe, const TensorView& target, const Pict
   ITG_TRY(writer.begin(recipe, target, picture, scratch));
   const size_t used = static_cast<size_t>(picture.width) * static_cast<size_t>(pixel_bytes(picture.order));
   const auto rows = static_cast<size_t>(picture.height);
-  if (row_bytes < used)
-    return {Status::kRowBytes, -1, -1, static_cast<int64_t>(row_bytes), static_cast<int64_t>(used)};
-  // The last row need not be followed by its padding.
-  if (used > pixels.size || (rows > 1 && (pixels.size - used) / (rows - 1) < row_bytes))
-    return {Status::kPictureBytes, -1, -1, static_cast<int64_t>(pixels.size),
-            static_cast<int64_t>((rows - 1) * row_bytes + used)};
+  ITG_TRY(check_plane(pixels.size, row_bytes, used, rows));
   for (size_t y = 0; y < rows; ++y) ITG_TRY(writer.push_row(pixels.data + y * row_bytes));
   return kNoError;
 }

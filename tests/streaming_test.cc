@@ -1,5 +1,6 @@
 // Sessions that run by rows: the same bytes as layer by layer, in exactly the memory that was measured.
 #include "intaglio/streaming.h"
+#include "intaglio/frame.h"
 
 #include <doctest/doctest.h>
 
@@ -300,7 +301,7 @@ TEST_CASE("bands run with the kernels of the whole map, on every machine") {
 }
 
 // x [1, 12, 10, 3 or 1] with a recipe, and two 3 x 3 convolutions, the second of stride 2.
-AlignedBytes picture_network(bool rgb) {
+AlignedBytes picture_network(bool rgb, ResizeMode resize = ResizeMode::kStretch) {
   ModelBuilder b;
   Random random(3);
   const int32_t channels = rgb ? 3 : 1;
@@ -320,6 +321,7 @@ AlignedBytes picture_network(bool rgb) {
   b.node(Op::kConv2d, {a, weights(4, 8)}, {y}).options.as<Window2d>() = window;
   ImageInput recipe;
   recipe.color = rgb ? ColorOrder::kBgr : ColorOrder::kGray;
+  recipe.resize = resize;
   recipe.channels = channels;
   for (int32_t c = 0; c < channels; ++c) recipe.mean[c] = 120.0f, recipe.norm[c] = 1.0f;
   const std::vector<int8_t> table = random.codes(static_cast<size_t>(channels) * 256);
@@ -360,6 +362,47 @@ TEST_CASE("rows are pixels where the model has a recipe, as write_image takes th
     CHECK(flat.session().feed_rows(pixels.data(), 12));
     CHECK(outputs_of(flat.session()) == expected);
   }
+}
+
+TEST_CASE("a camera's frames are fed as write_frame writes them, resized and with their borders") {
+  const PixelOrder orders[] = {PixelOrder::kRgb565, PixelOrder::kNv12, PixelOrder::kBayerGrbg};
+  for (const bool rgb : {true, false})
+    for (const ResizeMode resize : {ResizeMode::kStretch, ResizeMode::kCrop, ResizeMode::kLetterbox}) {
+      const AlignedBytes file = picture_network(rgb, resize);
+      const Model model = *Model::open(file.view());
+      HostArena arena;
+      const auto least = stream_model(model, all_ops(), {{}, true}, arena.arena());
+      REQUIRE(least.error().ok());
+      StreamedSession fed(*least, isa::kAll, 1);
+      RunningModel flat{AlignedBytes(file.view())}, whole{AlignedBytes(file.view())};
+      for (const PixelOrder order : orders)
+        for (const FrameInfo& info :
+             {FrameInfo{33, 17, order}, {7, 19, order}, {10, 12, order}, {6, 6, order}}) {
+          CAPTURE(info.width);
+          const auto pixels = Random(static_cast<uint32_t>(info.width)).codes(frame_bytes(info));
+          Frame frame;
+          frame.info = info;
+          frame.pixels = {reinterpret_cast<const uint8_t*>(pixels.data()), pixels.size()};
+          const TensorView input = whole.session().input();
+          Bytes scratch(*FrameWriter::measure(model.image(0), input.info, info) + 4);
+          const Span<uint8_t> rows{scratch.data(), scratch.size()};
+          REQUIRE(write_frame(model.image(0), input, frame, rows).ok());
+          whole.session().run();
+          const Bytes expected = outputs_of(whole.session());
+          for (Session* const session : {&fed.session(), &flat.session()}) {
+            REQUIRE(feed_frame(*session, frame, rows).ok());
+            CHECK(outputs_of(*session) == expected);
+            Frame small = frame;
+            --small.pixels.size;
+            const bool luma = order == PixelOrder::kNv12 && !rgb;  // whose chroma is not read
+            CHECK((feed_frame(*session, small, rows).status == Status::kPictureBytes) != luma);
+            CHECK(outputs_of(*session) == expected);
+            FrameWriter writer;
+            CHECK(writer.begin_feed(*session, info, {rows.data, 3}).status == Status::kScratchTooSmall);
+            CHECK(outputs_of(*session) == expected);
+          }
+        }
+    }
 }
 
 TEST_CASE("the planner's least memory holds, and a number of bytes is kept to") {

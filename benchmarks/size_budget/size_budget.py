@@ -12,7 +12,8 @@ import sys
 
 # gcc, -O2 for kernels and -Os for the rest, x86-64. Raise one only with a reason in the commit that does.
 # The library has Winograd's tiles since 389 000 and 312 600: programs link them by the lists all_ops() and int8_ops(), or by name.
-BUDGET = {"library": 425_000, "library, one ISA": 338_000, "program of 12 int8 operators": 130_700}
+# It has a camera's frames since 425 000 and 338 000: a program that does not call them links none of it.
+BUDGET = {"library": 430_000, "library, one ISA": 343_000, "program of 12 int8 operators": 130_700}
 
 
 def text_of(size, file):

@@ -56,19 +56,36 @@ struct ImageInput {
   Span<const int8_t> table;  // int8 inputs: [channels, 256], from pixel to code; empty for FP32 inputs
 };
 
-// The pixels of a source: 8 bits a channel, the channels of a pixel side by side. Alpha is ignored.
-enum class PixelOrder : uint8_t { kRgb = 0, kBgr = 1, kGray = 2, kRgba = 3 };
+// The pixels of a source. The first four have 8 bits a channel, the channels of a pixel side by side, and are those of pictures;
+// intaglio/frame.h says what the others are, and takes all of them. Alpha is ignored.
+enum class PixelOrder : uint8_t {
+  kRgb = 0,
+  kBgr = 1,
+  kGray = 2,
+  kRgba = 3,
+  kBgra = 4,
+  kRgb565 = 5,         // the low byte first
+  kRgb565Swapped = 6,  // the high byte first
+  kYuyv = 7,
+  kUyvy = 8,
+  kNv12 = 9,
+  kNv21 = 10,
+  kBayerRggb = 11,
+  kBayerGrbg = 12,
+  kBayerGbrg = 13,
+  kBayerBggr = 14,
+};
 
-// Bytes of one pixel: 1, 3 or 4.
+// Bytes of one pixel of a picture: 1, 3 or 4.
 constexpr int32_t pixel_bytes(PixelOrder order) {
   return order == PixelOrder::kGray ? 1 : order == PixelOrder::kRgba ? 4 : 3;
 }
 
 // The size of a source, and what its pixels are.
 struct PictureInfo {
-  int32_t width = 0;   // in pixels, 1 to kMaxPictureSide
-  int32_t height = 0;  // likewise
-  PixelOrder order = PixelOrder::kRgb;
+  int32_t width = 0;                    // in pixels, 1 to kMaxPictureSide
+  int32_t height = 0;                   // likewise
+  PixelOrder order = PixelOrder::kRgb;  // kRgb to kRgba
 };
 
 // Fills one input tensor from the rows of one picture, from top to bottom. The tensor is int8 or FP32, NHWC, with the
@@ -98,21 +115,34 @@ class ImageWriter {
     int32_t x = 0, y = 0, w = 0, h = 0;
   };
 
+  friend class FrameWriter;
+  // Takes the next row of the target, from top to bottom: its pixels, in the model's colours.
+  using PutRow = void (*)(ImageWriter& writer, const uint8_t* pixels);
+
   Error plan(const ImageInput& recipe, const TensorInfo& target, const PictureInfo& picture);
   void plan_boxes();
-  void fill_border();
+  size_t scratch_bytes() const {
+    return 2 * sums_bytes_ + columns_bytes_ + static_cast<size_t>(row_bytes_) + pixels_bytes_;
+  }
+  Error begin_rows(const ImageInput& recipe, const TensorInfo& target, const PictureInfo& picture,
+                   Span<uint8_t> scratch, void* sink, PutRow put_row);
   void fill_columns();
   const uint8_t* to_model_colors(const uint8_t* row);
   void resize_columns(const uint8_t* pixels, int32_t* sums) const;
+  void take_pixels(const uint8_t* pixels, int32_t part_row);
   void shrink_rows(const uint8_t* pixels, int32_t row);
   void enlarge_rows(const uint8_t* pixels, int32_t row);
   template <typename PixelAt>
-  void emit_row(Box box, int32_t row, PixelAt pixel_at);
+  void emit_row(PixelAt pixel_at);
+  void end_row(const uint8_t* pixels);
+  void put_border(int32_t rows);
+  static void put_in_tensor(ImageWriter& writer, const uint8_t* pixels);
 
   ImageInput recipe_;
   PictureInfo picture_;
   DType dtype_ = DType::kNone;
-  void* target_ = nullptr;
+  PutRow put_row_ = nullptr;
+  void* sink_ = nullptr;  // where rows go: the next row of the tensor, unless put_row_ is another
   int32_t target_h_ = 0, target_w_ = 0;
   Box part_;     // of the source
   Box content_;  // of the target
@@ -120,8 +150,10 @@ class ImageWriter {
 
   // Places in the scratch memory.
   size_t sums_bytes_ = 0, columns_bytes_ = 0, pixels_bytes_ = 0;
+  int32_t row_bytes_ = 0;        // 0: rows of the source are rows of the target
   int32_t* sums_[2] = {};        // weighted sums of pixels: [content w, channels]
   uint16_t* columns_ = nullptr;  // for each content column: first pixel of the part, count, the weights
+  uint8_t* row_ = nullptr;       // a row of the target, with its borders
   uint8_t* pixels_ = nullptr;    // a row of the part in the model's colours
 
   int32_t next_row_ = 0;     // of the source

@@ -70,6 +70,7 @@
     "attribute {value} (0 alpha, epsilon or factor, 1 beta or multiplier, 2 pad value) is out of range")     \
   X(kNoImageInput, 76, "the model has no image preprocessing of that number: fill its input yourself")       \
   X(kWrongOptions, 77, "the options are of table {value}, the operator's of table {limit} (0: none)")        \
+  X(kSampleBits, 78, "samples of {value} bits are not allowed in this order of pixels (8 to {limit})")       \
   /* quantization */                                                                                         \
   X(kQuantizationMissing, 80, "{tensor} needs a scale")                                                      \
   X(kBadScale, 81, "a scale is not finite or not within 2^-40 to 2^40 (channel {value})")                    \
