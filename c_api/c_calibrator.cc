@@ -159,6 +159,10 @@ itg_error itg_calibrator_add(itg_calibrator* calibrator, const itg_bytes* inputs
   return to_c(in(calibrator).add({reinterpret_cast<const Span<const uint8_t>*>(inputs), input_count}));
 }
 
+itg_error itg_calibrator_add_frame(itg_calibrator* calibrator, const itg_frame* frame, itg_span scratch) {
+  return to_c(in(calibrator).add_frame(intaglio::from_c(*frame), intaglio::from_c(scratch)));
+}
+
 itg_error itg_calibrator_add_all(itg_calibrator* calibrator, const itg_sample_source* source, int32_t* bad) {
   return to_c(in(calibrator).add_all(from_c(source), bad));
 }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "intaglio/c_api.h"
+#include "intaglio/frame.h"
 #include "intaglio/session.h"
 
 namespace intaglio {
@@ -75,6 +76,7 @@ inline Span<const uint8_t> from_c(itg_bytes bytes) { return {bytes.data, bytes.s
 inline OpList from_c(itg_op_list list) {
   return {reinterpret_cast<const OpDef* const*>(list.ops), list.count};
 }
+Frame from_c(const itg_frame& frame);
 // Calls through the program's own struct, which outlives it; NULL: serial.
 Executor from_c(const itg_executor* executor);
 

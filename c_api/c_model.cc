@@ -8,6 +8,8 @@ static_assert(ITG_MODEL_ALIGNMENT == kModelAlignment && ITG_MEMORY_ALIGNMENT == 
 static_assert(ITG_PIXELS_GRAY == static_cast<int>(ColorOrder::kGray) &&
               ITG_PIXELS_GRAY == static_cast<int>(PixelOrder::kGray) &&
               ITG_PIXELS_RGBA == static_cast<int>(PixelOrder::kRgba) &&
+              ITG_PIXELS_NV21 == static_cast<int>(PixelOrder::kNv21) &&
+              ITG_PIXELS_BAYER_BGGR == static_cast<int>(PixelOrder::kBayerBggr) &&
               ITG_RESIZE_LETTERBOX == static_cast<int>(ResizeMode::kLetterbox));
 static_assert(sizeof itg_image::mean == sizeof ImageInput::mean);
 

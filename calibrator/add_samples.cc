@@ -109,6 +109,16 @@ Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t
   return error;
 }
 
+Error add_sample(Calibration& calibration, const SampleSource& source) {
+  ITG_TRY(calibration.fault);
+  ITG_TRY(check_room(calibration.seen, 1));
+  int32_t bad = -1;
+  // Before the sample itself: its outputs stay where output() finds them.
+  if (has_probes(calibration.fp32.model, int64_t{calibration.seen.sample_count} + 1))
+    ITG_TRY(probe_all(calibration, source, 1, &bad));
+  return add_batch(calibration, source, 0, 1, &bad);
+}
+
 Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   Calibration& calibration = *parts_;
   ITG_TRY(calibration.fault);
@@ -116,7 +126,6 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   if (inputs.size != model.inputs().size)
     return {Status::kSampleCount, -1, -1, static_cast<int64_t>(inputs.size),
             static_cast<int64_t>(model.inputs().size)};
-  ITG_TRY(check_room(calibration.seen, 1));
   for (size_t i = 0; i < inputs.size; ++i) {
     const int32_t tensor = model.inputs()[i];
     const size_t bytes = model.tensor(tensor).bytes();
@@ -132,11 +141,7 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   };
   source.context = &inputs;
   source.count = 1;
-  int32_t bad = -1;
-  // Before the sample itself: its outputs stay where output() finds them.
-  if (has_probes(model, int64_t{calibration.seen.sample_count} + 1))
-    ITG_TRY(probe_all(calibration, source, 1, &bad));
-  return add_batch(calibration, source, 0, 1, &bad);
+  return add_sample(calibration, source);
 }
 
 Error Calibrator::add_all(const SampleSource& source, int32_t* bad) {

@@ -62,6 +62,9 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options);
 // Bytes of all that finish() makes.
 uint64_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
 
+// Calibrator::add() of the one sample that the source loads.
+Error add_sample(Calibration& calibration, const SampleSource& source);
+
 // Calibrator::add_all() for samples that `elsewhere` others will calibrate with: what depends on how many there
 // are depends on all of them. `progress` takes the place of the options'.
 Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t elsewhere,

@@ -72,6 +72,55 @@ TEST_CASE("rows give what the whole picture gives, and rows behind the last one 
     CHECK(itg_session_feed_rows(session, nullptr, 1));
     CHECK(by_rows->output() == expected);
   }
+  // The same pixels as a camera's frame, with blue first and a gap behind each row.
+  Bytes bgra;
+  for (size_t i = 0; i < pixels.size(); i += 3) {
+    bgra.insert(bgra.end(), {pixels[i + 2], pixels[i + 1], pixels[i], 9});
+    if ((i + 3) % row_bytes == 0) bgra.insert(bgra.end(), 5, 0xEE);
+  }
+  itg_frame frame{};
+  frame.struct_size = sizeof frame;
+  frame.width = picture.width;
+  frame.height = picture.height;
+  frame.order = ITG_PIXELS_BGRA;
+  frame.pixels = bgra.data();
+  frame.pixels_bytes = bgra.size();
+  frame.row_bytes = static_cast<size_t>(frame.width) * 4 + 5;
+  size_t scratch_bytes = 0;
+  REQUIRE(itg_frame_measure(&whole.model, 0, &frame, &scratch_bytes).status == ITG_kOk);
+  Bytes scratch(scratch_bytes);
+  for (RowSession* const by_rows : {&whole, &fed}) {
+    itg_session_feed_rows(&by_rows->session, pixels.data(), 1);  // of a picture that was given up
+    CHECK(itg_feed_frame(&by_rows->session, &frame, {scratch.data(), scratch.size()}).status == ITG_kOk);
+    CHECK(by_rows->output() == expected);
+  }
+  // And to the calibrator, as the input that they become.
+  const Model fp32_model = *Model::open(fp32.view());
+  AlignedBytes memory(Calibrator::measure(fp32_model)->total());
+  std::vector<Bytes> states;
+  for (const bool frames : {true, false}) {
+    itg_model model;
+    itg_calibrator calibrator;
+    REQUIRE(itg_model_open(&model, fp32.view().data, fp32.view().size, nullptr).status == ITG_kOk);
+    REQUIRE(itg_calibrator_create(&calibrator, &model, {memory.data(), memory.size()}, nullptr).status ==
+            ITG_kOk);
+    if (frames) {
+      REQUIRE(itg_calibrator_add_frame(&calibrator, &frame, {scratch.data(), scratch.size()}).status ==
+              ITG_kOk);
+    } else {
+      std::vector<float> values(pixels.size());
+      const TensorView view{fp32_model.tensor(fp32_model.inputs()[0]), values.data()};
+      REQUIRE(write_image(fp32_model.image(0), view, {picture.width, picture.height, PixelOrder::kRgb},
+                          {pixels.data(), pixels.size()}, row_bytes, {})
+                  .ok());
+      const itg_bytes bytes = {reinterpret_cast<const uint8_t*>(values.data()),
+                               values.size() * sizeof(float)};
+      REQUIRE(itg_calibrator_add(&calibrator, &bytes, 1).status == ITG_kOk);
+    }
+    states.emplace_back(itg_calibrator_state_bytes(&calibrator));
+    REQUIRE(itg_calibrator_save(&calibrator, {states.back().data(), states.back().size()}).status == ITG_kOk);
+  }
+  CHECK(states[0] == states[1]);
 }
 
 }  // namespace intaglio::test::c_api_rows_test

@@ -275,6 +275,53 @@ static int32_t calibrate(const uint8_t* bytes, size_t size, consumer_samples* sa
   return error.status;
 }
 
+#ifndef CONSUMER_OLDER
+/* The same pixels as a frame: whole, by rows, and fed, after which the input is what it was. */
+static bool frame_every_way(const itg_model* model, itg_session* session, const uint8_t* pixels,
+                            int32_t width, int32_t height, const int8_t* codes) {
+  itg_frame frame;
+  itg_frame_writer writer;
+  itg_tensor input;
+  itg_span scratch;
+  void* rows = NULL;
+  size_t scratch_bytes = 0;
+  int32_t y, way;
+  bool equal = true;
+  BEGIN_ZERO(frame);
+  frame.width = width;
+  frame.height = height;
+  frame.order = ITG_PIXELS_RGB;
+  frame.pixels = pixels;
+  frame.pixels_bytes = (size_t)width * 3 * (size_t)height;
+  UNKNOWN(frame);
+  if (itg_frame_measure(model, 0, &frame, &scratch_bytes).status != ITG_kOk) return false;
+  scratch = aligned_block(scratch_bytes, &rows);
+  BEGIN(input);
+  itg_session_input(session, 0, &input);
+  for (way = 0; way < 3 && equal; ++way) {
+    memset(input.data, 0, input.bytes);
+    if (way == 0) {
+      equal = itg_write_frame(session, 0, &frame, scratch).status == ITG_kOk;
+    } else {
+      equal = (way == 1 ? itg_frame_writer_begin(&writer, session, 0, &frame, scratch)
+                        : itg_frame_writer_begin_feed(&writer, session, &frame, scratch))
+                  .status == ITG_kOk;
+      for (y = 0; y < height && equal; ++y)
+        equal = itg_frame_writer_push_row(&writer, pixels + (size_t)y * (size_t)width * 3, NULL).status ==
+                ITG_kOk;
+      equal = equal && itg_frame_writer_done(&writer);
+    }
+    /* A session that was fed has run, and may have used the input's memory again. */
+    if (way < 2) equal = equal && memcmp(codes, input.data, input.bytes) == 0;
+  }
+  equal = equal && itg_feed_frame(session, &frame, scratch).status == ITG_kOk;
+  frame.order = 300;
+  equal = equal && itg_write_frame(session, 0, &frame, scratch).status == ITG_kBadEnum;
+  free(rows);
+  return equal;
+}
+#endif
+
 static int picture_both_ways(const uint8_t* bytes, size_t size, const uint8_t* pixels, int32_t width,
                              int32_t height, int8_t* codes) {
   itg_picture picture;
@@ -313,6 +360,9 @@ static int picture_both_ways(const uint8_t* bytes, size_t size, const uint8_t* p
       for (y = 0; y < picture.height && equal; ++y)
         equal = itg_image_writer_push_row(&writer, pixels + (size_t)y * row_bytes).status == ITG_kOk;
       equal = equal && itg_image_writer_done(&writer) && memcmp(codes, input.data, input.bytes) == 0;
+#ifndef CONSUMER_OLDER
+      equal = equal && frame_every_way(&model, &session, pixels, width, height, codes);
+#endif
     }
   }
   free(block);

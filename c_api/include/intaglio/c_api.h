@@ -3,8 +3,8 @@
  * Each function is the C++ one of the same name: itg_session_run() is Session::run(). The C++ headers say in full
  * what the operations do. These comments add what a caller in C must know.
  *
- * Memory. Nothing here allocates or frees. Handles (itg_model, itg_session, itg_calibrator, itg_image_writer) are
- * objects in the caller's own memory, and there is nothing to destroy. An itg_model may be copied; the others stay
+ * Memory. Nothing here allocates or frees. Handles (itg_model, itg_session, itg_calibrator, itg_image_writer,
+ * itg_frame_writer) are objects in the caller's own memory, and there is nothing to destroy. An itg_model may be copied; the others stay
  * where they were made. What a handle was made from outlives it: the model's bytes, the session's memory, the
  * operator list, what the options point to. Pointers in results point into the model's bytes or the memory given,
  * and live as long as these.
@@ -15,7 +15,7 @@
  *
  *   options     itg_..._init(&options, sizeof options) sets it, and the defaults
  *   results     set struct_size alone, before the call
- *   all others  (an executor, an observer, a picture, a sink): set every field that you do not use to zero
+ *   all others  (an executor, an observer, a picture, a frame, a sink): set every field that you do not use to zero
  *
  * A field of a result that an older library does not know is zero. An option that an older header does not have is
  * its default. A struct that a callback gets has the library's struct_size: compare it before you read a field of a
@@ -211,8 +211,27 @@ uint32_t itg_model_activation_offset(const itg_model* model, int32_t tensor); /*
 
 /* ---- Pictures ---- */
 
-/* The order of channels, of a picture's pixels and of a model's input. */
-enum { ITG_PIXELS_RGB = 0, ITG_PIXELS_BGR = 1, ITG_PIXELS_GRAY = 2, ITG_PIXELS_RGBA = 3 };
+/* The order of channels, of a picture's pixels and of a model's input. Pictures have the first four, frames all;
+ * intaglio/frame.h says what each one is. */
+enum {
+  ITG_PIXELS_RGB = 0,
+  ITG_PIXELS_BGR = 1,
+  ITG_PIXELS_GRAY = 2,
+  ITG_PIXELS_RGBA = 3,
+  ITG_PIXELS_BGRA = 4,
+  ITG_PIXELS_RGB565 = 5,         /* the low byte first */
+  ITG_PIXELS_RGB565_SWAPPED = 6, /* the high byte first */
+  ITG_PIXELS_YUYV = 7,
+  ITG_PIXELS_UYVY = 8,
+  ITG_PIXELS_NV12 = 9,
+  ITG_PIXELS_NV21 = 10,
+  ITG_PIXELS_BAYER_RGGB = 11,
+  ITG_PIXELS_BAYER_GRBG = 12,
+  ITG_PIXELS_BAYER_GBRG = 13,
+  ITG_PIXELS_BAYER_BGGR = 14
+};
+/* What Y, U and V of a frame mean. */
+enum { ITG_YUV_BT601 = 0, ITG_YUV_BT601_FULL = 1, ITG_YUV_BT709 = 2, ITG_YUV_BT709_FULL = 3 };
 /* How a picture of another size becomes the input. */
 enum { ITG_RESIZE_STRETCH = 0, ITG_RESIZE_CROP = 1, ITG_RESIZE_LETTERBOX = 2 };
 
@@ -243,10 +262,36 @@ typedef union itg_image_writer {
   uint64_t number;
 } itg_image_writer;
 
+/* A frame as a camera gives it: its size and what its pixels are, and where they lie. Functions that say so read the former alone. */
+typedef struct itg_frame {
+  size_t struct_size;
+  int32_t width, height; /* in pixels, 1 to 32767 */
+  int32_t order;         /* ITG_PIXELS_... */
+  int32_t bits;          /* of a sample of gray or Bayer: 8 to 16; 0 is 8 */
+  int32_t yuv;           /* ITG_YUV_..., of ITG_PIXELS_YUYV to ITG_PIXELS_NV21 */
+  const uint8_t* pixels; /* the rows, or those of Y */
+  size_t pixels_bytes;
+  size_t row_bytes; /* from row to row; 0: rows have no gaps */
+  const uint8_t*
+      chroma; /* the second plane of ITG_PIXELS_NV12 and NV21; NULL: it is behind `height` rows in `pixels` */
+  size_t chroma_bytes;
+  size_t chroma_row_bytes; /* 0: as row_bytes */
+} itg_frame;
+
+/* Takes the rows of one frame, from top to bottom. */
+typedef union itg_frame_writer {
+  unsigned char opaque[96 * sizeof(void*)];
+  void* pointer; /* for alignment alone */
+  uint64_t number;
+} itg_frame_writer;
+
 int32_t itg_model_image_count(const itg_model* model);
 void itg_model_image(const itg_model* model, int32_t index, itg_image* image);
 /* Bytes of scratch memory that a picture needs for image input `index`. 0 if it has the input's size and colours. */
 itg_error itg_image_measure(const itg_model* model, int32_t index, const itg_picture* picture,
+                            size_t* scratch_bytes);
+/* The same for a frame of this size and order, the same number on every machine. */
+itg_error itg_frame_measure(const itg_model* model, int32_t index, const itg_frame* frame,
                             size_t* scratch_bytes);
 
 /* ---- Sessions ---- */
@@ -260,7 +305,8 @@ typedef struct itg_op_list {
 itg_op_list itg_int8_ops(void);  /* for int8 models, whose borders and last layers may be in FP32 */
 itg_op_list itg_float_ops(void); /* for FP32 models */
 itg_op_list itg_all_ops(void);   /* for every model */
-itg_op_list itg_compact_ops(void); /* without kernels whose packed weights are several times the model's; the same results */
+itg_op_list itg_compact_ops(
+    void); /* without kernels whose packed weights are several times the model's; the same results */
 
 /* How the work of one node is spread over threads. Results do not depend on it. It outlives the sessions and
  * calibrators whose options name it. */
@@ -285,7 +331,8 @@ typedef struct itg_observer {
    * node has run. The data is valid during the call only. */
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const itg_tensor* view);
   void* context; /* is given to both functions */
-  void (*on_packed)(void* context, int32_t node); /* itg_session_create() has packed the node's weights: runs read these */
+  void (*on_packed)(void* context,
+                    int32_t node); /* itg_session_create() has packed the node's weights: runs read these */
 } itg_observer;
 
 /* What a session may use. */
@@ -371,6 +418,19 @@ itg_error itg_image_writer_begin(itg_image_writer* writer, const itg_session* se
                                  const itg_picture* picture, itg_span scratch);
 itg_error itg_image_writer_push_row(itg_image_writer* writer, const uint8_t* row);
 bool itg_image_writer_done(const itg_image_writer* writer);
+/* Writes a frame into a session's input. `scratch` starts at a multiple of 4 and has itg_frame_measure() bytes. */
+itg_error itg_write_frame(const itg_session* session, int32_t image, const itg_frame* frame,
+                          itg_span scratch);
+/* Feeds a frame to a session, as itg_session_feed_rows() takes it: afterwards the outputs are there. */
+itg_error itg_feed_frame(itg_session* session, const itg_frame* frame, itg_span scratch);
+/* The same two row by row, of a frame of this size and order. `scratch` is used until the last row. */
+itg_error itg_frame_writer_begin(itg_frame_writer* writer, const itg_session* session, int32_t image,
+                                 const itg_frame* frame, itg_span scratch);
+itg_error itg_frame_writer_begin_feed(itg_frame_writer* writer, itg_session* session, const itg_frame* frame,
+                                      itg_span scratch);
+/* `chroma` is row y / 2 of the second plane, NULL where there is none or the model is gray. */
+itg_error itg_frame_writer_push_row(itg_frame_writer* writer, const uint8_t* row, const uint8_t* chroma);
+bool itg_frame_writer_done(const itg_frame_writer* writer);
 
 /* ---- A model store ---- */
 /* Two slots of flash for a model, as in intaglio/model_store.h. Erased bytes are 0xff. */

@@ -212,6 +212,8 @@ itg_error itg_calibrator_create(itg_calibrator* calibrator, const itg_model* mod
                                 const itg_calibrator_options* options);
 /* Observes one sample: the bytes of each model input, in their order. */
 itg_error itg_calibrator_add(itg_calibrator* calibrator, const itg_bytes* inputs, size_t input_count);
+/* Observes one frame of a camera, of a model whose one input has a recipe. `scratch` is as for itg_write_frame(). */
+itg_error itg_calibrator_add_frame(itg_calibrator* calibrator, const itg_frame* frame, itg_span scratch);
 /* Observes every sample of a source, several at once if there are threads. `bad` may be NULL; it gets the index of the
  * sample that an error is about, or -1. */
 itg_error itg_calibrator_add_all(itg_calibrator* calibrator, const itg_sample_source* source, int32_t* bad);

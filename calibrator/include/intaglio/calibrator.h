@@ -7,6 +7,7 @@
 // the order of the samples, the machine or the number of threads.
 #pragma once
 
+#include "intaglio/frame.h"
 #include "intaglio/quant_config.h"
 #include "intaglio/session.h"
 
@@ -258,6 +259,11 @@ class Calibrator {
   // Errors: another number of inputs (kSampleCount), an input of another size (kSampleSize), and a sample that makes
   // an activation infinite or not a number (kNonFiniteActivation). That sample is not counted.
   Error add(Span<const Span<const uint8_t>> inputs);
+  // Observes one frame of a camera, as add() would observe the input that write_frame() makes of it: it is made in the calibrator's own
+  // memory. `scratch` has the bytes that FrameWriter::measure() gives for the model's one input.
+  //
+  // Errors: those of write_frame() and add(), and a model with several inputs (kSampleCount).
+  Error add_frame(const Frame& frame, Span<uint8_t> scratch);
   // Observes every sample of a source. As many run at once as the executor has threads, 8 at most. `bad` gets the
   // index of the sample that an error is about, or -1. Errors: those of add(), kSamplesDiffer and kCancelled.
   Error add_all(const SampleSource& source, int32_t* bad = nullptr);
