@@ -14,14 +14,14 @@ namespace intaglio::cli {
 namespace {
 
 struct ExportArguments {
-  std::string model, folder, target = "scalar", prefix = "net";
+  std::string model, folder, target = "scalar", prefix = "net", frame;
   bool planned = false, json = false;
 };
 
 constexpr const char* kExportCFooter =
     "The folder gets:\n"
     "  - the model as an aligned constant array, and its list of operators: no other operator is linked\n"
-    "  - the exact memory of a session on the target\n"
+    "  - the exact memory of a session on the target, and of a camera's frames for a model that takes pictures\n"
     "  - helpers from reals to codes and back\n"
     "  - a self-test whose output was computed here, a sample main and a CMakeLists.txt\n"
     "A later export replaces these files where nobody changed them. A main.c or CMakeLists.txt that is yours stays as\n"
@@ -100,6 +100,27 @@ Outcome<WhatStandsThere> look_at_target(const std::string& path, const std::stri
                                                            : WhatStandsThere::kOurs;
 }
 
+// The frame that the sample takes: the one that is named, or one of the size and colours of a model's picture. None where the first
+// input is no picture, or several at once.
+Outcome<std::optional<ModelFrame>> sample_frame(const LoadedModel& file, const std::string& named) {
+  const Model& model = file.model();
+  if (!named.empty()) {
+    const auto frame = frame_of(named);
+    if (!frame) return frame.failure();
+    auto measured = frame_for(model, *frame);
+    if (!measured) return Failure{file.path() + ": " + measured.failure().message};
+    if (model.image(0).input != 0)
+      return Failure{file.path() + ": its first input is no picture; leave out --frame"};
+    return std::optional<ModelFrame>(*measured);
+  }
+  const ImageInput recipe = model.image(0);
+  const Shape shape = model.inputs().empty() ? Shape() : model.tensor(model.inputs()[0]).shape;
+  if (recipe.channels == 0 || recipe.input != 0 || shape.rank != 4) return std::optional<ModelFrame>();
+  const PixelOrder orders[] = {PixelOrder::kRgb, PixelOrder::kBgr, PixelOrder::kGray};
+  const auto own = frame_for(model, {shape[2], shape[1], orders[static_cast<size_t>(recipe.color)]});
+  return own ? std::optional<ModelFrame>(*own) : std::optional<ModelFrame>();
+}
+
 struct WrittenFiles {
   Json written = Json::array(), kept = Json::array();
 };
@@ -161,6 +182,8 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
     *needs = plan.needs;
   }
   const bool fed = StreamedModel::feeding_segment(*by_rows).count != 0;
+  const auto frame = sample_frame(*file, arguments.frame);
+  if (!frame) return frame.failure();
   const auto golden = golden_crc(*file, fed);
   if (!golden) return golden.failure();
 
@@ -178,6 +201,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   exported.source = fs::path(arguments.model).filename().string();
   exported.golden = *golden;
   exported.fed = fed;
+  exported.frame = *frame;
   const auto names = write_files(arguments.folder, exported.prefix, exported_files(exported));
   if (!names) return names.failure();
   const size_t plan_bytes = plan.nodes.size() * sizeof(PlannedNode) + plan.prepared.size();
@@ -190,7 +214,8 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
                 {"memory_bytes", needs->total()},
                 {"persistent_bytes", needs->persistent_bytes},
                 {"activation_bytes", needs->activation_bytes},
-                {"scratch_bytes", needs->scratch_bytes}});
+                {"scratch_bytes", needs->scratch_bytes},
+                {"frame_scratch_bytes", *frame ? Json((*frame)->scratch_bytes) : Json(nullptr)}});
     return Done{};
   }
   print("%s: %s for %s%s\n", safe(arguments.folder).c_str(), safe(exported.source).c_str(),
@@ -201,6 +226,9 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   print("  memory  %s bytes: %s persistent, %s activations, %s scratch\n", grouped(needs->total()).c_str(),
         grouped(needs->persistent_bytes).c_str(), grouped(needs->activation_bytes).c_str(),
         grouped(needs->scratch_bytes).c_str());
+  if (*frame)
+    print("  frame   %s, %s bytes of scratch\n", frame_text((*frame)->info).c_str(),
+          grouped((*frame)->scratch_bytes).c_str());
   return Done{};
 }
 
@@ -223,9 +251,15 @@ Command add_export_c_command(CLI::App& parent) {
       .checked(check_prefix)
       .type_name("NAME")
       .show_default();
+  add_option(
+      *app, "--frame", arguments->frame,
+      "the camera's frames that main.c takes, e.g. 320x240:rgb565 (see 'inspect --help'); by default of the size and "
+      "colours of the model's picture")
+      .checked(readable_by(frame_of))
+      .type_name("WxH:ORDER");
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {target, files, kept, model_bytes, plan_bytes, memory_bytes, "
-           "persistent_bytes, activation_bytes, scratch_bytes}");
+           "persistent_bytes, activation_bytes, scratch_bytes, frame_scratch_bytes}");
   return make_command(app, arguments, run_export);
 }
 

@@ -57,6 +57,37 @@ void add_tensor(Text& h, const ExportedModel& e, const char* kind, int32_t i, co
       name.c_str(), macro.c_str(), macro.c_str());
 }
 
+// "ITG_PIXELS_BAYER_RGGB" of "bayer-rggb".
+std::string c_macro(const char* beginning, const char* name) {
+  std::string macro = beginning + upper(name);
+  std::replace(macro.begin(), macro.end(), '-', '_');
+  return macro;
+}
+
+// What a program needs to give frames to input 0.
+void add_frame(Text& h, const ExportedModel& e) {
+  const std::string macros = upper(e.prefix);
+  const char *const p = e.prefix.c_str(), *const m = macros.c_str();
+  const FrameInfo& frame = e.frame->info;
+  h.add(
+      "\n/* Frames for input 0: %s. itg_write_frame() takes one from memory, itg_frame_writer_begin() its rows as they come.\n"
+      " * Both need _FRAME_SCRATCH_BYTES, at a multiple of 4. */\n",
+      frame_text(frame).c_str());
+  h.add("#define %s_FRAME_WIDTH %d\n#define %s_FRAME_HEIGHT %d\n#define %s_FRAME_ORDER %s\n", m, frame.width,
+        m, frame.height, m, c_macro("ITG_PIXELS_", order_name(frame.order)).c_str());
+  h.add("#define %s_FRAME_BITS %d\n#define %s_FRAME_YUV %s\n", m, frame.bits, m,
+        c_macro("ITG_YUV_", yuv_name(frame.yuv)).c_str());
+  h.add("#define %s_FRAME_ROW_BYTES %zu\n#define %s_FRAME_CHROMA_ROW_BYTES %zu\n#define %s_FRAME_BYTES %zu\n",
+        m, frame_row_bytes(frame), m, frame_chroma_row_bytes(frame), m, frame_bytes(frame));
+  h.add("#define %s_FRAME_SCRATCH_BYTES %zu\n", m, e.frame->scratch_bytes);
+  h.add(
+      "/* The size and order of a frame; where it lies is for you to set, unless it comes by rows. */\n"
+      "static inline void %s_frame_init(itg_frame* frame) {\n  memset(frame, 0, sizeof *frame);\n"
+      "  frame->struct_size = sizeof *frame;\n  frame->width = %s_FRAME_WIDTH;\n  frame->height = %s_FRAME_HEIGHT;\n"
+      "  frame->order = %s_FRAME_ORDER;\n  frame->bits = %s_FRAME_BITS;\n  frame->yuv = %s_FRAME_YUV;\n}\n",
+      p, m, m, m, m, m);
+}
+
 std::string header(const ExportedModel& e) {
   const Model& model = *e.model;
   const char* const p = e.prefix.c_str();
@@ -65,8 +96,9 @@ std::string header(const ExportedModel& e) {
   Text h;
   h.add(
       "/* Written by intaglio export-c from %s, for %s. */\n#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n"
-      "#include \"intaglio/c_api.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-      comment(e.source.c_str()).c_str(), e.target.name.c_str(), m, m);
+      "%s#include \"intaglio/c_api.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+      comment(e.source.c_str()).c_str(), e.target.name.c_str(), m, m,
+      e.frame ? "#include <string.h>\n\n" : "");
   h.add(
       "/* The model, used in place: it may stay in flash. */\n#define %s_MODEL_BYTES %zu\n"
       "extern const uint8_t %s_model_data[%s_MODEL_BYTES];\n\n",
@@ -110,6 +142,7 @@ std::string header(const ExportedModel& e) {
         "#define %s_ROWS %d\n#define %s_ROW_BYTES %d\n",
         m, picture[1], m, picture[2] * picture[3]);
   }
+  if (e.frame) add_frame(h, e);
   for (size_t i = 0; i < model.inputs().size; ++i)
     add_tensor(h, e, "input", static_cast<int32_t>(i), model.tensor(model.inputs()[i]));
   for (size_t i = 0; i < model.outputs().size; ++i)
@@ -196,6 +229,30 @@ std::string program_parts(const ExportedModel& e) {
   return c.str();
 }
 
+// A frame row by row, so that a camera's driver needs no memory for all of it.
+void add_frame_input(Text& c, const ExportedModel& e) {
+  const std::string macros = upper(e.prefix);
+  const char *const p = e.prefix.c_str(), *const m = macros.c_str();
+  const bool chroma = frame_chroma_row_bytes(e.frame->info) != 0;
+  c.add(
+      "  {\n    static const uint8_t row[%s_FRAME_ROW_BYTES]; /* your camera's next row */\n%s"
+      "    static uint32_t scratch[%s_FRAME_SCRATCH_BYTES / 4 + 1];\n"
+      "    const itg_span memory_of_rows = {(uint8_t*)scratch, sizeof scratch};\n"
+      "    itg_frame frame;\n    itg_frame_writer writer;\n    %s_frame_init(&frame);\n",
+      m,
+      chroma ? ("    static const uint8_t chroma[" + macros +
+                "_FRAME_CHROMA_ROW_BYTES]; /* row y / 2 of its second plane */\n")
+                   .c_str()
+             : "",
+      m, p);
+  c.add(e.fed ? "    error = itg_frame_writer_begin_feed(&writer, &session, &frame, memory_of_rows);\n"
+              : "    error = itg_frame_writer_begin(&writer, &session, 0, &frame, memory_of_rows);\n");
+  c.add(
+      "    if (error.status != ITG_kOk) return fail(\"frame\", error, &model);\n"
+      "    for (int y = 0; y < %s_FRAME_HEIGHT; ++y) itg_frame_writer_push_row(&writer, row, %s);\n  }\n%s",
+      m, chroma ? "chroma" : "NULL", e.fed ? "" : "  itg_session_run(&session);\n");
+}
+
 void add_whole_input(Text& c, const ExportedModel& e, bool codes) {
   const std::string macros = upper(e.prefix);
   const char *const p = e.prefix.c_str(), *const m = macros.c_str();
@@ -230,9 +287,11 @@ std::string sample_main(const ExportedModel& e) {
   const TensorInfo in = model.tensor(model.inputs()[0]), out = model.tensor(model.outputs()[0]);
   const bool in_codes = in.dtype == DType::kS8 && in.quantization.scales.size == 1;
   const bool out_codes = out.dtype == DType::kS8 && out.quantization.scales.size == 1;
-  if (e.fed)
+  if (e.frame)
+    add_frame_input(c, e);
+  else if (e.fed)
     c.add(
-        "  {\n    static const uint8_t row[%s_ROW_BYTES]; /* your camera's next row */\n"
+        "  {\n    static const uint8_t row[%s_ROW_BYTES]; /* your sensor's next row */\n"
         "    while (!itg_session_feed_rows(&session, row, 1)) {\n    }\n  }\n",
         m);
   else

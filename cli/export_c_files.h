@@ -5,12 +5,14 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrator/host/plan_model.h"
 #include "intaglio/session.h"
 #include "intaglio/span.h"
+#include "tools/frames.h"
 #include "tools/loaded_model.h"
 
 namespace intaglio::cli {
@@ -25,6 +27,7 @@ struct ExportedModel {
   std::string prefix;               // of every name: a C identifier
   std::string source;               // the model file's name, for the comments
   bool fed = false;                 // the first input comes by rows
+  std::optional<ModelFrame> frame;  // what the sample gives to a model whose first input is a picture
   uint32_t golden = 0;              // CRC-32 of the outputs' bytes for the inputs of the self-test
 };
 

@@ -185,6 +185,10 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
   print_tensors("input", model, model.inputs());
   print_tensors("output", model, model.outputs());
   print_images(model);
+  if (session.frame)
+    print("  %-14s %s: %s bytes, and %s of scratch memory for write_frame()\n", "frame",
+          frame_text(session.frame->info).c_str(), grouped(frame_bytes(session.frame->info)).c_str(),
+          grouped(session.frame->scratch_bytes).c_str());
   print_calibration(model);
   print("  %-14s %d\n", "nodes", model.node_count());
   print("  %-14s %s bytes\n", "weights", grouped(weight_bytes(model)).c_str());
@@ -273,10 +277,17 @@ Command add_inspect_command(CLI::App& parent) {
       .range(1, Executor::kMaxWidth)
       .type_name("N")
       .show_default();
+  add_option(
+      *app, "--frame", arguments->choice.frame,
+      "show what a camera's frames of this size and order of pixels need, e.g. 640x480:yuyv. Orders: " +
+          frame_order_names() + "; gray and bayer may have the bits of a sample behind them (gray10)")
+      .checked(readable_by(frame_of))
+      .type_name("WxH:ORDER");
   add_flag(
       *app, "--json", arguments->json,
       "print one JSON object: {format_version, nodes, weight_bytes, arena_bytes, "
-      "arena_lower_bound, left_out_channels, streamed, inputs, outputs, session, calibration, preprocessing}");
+      "arena_lower_bound, left_out_channels, streamed, inputs, outputs, session, calibration, preprocessing}, and what "
+      "--frame and the lists ask for");
   add_flag(*app, "--dot", arguments->dot, "print the graph in Graphviz' language");
   return make_command(app, arguments, run_inspect);
 }

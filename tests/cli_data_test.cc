@@ -81,7 +81,7 @@ TEST_CASE("every command that makes a file says with --json what it made") {
   CHECK(planned["streamed_bytes"] < planned["arena_bytes"]);
   const auto sources = folder.json("export-c %/int8.itg -o %/c --planned --json");
   CHECK(has_keys(sources, {"target", "files", "kept", "model_bytes", "plan_bytes", "memory_bytes",
-                           "persistent_bytes", "activation_bytes", "scratch_bytes"}));
+                           "persistent_bytes", "activation_bytes", "scratch_bytes", "frame_scratch_bytes"}));
   for (const auto& name : sources["files"])
     CHECK(std::filesystem::exists(folder / "c/" + name.get<std::string>()));
   CHECK(folder.json("export-c %/int8.itg -o %/c --json")["plan_bytes"] == nullptr);

@@ -90,6 +90,49 @@ TEST_CASE("with --planned only the halves of operators that run are named, and m
   CHECK(folder.json("inspect %/net.itg --json")["session"]["planned_bytes"].is_null());
 }
 
+TEST_CASE("a picture model's sample takes a frame, whose scratch memory is what inspect gives") {
+  const Folder folder;
+  folder.good("export-c %/net.itg -o %/own");
+  CHECK(holds(folder.text("own/net_model.h"), "NET_FRAME_WIDTH 10\n#define NET_FRAME_HEIGHT 12\n"));
+  CHECK(holds(folder.text("own/net_model.h"), "NET_FRAME_ORDER ITG_PIXELS_RGB\n"));
+  for (const char* const frame : {"33x21:nv12:bt709-full", "64x48:bayer-grbg10", "8x8:gray"}) {
+    const std::string words = std::string(" --frame ") + frame;
+    const auto exported = folder.json("export-c %/net.itg -o %/out --json" + words);
+    const auto asked = folder.json("inspect %/net.itg --json" + words)["frame"];
+    CHECK(asked["frame"] == frame);
+    CHECK(exported["frame_scratch_bytes"] == asked["scratch_bytes"]);
+    const std::string header = folder.text("out/net_model.h");
+    for (const auto& [macro, key] : {std::pair("SCRATCH_BYTES", "scratch_bytes"),
+                                     std::pair("ROW_BYTES", "row_bytes"), std::pair("BYTES", "bytes")})
+      CHECK(holds(header,
+                  std::string("NET_FRAME_") + macro + " " + std::to_string(asked[key].get<size_t>()) + "\n"));
+  }
+  folder.good("export-c %/net.itg -o %/nv12 --frame 33x21:nv12:bt709-full");
+  const std::string header = folder.text("nv12/net_model.h"), sample = folder.text("nv12/main.c");
+  CHECK(holds(
+      header,
+      "NET_FRAME_ORDER ITG_PIXELS_NV12\n#define NET_FRAME_BITS 8\n#define NET_FRAME_YUV ITG_YUV_BT709_FULL\n"));
+  CHECK(
+      holds(header,
+            "NET_FRAME_ROW_BYTES 33\n#define NET_FRAME_CHROMA_ROW_BYTES 34\n#define NET_FRAME_BYTES 1067\n"));
+  CHECK(holds(sample, "itg_frame_writer_push_row(&writer, row, chroma);"));
+  CHECK(
+      holds(folder.good("inspect %/net.itg --frame 640x480:yuyv").out, "640x480:yuyv: 614 400 bytes, and "));
+  for (const auto& [frame, text] :
+       {std::pair("640x480", "a frame is WIDTHxHEIGHT:ORDER"),
+        std::pair("640x480:yuv", "ORDER is one of rgb"), std::pair("0x4:rgb", "1 to 32767"),
+        std::pair("4x40000:rgb", "1 to 32767"), std::pair("4x4:yuyv10", "a frame is"),
+        std::pair("4x4:gray17", "8 to 16 bits"), std::pair("4x4:bayer-rggb7", "8 to 16 bits"),
+        std::pair("4x-4:rgb", "1 to 32767"), std::pair("4x4:rgb:bt601", "bt709-full"),
+        std::pair("4x4:nv12:", "bt709-full")})
+    for (const char* const command : {"inspect %/net.itg --frame ", "export-c %/net.itg -o %/bad --frame "}) {
+      const Ran ran = folder.run(std::string(command) + frame);
+      CHECK(ran.code == 2);
+      CHECK_MESSAGE(holds(ran.err, text), ran.err);
+    }
+  CHECK(!read_file(folder / "bad/main.c", 1 << 20));
+}
+
 TEST_CASE("export-c refuses what it cannot do, and writes nothing") {
   const Folder folder;
   const auto refused = [&](const std::string& prefix, const std::string& text) {

@@ -34,6 +34,13 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
       if (planned) report.planned_bytes = planned->total();
     }
   }
+  if (!choice.frame.empty()) {
+    const auto named = frame_of(choice.frame);
+    if (!named) return named.failure();
+    const auto frame = frame_for(model, *named);
+    if (!frame) return Failure{file.path() + ": " + frame.failure().message};
+    report.frame = *frame;
+  }
   const auto needs = Session::measure(model, ops, options, choice.target.empty());
   if (const auto streamed = stream_rows(model); streamed && model.has_streamed_plan()) {
     const auto by_rows = Session::measure(*streamed, ops, options, choice.target.empty());
@@ -114,6 +121,13 @@ Json json_of_session(const SessionReport& session) {
           {"total_bytes", session.needs.total()},
           {"streamed_bytes", session.streamed_bytes == 0 ? Json(nullptr) : Json(session.streamed_bytes)},
           {"planned_bytes", session.planned_bytes == 0 ? Json(nullptr) : Json(session.planned_bytes)}};
+}
+
+Json json_of_frame(const ModelFrame& frame) {
+  return {{"frame", frame_text(frame.info)},
+          {"row_bytes", frame_row_bytes(frame.info)},
+          {"bytes", frame_bytes(frame.info)},
+          {"scratch_bytes", frame.scratch_bytes}};
 }
 
 Json json_of_calibration(const CalibrationInfo& info) {
@@ -208,6 +222,7 @@ Json json_of(const SessionReport& session, const Model& model, const InspectList
             {"session", json_of_session(session)},
             {"calibration", json_of_calibration(model.calibration())},
             {"preprocessing", json_of_images(model)}};
+  if (session.frame) json["frame"] = json_of_frame(*session.frame);
   if (lists.ops) json["ops"] = json_of_ops(model);
   if (lists.plan) json["plan"] = json_of_plan(model);
   if (lists.quant) json["quant"] = json_of_quant(model);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/frames.h"
 #include "tools/json.h"
 #include "tools/loaded_model.h"
 
@@ -13,6 +14,7 @@ namespace intaglio::tools {
 struct InspectChoice {
   std::string target;  // of targets(); empty: this machine
   ExecutionOptions execution;
+  std::string frame;  // "640x480:yuyv"; empty: none
 };
 
 struct SessionReport {
@@ -22,6 +24,7 @@ struct SessionReport {
   size_t planned_bytes = 0;   // of one that export-c --planned made for the target; 0: no target was named
   size_t streamed_bytes = 0;  // of one that runs by the model's streamed plan; 0: it has none
   std::string problem;        // why there is no session; empty where there is one
+  std::optional<ModelFrame> frame;  // where one was named
 };
 Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectChoice& choice);
 
@@ -60,7 +63,7 @@ struct InspectLists {
 };
 
 // {format_version, nodes, weight_bytes, arena_bytes, arena_lower_bound, left_out_channels, streamed, inputs, outputs, session,
-// calibration, preprocessing}, and the lists.
+// calibration, preprocessing}, a frame where one was named, and the lists.
 Json json_of(const SessionReport& session, const Model& model, const InspectLists& lists);
 
 }  // namespace intaglio::tools

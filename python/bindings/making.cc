@@ -11,6 +11,7 @@
 #include "tools/calibration_page.h"
 #include "tools/compare_models.h"
 #include "tools/evaluate_model.h"
+#include "tools/frames.h"
 #include "tools/import_network.h"
 #include "tools/inspect_model.h"
 #include "tools/observed_samples.h"
@@ -294,6 +295,7 @@ py::object inspect(const Runner& model, const py::dict& options) {
   task.check_rules("inspect", keywords);
   tools::InspectChoice choice;
   keywords.take("target", choice.target);
+  keywords.take("frame", choice.frame);
   choice.execution = execution_of(keywords);
   tools::InspectLists lists;
   keywords.take("ops", lists.ops);
@@ -302,6 +304,23 @@ py::object inspect(const Runner& model, const py::dict& options) {
   const tools::SessionReport session = task.run([&] { return tools::measure_session(model.file(), choice); });
   if (!session.problem.empty()) raise({model.file().path() + ": cannot be run: " + session.problem});
   return value_of(json_of(session, model.file().model(), lists));
+}
+
+// One frame as uint8 [h, w, 3], or [h, w] of gray.
+py::array_t<uint8_t> frame_pixels(const py::buffer& bytes, const std::string& form, int64_t row_bytes,
+                                  bool gray) {
+  const py::buffer_info given = bytes.request();
+  if (given.ndim != 1 || given.itemsize != 1 || given.strides[0] != 1)
+    throw py::type_error("a frame is bytes without gaps; row_bytes= says how far its rows are apart");
+  if (row_bytes < 0) throw py::value_error("row_bytes: " + std::to_string(row_bytes) + " is below 0");
+  Frame frame;
+  frame.info = value_or_raise(tools::frame_of(form));
+  frame.pixels = {static_cast<const uint8_t*>(given.ptr), static_cast<size_t>(given.size)};
+  frame.row_bytes = static_cast<size_t>(row_bytes);
+  const std::vector<uint8_t> pixels = value_or_raise(tools::pixels_of(frame, gray));
+  std::vector<py::ssize_t> shape{frame.info.height, frame.info.width};
+  if (!gray) shape.push_back(3);
+  return py::array_t<uint8_t>(shape, pixels.data());
 }
 
 py::object bench(const Runner& model, const py::dict& options) {
@@ -345,6 +364,8 @@ void add_making(py::module_& module) {
   module.def("evaluate", evaluate, py::arg("model"), py::arg("samples"), py::arg("options"),
              py::arg("progress") = py::none(), py::arg("line") = py::none());
   module.def("inspect", inspect, py::arg("model"), py::arg("options"));
+  module.def("frame_pixels", frame_pixels, py::arg("bytes"), py::arg("form"), py::arg("row_bytes"),
+             py::arg("gray"));
   module.def("bench", bench, py::arg("model"), py::arg("options"));
   module.def("check_report", check_report, py::arg("path"));
   module.def("format_of", format_of, py::arg("start"));

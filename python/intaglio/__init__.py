@@ -14,6 +14,7 @@ It is the command `intaglio` in Python's words: the same options, the same bytes
 
 from ._intaglio import format_version, version as __version__
 from .errors import Error
+from .frames import frame_pixels
 from .making import calibrate, command, compare, evaluate, import_onnx, import_openvino, import_tflite, observe
 from .network import Network, Tensor, open
 from .observed import Observed
@@ -22,5 +23,5 @@ from .tables import Report, Table
 # Without open: `from intaglio import *` leaves Python's own.
 __all__ = [
     "Error", "Network", "Observed", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "format_version",
-    "import_onnx", "import_openvino", "import_tflite", "observe",
+    "frame_pixels", "import_onnx", "import_openvino", "import_tflite", "observe",
 ]

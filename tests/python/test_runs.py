@@ -51,6 +51,44 @@ def test_pictures_go_through_the_recipe(net, samples):
     assert net.run(np.zeros((7, 2 * height, 3 * width, 3), np.uint8)).shape[0] == 7
 
 
+def test_frames_become_the_pixels_that_numpy_says():
+    height, width = 6, 10
+    random = np.random.default_rng(9)
+    yuyv = random.integers(0, 256, (height, width // 2, 4), np.uint8)
+    y = yuyv[..., ::2].reshape(height, width).astype(np.int32)
+    u, v = (np.repeat(yuyv[..., i].astype(np.int32), 2, axis=1) - 128 for i in (1, 3))
+    c = 298 * (y - 16) + 128
+    rgb = np.clip(np.stack([c + 409 * v, c - 100 * u - 208 * v, c + 516 * u], -1) >> 8, 0, 255).astype(np.uint8)
+    np.testing.assert_array_equal(intaglio.frame_pixels(yuyv.tobytes(), "10x6:yuyv"), rgb)
+    np.testing.assert_array_equal(intaglio.frame_pixels(yuyv, "10x6:yuyv", gray=True), np.clip(c >> 8, 0, 255))
+    with_gaps = np.concatenate([yuyv.reshape(height, -1), np.zeros((height, 3), np.uint8)], 1)
+    np.testing.assert_array_equal(intaglio.frame_pixels(with_gaps, "10x6:yuyv", row_bytes=23), rgb)
+    words = random.integers(0, 65536, (height, width), np.uint16)
+    r, g, b = (words >> 11).astype(int), (words >> 5 & 63).astype(int), (words & 31).astype(int)
+    expected = np.stack([r << 3 | r >> 2, g << 2 | g >> 4, b << 3 | b >> 2], -1)
+    np.testing.assert_array_equal(intaglio.frame_pixels(words, "10x6:rgb565"), expected)
+    np.testing.assert_array_equal(intaglio.frame_pixels(words.byteswap(), "10x6:rgb565-swapped"), expected)
+    np.testing.assert_array_equal(intaglio.frame_pixels(words, "10x6:gray12", gray=True), words >> 4 & 255)
+    samples = random.integers(0, 256, (height, width), np.uint8).astype(int)
+    padded, own = np.pad(samples, 1, mode="reflect"), np.zeros((height, width, 3), int)
+    at = lambda dy, dx: padded[1 + dy:1 + dy + height, 1 + dx:1 + dx + width]
+    rows, columns = np.indices((height, width))
+    red, blue = (rows % 2 == 0) & (columns % 2 == 0), (rows % 2 == 1) & (columns % 2 == 1)
+    beside, over = (at(0, -1) + at(0, 1) + 1) >> 1, (at(-1, 0) + at(1, 0) + 1) >> 1
+    cross = (at(0, -1) + at(0, 1) + at(-1, 0) + at(1, 0) + 2) >> 2
+    corners = (at(-1, -1) + at(-1, 1) + at(1, -1) + at(1, 1) + 2) >> 2
+    own[..., 0] = np.select([red, blue, rows % 2 == 0], [samples, corners, beside], over)
+    own[..., 1] = np.where(red | blue, cross, samples)
+    own[..., 2] = np.select([blue, red, rows % 2 == 1], [samples, corners, beside], over)
+    np.testing.assert_array_equal(intaglio.frame_pixels(samples.astype(np.uint8), "10x6:bayer-rggb"), own)
+    with pytest.raises(intaglio.Error, match="a frame is WIDTHxHEIGHT:ORDER"):
+        intaglio.frame_pixels(b"", "10x6")
+    with pytest.raises(intaglio.Error, match="the picture's memory has 119 bytes, 120 are needed"):
+        intaglio.frame_pixels(yuyv.tobytes()[1:], "10x6:yuyv")
+    with pytest.raises(ValueError, match="row_bytes: -1"):
+        intaglio.frame_pixels(yuyv, "10x6:yuyv", row_bytes=-1)
+
+
 def test_values_in_another_unit_are_said_once(net, int8, samples):
     for model in (net, int8):
         fresh = intaglio.open(bytes(model))
