@@ -15,6 +15,7 @@ using namespace intaglio;
 namespace {
 
 constexpr int32_t kSide = 24, kChannels = 8, kWide = 16, kClasses = 4, kFrames = 5;
+constexpr int32_t kFrameWidth = 40, kFrameHeight = 30;  // of the camera
 
 uint32_t state = 1;
 float real(float scale) {
@@ -92,6 +93,7 @@ Result<Span<const uint8_t>> make_model(Arena& arena) {
   m.graph.outputs.push(arena, y);
   ImageInput recipe;
   recipe.color = ColorOrder::kGray;
+  recipe.resize = ResizeMode::kLetterbox;
   recipe.channels = 1;
   recipe.mean[0] = 128.0f;
   recipe.norm[0] = 1.0f / 64.0f;
@@ -99,14 +101,17 @@ Result<Span<const uint8_t>> make_model(Arena& arena) {
   return finish_model(m.graph, float_ops(), arena);
 }
 
-// Discs of light, one a frame, somewhere else each time.
+// Discs of reddish light, one a frame, somewhere else each time: words r5 g6 b5, the high byte first, as small camera modules send them.
 std::vector<uint8_t> make_frames() {
   std::vector<uint8_t> pixels;
   for (int32_t i = 0; i < kFrames; ++i)
-    for (int32_t y = 0; y < kSide; ++y)
-      for (int32_t x = 0; x < kSide; ++x) {
-        const int32_t dx = x - 4 - 4 * i, dy = y - 18 + 3 * i, distance = dx * dx + dy * dy;
-        pixels.push_back(static_cast<uint8_t>(distance < 255 ? 255 - distance : (x * 7 + y * 3) % 32));
+    for (int32_t y = 0; y < kFrameHeight; ++y)
+      for (int32_t x = 0; x < kFrameWidth; ++x) {
+        const int32_t dx = x - 7 - 7 * i, dy = y - 22 + 4 * i, distance = dx * dx + dy * dy;
+        const int32_t light = distance < 255 ? 255 - distance : (x * 7 + y * 3) % 32;
+        const int32_t word = light >> 3 << 11 | light * 3 / 4 >> 2 << 5 | light / 2 >> 3;
+        pixels.push_back(static_cast<uint8_t>(word >> 8));
+        pixels.push_back(static_cast<uint8_t>(word));
       }
   return pixels;
 }
@@ -128,14 +133,19 @@ int main(int argc, char** argv) {
   const Result<Model> model = Model::open(*bytes);
   if (!model) return 1;
   const std::vector<uint8_t> pixels = make_frames();
-  const Frames frames{pixels.data(), kFrames, kSide, kSide};
+  const Frames frames{pixels.data(), kFrames, {kFrameWidth, kFrameHeight, PixelOrder::kRgb565Swapped}};
+  const Result<size_t> scratch_bytes =
+      FrameWriter::measure(model->image(0), model->tensor(model->inputs()[0]), frames.info);
+  if (!scratch_bytes) return 1;
   FILE* const file = std::fopen(argv[1], "w");
   if (file == nullptr) return 1;
   std::fprintf(file,
                "// Written by make_calibration.\n#pragma once\n\n#include <cstddef>\n#include <cstdint>\n\n");
   print(file, "kFloatModel", std::vector<uint8_t>(bytes->begin(), bytes->end()));
   print(file, "kPixels", pixels);
-  std::fprintf(file, "inline constexpr int kFrameCount = %d, kFrameSide = %d;\n", kFrames, kSide);
+  std::fprintf(file, "inline constexpr int kFrameCount = %d, kFrameWidth = %d, kFrameHeight = %d;\n", kFrames,
+               kFrameWidth, kFrameHeight);
+  std::fprintf(file, "inline constexpr size_t kScratchBytes = %zu;\n", *scratch_bytes);
   size_t most = 0;
   const char* const names[] = {"kAuto", "kMinMax", "kPercentile", "kMse"};
   for (int32_t method = 0; method < 4; ++method) {
@@ -151,17 +161,15 @@ int main(int argc, char** argv) {
     const Span<uint64_t> block = arena.make<uint64_t>(total / 8 + kMemoryAlignment);
     auto* const at = reinterpret_cast<uint8_t*>(block.data);
     uint8_t* const start = at + (kMemoryAlignment - reinterpret_cast<uintptr_t>(at) % kMemoryAlignment);
-    std::vector<float> input(kSide * kSide);
-    std::vector<uint64_t> rows(1024);
+    std::vector<uint32_t> scratch(*scratch_bytes / 4 + 1);
     std::vector<uint8_t> written;
     const ModelSink sink{[](void* context, Span<const uint8_t> b) {
                            static_cast<std::vector<uint8_t>*>(context)->assign(b.begin(), b.end());
                            return true;
                          },
                          &written};
-    const FrameMemory frame{{reinterpret_cast<uint8_t*>(input.data()), input.size() * sizeof(float)},
-                            {reinterpret_cast<uint8_t*>(rows.data()), rows.size() * 8}};
-    const Error error = calibrate_frames(*model, frames, options, {start, total}, frame, sink);
+    const Error error = calibrate_frames(*model, frames, options, {start, total},
+                                         {reinterpret_cast<uint8_t*>(scratch.data()), *scratch_bytes}, sink);
     if (!error.ok())
       return std::fprintf(stderr, "make_calibration: status %d\n", static_cast<int>(error.status)), 1;
     print(file, names[method], written);

@@ -1,4 +1,4 @@
-// Calibrates on the device itself, by every method: FP32 passes over a few frames in memory, ranges, int8
+// Calibrates on the device itself, by every method: FP32 passes over a few frames of a camera, ranges, int8
 // weights, a replay of what was written; all in memory that the program gives. Ends with 0 where each model
 // is the build machine's, byte for byte.
 //
@@ -27,8 +27,9 @@ constexpr size_t kRoom = 1;
 #endif
 alignas(kMemoryAlignment) uint8_t memory[kRoom * kCalibratorBytes];
 alignas(kMemoryAlignment) uint8_t slots[2][kSlotBytes];  // stand for flash
-alignas(kMemoryAlignment) uint8_t rows[8192];
-alignas(kMemoryAlignment) uint8_t input[kFrameSide * kFrameSide * sizeof(float)];
+alignas(uint32_t) uint8_t scratch[kScratchBytes];
+
+const Frames kSeen{kPixels, kFrameCount, {kFrameWidth, kFrameHeight, PixelOrder::kRgb565Swapped}};
 
 struct Expected {
   RangeMethod method;
@@ -66,9 +67,7 @@ Error run_stored(Span<uint8_t> block) {
   if (!needs) return needs.error();
   Result<Session> session = Session::create(*model, int8_ops(), Session::split(block, *needs));
   if (!session) return session.error();
-  const PictureInfo frame{kFrameSide, kFrameSide, PixelOrder::kGray};
-  ITG_TRY(write_image(model->image(0), session->input(), frame, {kPixels, kFrameSide * kFrameSide},
-                      kFrameSide, rows));
+  ITG_TRY(write_frame(model->image(0), session->input(), kSeen.at(0), scratch));
   session->run();
   return kNoError;
 }
@@ -78,8 +77,7 @@ int calibrate(const Model& model, const Expected& expected) {
   options.method = expected.method;
   const Result<CalibratorNeeds> needs = Calibrator::measure(model, options);
   if (!needs || needs->total() > sizeof memory) return print_line("FAILED: memory: ", expected.name), 1;
-  const Frames frames{kPixels, kFrameCount, kFrameSide, kFrameSide};
-  const Error error = calibrate_frames(model, frames, options, memory, {input, rows}, {store, nullptr});
+  const Error error = calibrate_frames(model, kSeen, options, memory, scratch, {store, nullptr});
   if (!error.ok()) return print_number("FAILED: status ", static_cast<uint32_t>(error.status)), 1;
   const Span<const uint8_t> found = stored_model(flash());
   if (found.size != expected.model.size || memcmp(found.data, expected.model.data, found.size) != 0)

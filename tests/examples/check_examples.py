@@ -57,6 +57,13 @@ def rgb_of(yuyv, height, width):
     return np.clip(np.stack([c + 409 * v, c - 100 * u - 208 * v, c + 516 * u], axis=-1) >> 8, 0, 255).astype(np.uint8)
 
 
+def nv12_of(yuyv, height, width):
+    """Frames with the chroma of every second row, and the YUYV that has the same pixels."""
+    pairs = yuyv.reshape(height // 2, 2, width // 2, 4).copy()
+    pairs[:, 1, :, 1::2] = pairs[:, 0, :, 1::2]
+    return np.concatenate([pairs[..., ::2].ravel(), pairs[:, 0, :, 1::2].ravel()]), pairs.ravel()
+
+
 def check_camera(command, examples, work, model):
     height, width, count = 48, 64, 5
     frames = np.random.default_rng(2).integers(0, 256, (count, height * width * 2), dtype=np.uint8)
@@ -64,9 +71,31 @@ def check_camera(command, examples, work, model):
     expected = classes(command, model, np.stack([rgb_of(frame, height, width) for frame in frames]), work)
     out = run(examples / "camera_loop", model, work / "frames.yuyv", width, height)
     expect("camera_loop", [int(found) for found in re.findall(r"frame \d+: class (\d+), [\d.]+ ms", out)], expected)
-    for words, text in (((model, work / "frames.yuyv", width, height + 1), "no multiple"), ((model, work / "frames.yuyv", 63, 48), "even width"),
+    planes = [nv12_of(frame, height, width) for frame in frames]
+    (work / "frames.nv12").write_bytes(np.concatenate([plane for plane, _ in planes]).tobytes())
+    expected = classes(command, model, np.stack([rgb_of(same, height, width) for _, same in planes]), work)
+    out = run(examples / "camera_loop", model, work / "frames.nv12", width, height, "nv12")
+    expect("camera_loop", [int(found) for found in re.findall(r"frame \d+: class (\d+), [\d.]+ ms", out)], expected)
+    for words, text in (((model, work / "frames.yuyv", width, height + 1), "no multiple"), ((model, work / "frames.yuyv", 0, 48), "a width"),
+                        ((model, work / "frames.yuyv", width, height, "yuv"), "no order of pixels"),
                         ((model, "/dev/null", 1), "/dev/null: "), ((), "give NET.itg")):
         expect("camera_loop", text in run(examples / "camera_loop", *words, code=1), True)
+
+
+def check_calibration(command, examples, work, model):
+    """A board's frames give the file that the build machine makes of the same pictures."""
+    height, width, count = 48, 64, 6
+    frames = np.random.default_rng(3).integers(0, 256, (count, height * width * 2), dtype=np.uint8)
+    (work / "seen.yuyv").write_bytes(frames.tobytes())
+    np.save(work / "seen.npy", np.stack([rgb_of(frame, height, width) for frame in frames[:5]]))
+    run(command, "calibrate", model, "--images", work / "seen.npy", "-o", work / "by_command.itg")
+    out = run(examples / "camera_calibration", model, work / "by_frames.itg", 5, work / "seen.yuyv", width, height)
+    expect("camera_calibration", out, f"{work / 'by_frames.itg'}: calibrated from 5 frames\n")
+    expect("camera_calibration", (work / "by_frames.itg").read_bytes() == (work / "by_command.itg").read_bytes(), True)
+    for words, text in (((model, work / "x.itg", 0, "/dev/null"), "the number of frames"), ((model, work / "x.itg", 5, "/dev/null"), "/dev/null: "),
+                        ((work / "by_frames.itg", work / "x.itg", 5, work / "seen.yuyv", width, height), "FP32")):
+        expect("camera_calibration", text in run(examples / "camera_calibration", *words, code=1), True)
+    expect("camera_calibration", (work / "x.itg").exists(), False)
 
 
 def check_update(examples, work, old, new):
@@ -175,6 +204,7 @@ def main():
     for model in (old, new):
         check_pictures(command, classify, examples, work, model)
         check_camera(command, examples, work, model)
+    check_calibration(command, examples, work, old)
     check_update(examples, work, new, old)
     check_sound(command, examples, work, shared, old)
     return 0
