@@ -131,6 +131,9 @@ void itg_session_run(itg_session* session) { object_in<CSession>(session).sessio
 void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last) {
   object_in<CSession>(session).session.run_nodes(first, last);
 }
+int32_t itg_session_run_slice(itg_session* session, int32_t first, int32_t count) {
+  return object_in<CSession>(session).session.run_slice(first, count);
+}
 bool itg_session_feed_rows(itg_session* session, const uint8_t* rows, int32_t count) {
   return object_in<CSession>(session).session.feed_rows(rows, count);
 }

@@ -60,4 +60,23 @@ TEST_CASE("states start at zero or at their value, whatever the memory held, and
   }
 }
 
+TEST_CASE("a run in slices moves the states once, at its ends") {
+  const AlignedBytes bytes = two_states();
+  RunningModel whole{AlignedBytes(bytes.view())}, slices{AlignedBytes(bytes.view())};
+  const float ones[] = {1.0f, 2.0f, 3.0f};
+  for (const int32_t count : {1, 2, 7, 1}) {
+    for (RunningModel* const model : {&whole, &slices})
+      memcpy(model->session().input().data, ones, sizeof ones);
+    whole.session().run();
+    int32_t next = 0, calls = 0;
+    do {
+      next = slices.session().run_slice(next, count);
+      ++calls;
+    } while (next != 0);
+    CHECK(calls == (count == 1 ? 2 : 1));
+    for (const int32_t i : {0, 1})
+      CHECK(memcmp(slices.session().output(i).data, whole.session().output(i).data, sizeof ones) == 0);
+  }
+}
+
 }  // namespace intaglio::test::session_states_test

@@ -251,6 +251,31 @@ TEST_CASE("a segment goes on through a Resize, whose rows keep step with its inp
   }
 }
 
+TEST_CASE("slices of a run give the bytes of the whole: layer by layer, by rows, and planned beforehand") {
+  for (uint32_t seed = 1; seed < 6; ++seed) {
+    CAPTURE(seed);
+    const AlignedBytes file = RandomPictureNetwork(seed).finish();
+    const Bytes expected = run_flat(file.view(), seed);
+    HostArena arena;
+    const auto by_rows = stream_model(*Model::open(file.view()), all_ops(), {}, arena.arena());
+    REQUIRE(by_rows.error().ok());
+    RunningModel flat{AlignedBytes(file.view())};
+    PlannedSession planned(file.view(), {cpu_isa() & kCompiledIsa, false});
+    StreamedSession streamed(*by_rows, isa::kAll, 1);
+    for (Session* const session : {&flat.session(), &planned.session(), &streamed.session()})
+      for (const int32_t count : {1, 2, 5, 1000}) {
+        write_inputs(*session, seed);
+        int32_t next = 0;
+        do {
+          const int32_t last = next;
+          next = session->run_slice(next, count);
+          CHECK((next == 0 || next == last + count));
+        } while (next != 0);
+        CHECK(outputs_of(*session) == expected);
+      }
+  }
+}
+
 TEST_CASE("a session layer by layer takes rows, too") {
   const AlignedBytes file = RandomPictureNetwork(5).finish();
   RunningModel model{AlignedBytes(file.view())};

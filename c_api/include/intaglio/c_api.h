@@ -402,6 +402,8 @@ const void* itg_session_output_data(const itg_session* session, int32_t i);
 
 void itg_session_run(itg_session* session); /* runs every node; cannot fail */
 void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last);
+/* A part of a run: `count` nodes from `first` on. Begin with 0, and go on with what it gives until that is 0: the run is over. */
+int32_t itg_session_run_slice(itg_session* session, int32_t first, int32_t count);
 /* Takes the next rows, each w * c pixels, or elements without a recipe. True: that was the picture, the outputs are there. */
 bool itg_session_feed_rows(itg_session* session, const uint8_t* rows, int32_t count);
 void itg_session_begin_picture(itg_session* session);

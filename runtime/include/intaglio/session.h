@@ -94,10 +94,14 @@ class Session {
 
   // Runs every node. It cannot fail. It does not allocate, lock or log, unless the executor does.
   void run();
-  // Runs the nodes `first` to `last` - 1. For tools that look between nodes: run() runs all of them, and also
-  // copies the states. With a streamed plan a segment runs as a whole where its first node is among them.
+  // Runs the nodes `first` to `last` - 1. For tools that look between nodes: run() and run_slice() also copy the
+  // states. With a streamed plan a segment runs as a whole where its first node is among them.
   // 0 <= first <= last <= Model::node_count(): this is not checked.
   void run_nodes(int32_t first, int32_t last);
+  // A part of run(), for programs whose other work must get its turn (docs/rtos.md): `count` nodes from `first` on. Begin with 0, and go on
+  // with what it gives until that is 0: then the run is over, and its outputs and states are those of run(). Nothing but the session's
+  // activations has to be kept between two slices. 0 <= first < Model::node_count() and count > 0: this is not checked.
+  int32_t run_slice(int32_t first, int32_t count);
   // Takes the next `count` rows of a picture, as a camera gives them: the first input of the model, [1, h, w, c], row by row.
   // Where the model has a recipe for this input (Model::image) a row is w * c bytes: pixels in the model's order of colours, which
   // become values by the recipe. There is no resizing. Else a row is the input's own elements: w * c of them. An input of other
