@@ -176,7 +176,12 @@ TEST_CASE("depth to space, space to depth and heads of detectors turn no picture
   const Case cases[] = {
       {"depth to space, CRD", {1, 2, 2, 2, 4, 6}, {0, 1, 4, 2, 5, 3}, {1, 2, 8, 12}, 2, 1},
       {"depth to space, DCR", {1, 2, 2, 2, 4, 6}, {0, 3, 4, 1, 5, 2}, {1, 2, 8, 12}, 2, 1},
-      {"space to depth", {1, 8, 2, 2, 3, 2}, {0, 3, 5, 1, 2, 4}, {1, 32, 2, 3}, 32, 1},
+      {"space to depth, which goes into the window behind",
+       {1, 8, 2, 2, 3, 2},
+       {0, 3, 5, 1, 2, 4},
+       {1, 32, 2, 3},
+       32,
+       0},
       {"channels apart and together", {1, 2, 4, 4, 6}, {0, 1, 2, 3, 4}, {1, 8, 4, 6}, 8, 0},
       {"rows and columns together and apart", {1, 8, 24}, {0, 1, 2}, {1, 8, 4, 6}, 8, 0},
       {"a shuffle and its rows together", {1, 4, 2, 24}, {0, 2, 1, 3}, {1, 8, 4, 6}, 8, 1},

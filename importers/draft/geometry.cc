@@ -5,8 +5,6 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int32_t kMaxWindow = 4096;  // the runtime's
-
 int64_t extent(const WindowAxis& axis) { return int64_t{axis.kernel - 1} * axis.dilation + 1; }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 namespace intaglio::importers {
 
+inline constexpr int32_t kMaxWindow = 4096;  // the runtime's
+
 // One axis of a window.
 struct WindowAxis {
   int32_t kernel = 1, stride = 1, dilation = 1;

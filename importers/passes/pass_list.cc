@@ -24,6 +24,8 @@ constexpr Pass kPasses[] = {
      sink_reshapes},
     {"permute_fully_connected", "A Transpose before a flattening goes into the weights behind it.",
      permute_fully_connected},
+    {"fold_space_to_depth", "Slices or SpaceToDepth in front of a convolution go into its window.",
+     fold_space_to_depth},
     {"fold_pad", "Pad goes into the window of what follows.", fold_pad},
     {"fold_product_scale", "A factor of a product of two activations, or of its operands, goes into it.",
      fold_product_scale},

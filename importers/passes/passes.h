@@ -39,6 +39,7 @@ bool fold_channels(Draft& draft);
 bool fold_dilation(Draft& draft);
 bool fold_pad(Draft& draft);
 bool fold_product_scale(Draft& draft);
+bool fold_space_to_depth(Draft& draft);
 bool fuse_clamp(Draft& draft);
 bool fuse_gelu(Draft& draft);
 bool fuse_l2_normalize(Draft& draft);
