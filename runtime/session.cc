@@ -63,17 +63,23 @@ struct NodeChoice {
   Span<const uint8_t> pack;  // what the model holds in the place of what prepare() would make; empty: nothing
 };
 
+// What has another layout than 3 had has another size, too.
+constexpr uint16_t kOldestPackLayout = 3;
+
 // Packed for another kernel, by another layout or not where a kernel may read it: passed over.
 Error find_pack(const NodeView& node, const OpDef& def, NodeChoice* choice) {
   const PackInfo pack = node.model->pack(node.index);
-  if (pack.data.empty() || pack.layout != kPackLayout || choice->plan.persistent_bytes == 0 ||
-      def.kernel_name == nullptr || reinterpret_cast<uintptr_t>(pack.data.data) % kMemoryAlignment != 0 ||
+  if (pack.data.empty() || pack.layout < kOldestPackLayout || pack.layout > kPackLayout ||
+      choice->plan.persistent_bytes == 0 || def.kernel_name == nullptr ||
+      reinterpret_cast<uintptr_t>(pack.data.data) % kMemoryAlignment != 0 ||
       !pack_alike(pack.kernel, def.kernel_name(choice->plan.kernel)))
     return kNoError;
   const size_t expected = choice->plan.persistent_bytes;
-  if (pack.data.size != expected)
+  if (pack.data.size != expected) {
+    if (pack.layout != kPackLayout) return kNoError;
     return node.error(Status::kBadPack,
                       static_cast<int64_t>(pack.data.size < expected ? pack.data.size : expected));
+  }
   choice->pack = pack.data;
   return kNoError;
 }

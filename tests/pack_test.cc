@@ -231,7 +231,7 @@ TEST_CASE("packing is the same on every machine, replaces packs, and loses nothi
 TEST_CASE(
     "each kernel's layout is that of kPackLayout: a changed one asks for another number there, a new one for "
     "a line here") {
-  const std::map<std::string, uint32_t> layouts_3 = {
+  const std::map<std::string, uint32_t> layouts_4 = {
       {"dwconv_3x3_s8_avx2", 1361244111u},
       {"dwconv_3x3_s8_avx512vnni", 3621374159u},
       {"dwconv_3x3_s8_avx512ymm", 3621374159u},
@@ -262,13 +262,13 @@ TEST_CASE(
     }
     found.insert(of_mask.begin(), of_mask.end());
   }
-  CHECK(kPackLayout == 3);
+  CHECK(kPackLayout == 4);
   for (const auto& pack : found) {
     const auto kernel = pack.first;
     const auto crc = pack.second;
     CAPTURE(kernel);
-    CHECK(layouts_3.count(kernel) == 1);
-    if (layouts_3.count(kernel) == 1) CHECK(layouts_3.at(kernel) == crc);
+    CHECK(layouts_4.count(kernel) == 1);
+    if (layouts_4.count(kernel) == 1) CHECK(layouts_4.at(kernel) == crc);
   }
 }
 
@@ -311,6 +311,18 @@ TEST_CASE("packs of another layout, another kernel or another place are passed o
   CHECK(stale.error(mask).ok());
   CHECK(run(stale.bytes, mask) == expected);
   CHECK(needs_of(stale.bytes, mask).packed_bytes > 0);
+
+  // Layout 3 is the same but for layers whose packs have another size since.
+  Forged older(file);
+  older.field(0, schema::PackedWeights::VT_LAYOUT)[0] = 3;
+  CHECK(older.error(mask).ok());
+  CHECK(needs_of(older.bytes, mask).packed_bytes == in_place.packed_bytes);
+  CHECK(run(older.bytes, mask) == expected);
+  const auto less = static_cast<uint32_t>(older.data(0).size - 1);
+  memcpy(older.data(0).data - 4, &less, 4);
+  CHECK(older.error(mask).ok());
+  CHECK(run(older.bytes, mask) == expected);
+  CHECK(needs_of(older.bytes, mask).packed_bytes > in_place.packed_bytes);
 
   Forged other(file);
   other.data(0)[0] ^= 1;

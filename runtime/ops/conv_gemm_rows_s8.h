@@ -16,6 +16,18 @@
 namespace intaglio {
 namespace {
 
+// A kernel that takes the distances of taps, and rows where they stand, reads lines of more than a vector in place: copying them
+// takes longer than the depths that complete a line's last four. With one to complete, packed weights of pack layout 3 could have
+// this size and other bytes.
+__attribute__((noinline)) ConvGeometry for_kernel(const ConvGeometry& layer, const GemmS8Kernel& kernel) {
+  constexpr int32_t kVector = 16;
+  ConvGeometry g = layer;
+  const int32_t line = g.window.kernel_w * g.ic;
+  if (kernel.lhs_bytes == 0 && g.oc <= kernel.tap_offsets_max_n && line > kVector && line % 4 != 3)
+    g.allows_im2col = false;
+  return g;
+}
+
 ConvScratch scratch_of(const ConvGeometry& g, const GemmS8Kernel& kernel) {
   return gemm_scratch(g, kernel.mr, sizeof(int8_t),
                       gemm_s8_scratch_bytes(kernel, g.pixels(), g.gemm_taps(), g.gemm_k()));
@@ -35,9 +47,10 @@ int64_t in_place_scratch_bytes(const ConvGeometry& g, const GemmS8Kernel& kernel
 }
 
 // The memory of a node, and its weights.
-inline Error size_gemm_rows_s8(const NodeView& node, const ConvGeometry& g, const GemmS8Kernel& kernel,
+inline Error size_gemm_rows_s8(const NodeView& node, const ConvGeometry& layer, const GemmS8Kernel& kernel,
                                const PlanContext& context, NodePlan* plan) {
-  if (!kernel.packs) return set_sizes(node, 0, context.width * in_place_scratch_bytes(g, kernel), plan);
+  if (!kernel.packs) return set_sizes(node, 0, context.width * in_place_scratch_bytes(layer, kernel), plan);
+  const ConvGeometry g = for_kernel(layer, kernel);
   const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
   const LineLayout layout = line_layout(g, kernel);
   ConvScratch scratch = scratch_of(g, kernel);
@@ -45,8 +58,9 @@ inline Error size_gemm_rows_s8(const NodeView& node, const ConvGeometry& g, cons
   return set_sizes(node, packed * g.groups, scratch.total(context.width), plan);
 }
 
-inline void pack_gemm_rows_s8(const NodeView& node, const ConvGeometry& g, const GemmS8Kernel& kernel,
+inline void pack_gemm_rows_s8(const NodeView& node, const ConvGeometry& layer, const GemmS8Kernel& kernel,
                               uint8_t* persistent) {
+  const ConvGeometry g = for_kernel(layer, kernel);
   const Requantization& requantization = node.options<Requantization>();
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
@@ -104,10 +118,11 @@ void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun&
 
 // Not in line: its frame is no concern of a row alone.
 template <typename End>
-__attribute__((noinline)) void run_rows_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
-                                           const GemmVariantS8& variant) {
+__attribute__((noinline)) void run_rows_s8(const NodeView& node, const ConvGeometry& layer,
+                                           const NodeRun& run, const GemmVariantS8& variant) {
   const typename End::Kernel& kernel = End::kernel(run.kernel);
-  if (!kPacksWeights || !kernel.packs) return run_in_place_s8<End>(node, g, run, variant, kernel);
+  if (!kPacksWeights || !kernel.packs) return run_in_place_s8<End>(node, layer, run, variant, kernel);
+  const ConvGeometry g = for_kernel(layer, kernel);
   const Requantization& requantization = node.options<Requantization>();
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const int32_t zero_point = g.padded() ? node.input_zero_point(0) : 0;

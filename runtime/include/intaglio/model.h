@@ -46,7 +46,7 @@ struct CalibrationInfo {
 };
 
 // The version of the layouts in which kernels read packed weights. Raised when one of them changes.
-inline constexpr uint16_t kPackLayout = 3;
+inline constexpr uint16_t kPackLayout = 4;
 
 // A node's weights in the layout of one kernel, as `intaglio pack` writes them. Session::create() compares them with
 // the plain weights, and uses them in place if it chooses that kernel. Else it ignores them.
