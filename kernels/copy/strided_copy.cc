@@ -7,13 +7,15 @@ namespace {
 
 #if ITG_VECTOR_MOVES
 // The last axis is a plane's columns; its rows are the axis that has stride 1 in x, so that lines are read whole, or the
-// axis beside it. The others are counted through.
-void copy_planes(const StridedCopy& c, const uint8_t* x, uint8_t* y, int32_t first, int32_t last,
-                 int32_t size) {
+// axis beside it. The last of the others is that of planes, and the rest are counted through.
+void copy_all_planes(const StridedCopy& c, const uint8_t* x, uint8_t* y, int32_t first, int32_t last,
+                     int32_t size) {
   const int32_t columns = c.rank - 1;
   int32_t rows = columns > 0 ? columns - 1 : 0;
   for (int32_t i = 0; i < columns; ++i)
     if (c.x_strides[i] == 1) rows = i;
+  const int32_t beside = columns - (rows == columns - 1 ? 2 : 1), planes = beside > 0 ? beside : 0;
+  const bool has_planes = beside >= 0;
   int32_t begin[6] = {first}, end[6], at[6];
   for (int32_t i = 0; i < c.rank; ++i) end[i] = c.dims[i];
   end[0] = last;
@@ -24,14 +26,15 @@ void copy_planes(const StridedCopy& c, const uint8_t* x, uint8_t* y, int32_t fir
       x_offset += static_cast<ptrdiff_t>(at[i]) * c.x_strides[i];
       y_offset += static_cast<ptrdiff_t>(at[i]) * c.y_strides[i];
     }
-    copy_plane({x + x_offset * size, y + y_offset * size, columns > 0 ? end[rows] - begin[rows] : 1,
-                end[columns] - begin[columns], ptrdiff_t{c.x_strides[rows]} * size,
-                ptrdiff_t{c.x_strides[columns]} * size, ptrdiff_t{c.y_strides[rows]} * size,
-                ptrdiff_t{c.y_strides[columns]} * size},
-               size);
+    copy_planes({x + x_offset * size, y + y_offset * size, columns > 0 ? end[rows] - begin[rows] : 1,
+                 end[columns] - begin[columns], ptrdiff_t{c.x_strides[rows]} * size,
+                 ptrdiff_t{c.x_strides[columns]} * size, ptrdiff_t{c.y_strides[rows]} * size,
+                 ptrdiff_t{c.y_strides[columns]} * size, has_planes ? end[planes] - begin[planes] : 1,
+                 ptrdiff_t{c.x_strides[planes]} * size, ptrdiff_t{c.y_strides[planes]} * size},
+                size);
     int32_t i = columns - 1;
     for (; i >= 0; --i) {
-      if (i == rows) continue;
+      if (i == rows || (has_planes && i == planes)) continue;
       if (++at[i] < end[i]) break;
       at[i] = begin[i];
     }
@@ -42,8 +45,8 @@ void copy_planes(const StridedCopy& c, const uint8_t* x, uint8_t* y, int32_t fir
 template <typename T>
 void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t last) {
   if (first < last)
-    copy_planes(c, reinterpret_cast<const uint8_t*>(x), reinterpret_cast<uint8_t*>(y), first, last,
-                sizeof(T));
+    copy_all_planes(c, reinterpret_cast<const uint8_t*>(x), reinterpret_cast<uint8_t*>(y), first, last,
+                    sizeof(T));
 }
 #else
 template <typename T>

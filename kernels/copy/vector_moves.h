@@ -128,23 +128,25 @@ static inline void zip_halves(Moved (&v)[kCount]) {
 
 // y[r, c] = x[r + c * x_step] in vectors of rows, at least one; the last overlaps the one before. kCount columns: as many as
 // a vector has elements, with rows y_row apart, or fewer, and rows that follow each other. Columns from `columns` on hold
-// anything.
+// anything. Planes follow at x_plane and y_plane.
 template <typename T, int32_t kCount>
 __attribute__((noinline)) static void columns_to_rows(const uint8_t* x, uint8_t* y, int32_t rows,
-                                                      int32_t columns, ptrdiff_t x_step, ptrdiff_t y_row) {
+                                                      int32_t columns, ptrdiff_t x_step, ptrdiff_t y_row,
+                                                      int32_t planes, ptrdiff_t x_plane, ptrdiff_t y_plane) {
   constexpr int32_t kSize = sizeof(T), kLanes = 16 / kSize;
   const ptrdiff_t next = kCount == kLanes ? y_row : 16;
-  for (int32_t i = 0; i < rows; i += kLanes) {
-    const int32_t r = i < rows - kLanes ? i : rows - kLanes;
-    Moved v[kCount];
+  for (; planes > 0; --planes, x += x_plane, y += y_plane)
+    for (int32_t i = 0; i < rows; i += kLanes) {
+      const int32_t r = i < rows - kLanes ? i : rows - kLanes;
+      Moved v[kCount];
 #pragma GCC unroll 16
-    for (int32_t c = 0; c < kCount; ++c)
-      v[c] = load_moved<Moved>(x + ptrdiff_t{r} * kSize + (c < columns ? c * x_step : 0));
-    zip_halves<T, kCount, log2_of(kCount)>(v);
-    uint8_t* const to = y + ptrdiff_t{r} * y_row;
+      for (int32_t c = 0; c < kCount; ++c)
+        v[c] = load_moved<Moved>(x + ptrdiff_t{r} * kSize + (c < columns ? c * x_step : 0));
+      zip_halves<T, kCount, log2_of(kCount)>(v);
+      uint8_t* const to = y + ptrdiff_t{r} * y_row;
 #pragma GCC unroll 16
-    for (int32_t c = 0; c < kCount; ++c) store_moved(to + c * next, v[c]);
-  }
+      for (int32_t c = 0; c < kCount; ++c) store_moved(to + c * next, v[c]);
+    }
 }
 
 // The fewest columns that there is a form for. Few forms are few bytes of code.
@@ -152,15 +154,17 @@ static inline int32_t form_of(int32_t columns, int32_t size) {
   return columns == 2 ? 2 : columns <= 4 && size != 2 ? 4 : 16 / size;
 }
 
-static inline void columns_to_rows(const uint8_t* x, uint8_t* y, int32_t rows, int32_t columns,
-                                   ptrdiff_t x_step, ptrdiff_t y_row, int32_t size, int32_t form) {
+__attribute__((noinline)) static void columns_to_rows(const uint8_t* x, uint8_t* y, int32_t rows,
+                                                      int32_t columns, ptrdiff_t x_step, ptrdiff_t y_row,
+                                                      int32_t size, int32_t form, int32_t planes = 1,
+                                                      ptrdiff_t x_plane = 0, ptrdiff_t y_plane = 0) {
   const bool is_pair = form == 2;
   const auto move = size == 4   ? is_pair ? columns_to_rows<uint32_t, 2> : columns_to_rows<uint32_t, 4>
                       : size == 2 ? is_pair ? columns_to_rows<uint16_t, 2> : columns_to_rows<uint16_t, 8>
                       : is_pair ? columns_to_rows<uint8_t, 2>
                     : form == 4 ? columns_to_rows<uint8_t, 4>
                                 : columns_to_rows<uint8_t, 16>;
-  move(x, y, rows, columns, x_step, y_row);
+  move(x, y, rows, columns, x_step, y_row, planes, x_plane, y_plane);
 }
 
 // y[i] = x[2 * i] for i < n. The last vector ends with the last element, behind which nothing is read.
@@ -190,15 +194,17 @@ static inline void copy_elements(const uint8_t* x, uint8_t* y, int32_t n, ptrdif
   for (int32_t i = 0; i < n; ++i, x += x_step, y += y_step) store_moved(y, load_moved<T>(x));
 }
 
-// A plane: y[r * y_row + c * y_step] = x[r * x_row + c * x_step] for r < rows, c < columns.
-struct MovedPlane {
+// Planes: y[r * y_row + c * y_step] = x[r * x_row + c * x_step] for r < rows, c < columns, and so on behind pitches of their own.
+struct MovedPlanes {
   const uint8_t* x;
   uint8_t* y;
   int32_t rows, columns;
   ptrdiff_t x_row, x_step, y_row, y_step;
+  int32_t planes;
+  ptrdiff_t x_plane, y_plane;
 };
 
-static inline void copy_plane_by_elements(const MovedPlane& p, int32_t size) {
+static inline void copy_plane_by_elements(const MovedPlanes& p, int32_t size) {
   const uint8_t* x = p.x;
   uint8_t* y = p.y;
   for (int32_t r = 0; r < p.rows; ++r, x += p.x_row, y += p.y_row) {
@@ -212,15 +218,13 @@ static inline void copy_plane_by_elements(const MovedPlane& p, int32_t size) {
 }
 
 // Where x_row and y_step are one element: a matrix that is turned.
-static inline void transpose_plane(const MovedPlane& p, int32_t size) {
+static inline void transpose_plane(const MovedPlanes& p, int32_t size) {
   const int32_t lanes = 16 / size;
   if (p.rows < lanes || p.columns == 1) return copy_plane_by_elements(p, size);
   if (p.columns < lanes) {
+    // Through a buffer, many rows at once.
     const int32_t form = form_of(p.columns, size);
     const ptrdiff_t pitch = ptrdiff_t{form} * size;
-    if (form == p.columns && p.y_row == pitch)
-      return columns_to_rows(p.x, p.y, p.rows, form, p.x_step, pitch, size, form);
-    // Through a buffer, many rows at once.
     uint8_t together[16 * 16 * 16];
     const int32_t most = 16 * lanes;
     for (int32_t i = 0; i < p.rows; i += most) {
@@ -234,21 +238,38 @@ static inline void transpose_plane(const MovedPlane& p, int32_t size) {
   const int32_t line = 4 * lanes;
   for (int32_t i = 0; i < p.rows; i += line) {
     const int32_t r = i < p.rows - lanes ? i : p.rows - lanes, some = p.rows - r < line ? p.rows - r : line;
-    for (int32_t j = 0; j < p.columns; j += lanes) {
-      const int32_t c = j < p.columns - lanes ? j : p.columns - lanes;
-      columns_to_rows(p.x + c * p.x_step + ptrdiff_t{r} * size, p.y + r * p.y_row + ptrdiff_t{c} * size, some,
-                      lanes, p.x_step, p.y_row, size, lanes);
-    }
+    const uint8_t* const x = p.x + ptrdiff_t{r} * size;
+    uint8_t* const y = p.y + r * p.y_row;
+    columns_to_rows(x, y, some, lanes, p.x_step, p.y_row, size, lanes, p.columns / lanes, lanes * p.x_step,
+                    16);
+    const ptrdiff_t last = p.columns - lanes;
+    if (p.columns % lanes != 0)
+      columns_to_rows(x + last * p.x_step, y + last * size, some, lanes, p.x_step, p.y_row, size, lanes);
   }
 }
 
-static inline void copy_plane(const MovedPlane& p, int32_t size) {
-  if (p.x_step == size && p.y_step == size)
-    return copy_rows(p.x, p.y, p.rows, p.columns * size, p.x_row, p.y_row);
-  if (p.x_row == size && p.y_step == size) return transpose_plane(p, size);
-  if (p.x_step == size && p.y_row == size)
-    return transpose_plane({p.x, p.y, p.columns, p.rows, p.x_step, p.x_row, p.y_step, p.y_row}, size);
-  copy_plane_by_elements(p, size);
+// Where x_step and y_row are one element, rows and columns change places.
+static inline MovedPlanes turned(const MovedPlanes& p) {
+  return {p.x, p.y, p.columns, p.rows, p.x_step, p.x_row, p.y_step, p.y_row, p.planes, p.x_plane, p.y_plane};
+}
+
+static inline void copy_planes(MovedPlanes p, int32_t size) {
+  const bool is_copied = p.x_step == size && p.y_step == size;
+  if (!is_copied && p.x_step == size && p.y_row == size) p = turned(p);
+  const bool is_turned = !is_copied && p.x_row == size && p.y_step == size;
+  // Few columns whose rows follow each other: no step in between.
+  if (is_turned && p.rows >= 16 / size && p.columns > 1 && p.columns < 16 / size &&
+      form_of(p.columns, size) == p.columns && p.y_row == ptrdiff_t{p.columns} * size)
+    return columns_to_rows(p.x, p.y, p.rows, p.columns, p.x_step, p.y_row, size, p.columns, p.planes,
+                           p.x_plane, p.y_plane);
+  for (; p.planes > 0; --p.planes, p.x += p.x_plane, p.y += p.y_plane) {
+    if (is_copied)
+      copy_rows(p.x, p.y, p.rows, p.columns * size, p.x_row, p.y_row);
+    else if (is_turned)
+      transpose_plane(p, size);
+    else
+      copy_plane_by_elements(p, size);
+  }
 }
 
 #else
