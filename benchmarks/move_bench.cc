@@ -1,15 +1,19 @@
-// Every mover beside memcpy on the same bytes: 'of_memcpy' is the share of its speed, measured in the same run. Maps lie in
+// Every mover and Resize beside memcpy on the same bytes: 'of_memcpy' is the share of its speed, measured in the same run. Maps lie in
 // the first cache (16 KB) and in the second (256 KB).
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
 #include "kernels/copy/permute.h"
 #include "kernels/copy/strided_copy.h"
+#include "kernels/resize/resize_rows.h"
 
 using namespace intaglio;
 
@@ -95,12 +99,49 @@ void rows(const std::string& name, int32_t columns, int32_t x_step, int32_t x_pi
       });
 }
 
+// Rows of 80 pixels made of 40, as often as the bytes need.
+template <typename T, typename Weight>
+void resize(int32_t channels, bool is_nearest, size_t bytes) {
+  constexpr int32_t kWidth = 80;
+  const auto size = static_cast<int32_t>(sizeof(T));
+  std::vector<ResizeTap<Weight>> taps;
+  for (int32_t o = 0; o < kWidth; ++o) {
+    const int32_t first = std::max(o - 1, 0) / 2;
+    taps.push_back(
+        {first, std::min(first + 1, kWidth / 2 - 1), static_cast<Weight>(sizeof(T) == 1 ? 512 : 0.25)});
+  }
+  const int32_t row = kWidth * channels, rows = static_cast<int32_t>(bytes) / (row * size);
+  const ResizeRowsKernel& kernel = resize_rows_kernel(resize_rows_select(cpu_isa() & kCompiledIsa));
+  add((is_nearest ? "nearest_2_of_" : "bilinear_2_of_") + std::to_string(channels) + "/" +
+          std::to_string(8 * size) + "/" + std::to_string(bytes / 1024) + "K",
+      static_cast<size_t>(rows * row * size), static_cast<size_t>((rows / 2 + 2) * row / 2 * size),
+      [=, &kernel](const uint8_t* x, uint8_t* y) {
+        std::vector<ResizeRow<T, Weight>> made;
+        for (int32_t r = 0; r < rows; ++r, y += row * size) {
+          const auto* const top = reinterpret_cast<const T*>(x) + r / 2 * row / 2;
+          made.push_back(
+              {top, top + row / 2, taps[2].weight, taps.data(), kWidth, channels, reinterpret_cast<T*>(y)});
+          if (is_nearest)
+            resize_row_nearest(reinterpret_cast<const uint8_t*>(top), taps.data(), kWidth, channels * size,
+                               y);
+        }
+        for (int32_t r = 0; r < rows && !is_nearest; r += 4) {
+          if constexpr (sizeof(T) == 1)
+            kernel.rows_s8(made.data() + r, std::min(rows - r, 4));
+          else
+            kernel.rows_f32(made.data() + r, std::min(rows - r, 4));
+        }
+      });
+}
+
 template <typename T>
 void all_of_type(size_t bytes) {
   for (const int32_t groups : {2, 3, 4, 8})
     permutation<T>("shuffle_" + std::to_string(groups), {1, groups, 96 / groups}, {0, 2, 1}, bytes);
+  permutation<T>("shuffle_2_of_48", {1, 2, 24}, {0, 2, 1}, bytes);
   permutation<T>("to_nhwc_3", {1, 3, 1024}, {0, 2, 1}, bytes);
   permutation<T>("to_nchw_3", {1, 1024, 3}, {0, 2, 1}, bytes);
+  permutation<T>("to_nchw_8", {1, 512, 8}, {0, 2, 1}, bytes);
   permutation<T>("to_nhwc_24", {1, 24, 160}, {0, 2, 1}, bytes);
   permutation<T>("to_nchw_24", {1, 160, 24}, {0, 2, 1}, bytes);
   permutation<T>("heads_of_32", {1, 8, 4, 32}, {0, 2, 1, 3}, bytes);
@@ -120,6 +161,11 @@ int main(int argc, char** argv) {
     all_of_type<uint8_t>(bytes);
     all_of_type<uint16_t>(bytes);
     all_of_type<uint32_t>(bytes);
+    for (const bool is_nearest : {false, true})
+      for (const int32_t channels : {1, 2, 3, 4, 6, 8, 21, 64}) {
+        resize<int8_t, int32_t>(channels, is_nearest, bytes);
+        resize<float, float>(channels, is_nearest, bytes);
+      }
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -151,10 +151,13 @@ TEST_CASE("bilinear: codes by the formula, reals near the exact ones") {
   }
 }
 
-template <typename T, typename Weight, typename Row, typename Formula>
-void check_rows(Random& random, Row row_of, Formula formula) {
-  const int32_t w = random.between(1, 12), ow = random.between(1, 12),
-                channels = random.between(1, random.one_in(4) ? 150 : 40);
+template <typename T, typename Weight, typename Rows, typename Formula>
+void check_rows(Random& random, Rows rows_of, Formula formula) {
+  const bool is_long = random.one_in(2);
+  const int32_t w = random.between(1, is_long ? 60 : 12), ow = random.between(1, is_long ? 60 : 12),
+                channels = random.between(1, is_long            ? 8
+                                             : random.one_in(4) ? 150
+                                                                : 40);
   const auto draw_weight = [&] {
     if constexpr (sizeof(T) == 1) return static_cast<Weight>(random.between(0, kResizeOne));
     return static_cast<Weight>(random.real(0.0f, 1.0f));
@@ -167,24 +170,34 @@ void check_rows(Random& random, Row row_of, Formula formula) {
   };
   const test::Exact<T> top(line(static_cast<size_t>(w * channels))), bottom(line(top.size()));
   test::Exact<ResizeTap<Weight>> taps(static_cast<size_t>(ow));
-  for (size_t i = 0; i < taps.size(); ++i) {
-    const int32_t first = random.between(0, w - 1);
-    taps[i] = {first, std::min(first + random.between(0, 1), w - 1), draw_weight()};
-  }
-  const Weight wy = draw_weight();
-  std::vector<T> expected;
+  std::vector<int32_t> firsts;
+  for (size_t i = 0; i < taps.size(); ++i) firsts.push_back(random.between(0, w - 1));
+  std::sort(firsts.begin(), firsts.end());
+  const int32_t beside = random.between(0, 1);
   for (size_t i = 0; i < taps.size(); ++i)
-    for (int32_t c = 0; c < channels; ++c) {
-      const auto first = static_cast<size_t>(taps[i].first * channels + c),
-                 second = static_cast<size_t>(taps[i].second * channels + c);
-      expected.push_back(formula(top[first], top[second], bottom[first], bottom[second], taps[i].weight, wy));
-    }
+    taps[i] = {firsts[i], std::min(firsts[i] + beside, w - 1), draw_weight()};
+  const int32_t count = random.between(1, 5);  // every second one with the lines exchanged
+  std::vector<T> expected;
+  std::vector<ResizeRow<T, Weight>> rows;
+  for (int32_t r = 0; r < count; ++r) {
+    const auto &above = r % 2 == 0 ? top : bottom, &below = r % 2 == 0 ? bottom : top;
+    const Weight wy = draw_weight();
+    rows.push_back({above.data(), below.data(), wy, taps.data(), ow, channels, nullptr});
+    for (size_t i = 0; i < taps.size(); ++i)
+      for (int32_t c = 0; c < channels; ++c) {
+        const auto first = static_cast<size_t>(taps[i].first * channels + c),
+                   second = static_cast<size_t>(taps[i].second * channels + c);
+        expected.push_back(
+            formula(above[first], above[second], below[first], below[second], taps[i].weight, wy));
+      }
+  }
   for (int32_t k = 0; k < resize_rows_count(); ++k) {
     const ResizeRowsKernel& kernel = resize_rows_kernel(k);
     CAPTURE(kernel.name);
     if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
     test::Exact<T> y(expected.size());
-    row_of(kernel)({top.data(), bottom.data(), wy, taps.data(), ow, channels, y.data()});
+    for (int32_t r = 0; r < count; ++r) rows[static_cast<size_t>(r)].y = y.data() + r * ow * channels;
+    rows_of(kernel)(rows.data(), count);
     REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(T)) == 0);
   }
 }
@@ -194,13 +207,13 @@ TEST_CASE("every kernel, random rows") {
   const int32_t cases = test::shape_count(2000);
   for (int32_t trial = 0; trial < cases; ++trial) {
     check_rows<int8_t, int32_t>(
-        random, [](const ResizeRowsKernel& k) { return k.row_s8; },
+        random, [](const ResizeRowsKernel& k) { return k.rows_s8; },
         [](int64_t x00, int64_t x01, int64_t x10, int64_t x11, int64_t wx, int64_t wy) {
           const int64_t t = x00 * (2048 - wx) + x01 * wx, b = x10 * (2048 - wx) + x11 * wx;
           return static_cast<int8_t>((t * (2048 - wy) + b * wy + (1 << 21)) >> 22);
         });
     check_rows<float, float>(
-        random, [](const ResizeRowsKernel& k) { return k.row_f32; },
+        random, [](const ResizeRowsKernel& k) { return k.rows_f32; },
         [](float x00, float x01, float x10, float x11, float wx, float wy) {
           const float t = std::fma(wx, x01 - x00, x00), b = std::fma(wx, x11 - x10, x10);
           return std::fma(wy, b - t, t) + 0.0f;

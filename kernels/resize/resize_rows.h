@@ -40,17 +40,21 @@ template <typename T, typename Weight>
 struct ResizeRow {
   const T *top, *bottom;
   Weight row_weight;
-  const ResizeTap<Weight>* taps;  // [ow]
+  const ResizeTap<Weight>* taps;  // [ow], `first` and `second` ascend
   int32_t ow, channels;
   T* y;  // [ow, channels]
 };
 
-// A function is nullptr where this build has not compiled it.
+using ResizeRowS8 = ResizeRow<int8_t, int32_t>;
+using ResizeRowF32 = ResizeRow<float, float>;
+
+// A function is nullptr where this build has not compiled it. Rows of one call, at least one, have the same taps and channels:
+// what a kernel makes of a tap serves all.
 struct ResizeRowsKernel {
   const char* name;
   IsaMask isa;
-  void (*row_s8)(const ResizeRow<int8_t, int32_t>& row);
-  void (*row_f32)(const ResizeRow<float, float>& row);
+  void (*rows_s8)(const ResizeRowS8* rows, int32_t count);
+  void (*rows_f32)(const ResizeRowF32* rows, int32_t count);
 };
 
 // Best first. The scalar kernel is the last one.
@@ -59,8 +63,8 @@ const ResizeRowsKernel& resize_rows_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
 int32_t resize_rows_select(IsaMask isa);
 
-// One row of int16 codes, as `codes` above, by plain loops on every machine. The sum of the two rows has 64 bits.
-void resize_row_s16(const ResizeRow<int16_t, int32_t>& row);
+// int16 codes, as `codes` above, by plain loops on every machine. The sum of the two rows has 64 bits.
+void resize_rows_s16(const ResizeRow<int16_t, int32_t>* rows, int32_t count);
 
 // Copies pixels of `pixel_bytes` by their taps' first element.
 template <typename Weight>

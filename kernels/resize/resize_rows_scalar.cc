@@ -2,10 +2,14 @@
 
 namespace intaglio {
 
-void resize_row_s8_scalar(const ResizeRow<int8_t, int32_t>& row);
-void resize_row_f32_scalar(const ResizeRow<float, float>& row);
+void resize_rows_s8_scalar(const ResizeRowS8* rows, int32_t count);
+void resize_rows_f32_scalar(const ResizeRowF32* rows, int32_t count);
 
-void resize_row_s8_scalar(const ResizeRow<int8_t, int32_t>& row) { resize_row_s8(row); }
-void resize_row_f32_scalar(const ResizeRow<float, float>& row) { resize_row_f32(row); }
+void resize_rows_s8_scalar(const ResizeRowS8* rows, int32_t count) {
+  for (; count > 0; --count, ++rows) resize_row_s8(*rows);
+}
+void resize_rows_f32_scalar(const ResizeRowF32* rows, int32_t count) {
+  for (; count > 0; --count, ++rows) resize_row_f32(*rows);
+}
 
 }  // namespace intaglio

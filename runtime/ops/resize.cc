@@ -1,6 +1,8 @@
 // Pictures at another size: nearest neighbours or bilinear, NHWC.
 #include "kernels/resize/resize_rows.h"
 
+#include "kernels/compiled_isa.h"
+#include "kernels/copy/strided_copy.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 #include "runtime/resize_coordinates.h"
@@ -109,12 +111,37 @@ void prepare(const NodeView& node, uint16_t, uint8_t* persistent) {
   for (int32_t o = 0; o < out; ++o) taps[o] = make_tap<Weight>(node.options<ResizeOptions>(), o, in, out);
 }
 
-// Calls row(top, bottom, its weight, column taps, y) for each output row.
-template <typename T, typename Weight, typename Row>
-void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
+// How often each input pixel of a row stands in the output, one behind the other; 0: not all as often.
+template <typename Weight>
+__attribute__((noinline)) int32_t repeats(const ResizeTap<Weight>* taps, int32_t ow, int32_t w) {
+  const int32_t times = ow / w;
+  if (times * w != ow) return 0;
+  for (int32_t i = 0; i < w; ++i)
+    if (taps[i * times].first != i || taps[i * times + times - 1].first != i) return 0;
+  return times;
+}
+
+// A row of pixels that are only moved.
+template <typename Weight>
+inline void move_row(const uint8_t* x, const ResizeTap<Weight>* taps, int32_t ow, int32_t pixel,
+                     int32_t times, uint8_t* y) {
+  if (!kPacksWeights || times == 0) return resize_row_nearest(x, taps, ow, pixel, y);
+  for (int32_t k = 0; k < times; ++k)
+    copy_rows(x, y + k * pixel, ow / times, pixel, pixel, static_cast<ptrdiff_t>(times) * pixel);
+}
+
+// A kernel that has vectors makes what rows share once for some of them.
+constexpr int32_t kRowsAtOnce = kPacksWeights ? 4 : 1;
+
+// `bilinear` computes rows where pixels are not only moved.
+template <typename T, typename Weight>
+void run_rows(const NodeView& node, const NodeRun& run,
+              void (*bilinear)(const ResizeRow<T, Weight>* rows, int32_t count)) {
   const Shape in = node.input_shape(0), out = node.output_shape();
   const auto* const columns = reinterpret_cast<const ResizeTap<Weight>*>(run.persistent);
   const ResizeOptions& options = node.options<ResizeOptions>();
+  const bool moves = options.interpolation == Interpolation::kNearest;
+  const int32_t times = kPacksWeights && moves ? repeats(columns, out[2], in[2]) : 0;
   const NodeBand* const band = node.band;
   const int32_t oh = out[1], first_out = band == nullptr ? 0 : band->output_row,
                 first_in = band == nullptr ? 0 : band->input_row,
@@ -126,41 +153,43 @@ void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
   auto* const y = run.output<T>(node);
   for_pieces(*run.executor, int64_t{out[0]} * oh, 4 * static_cast<int64_t>(out_line),
              [&](int32_t first, int32_t count) {
+               ResizeRow<T, Weight> made[kRowsAtOnce];
+               int32_t waiting = 0;
+               const T* before = nullptr;
                for (int32_t i = first; i < first + count; ++i) {
                  const auto tap = make_tap<Weight>(options, first_out + i % oh, whole_in, whole_out);
                  const T* const image = x + static_cast<ptrdiff_t>(i / oh) * in[1] * in_line;
-                 row(image + (tap.first - first_in) * in_line, image + (tap.second - first_in) * in_line,
-                     tap.weight, columns, y + i * out_line);
+                 const T *const top = image + (tap.first - first_in) * in_line, *const bottom =
+                                                                                    image +
+                                                                                    (tap.second - first_in) *
+                                                                                        in_line;
+                 T* const to = y + i * out_line;
+                 if (!moves) {
+                   made[waiting++] = {top, bottom, tap.weight, columns, out[2], out[3], to};
+                   if (waiting < kRowsAtOnce && i + 1 < first + count) continue;
+                   bilinear(made, waiting);
+                   waiting = 0;
+                 } else if (kPacksWeights && top == before) {
+                   memcpy(to, to - out_line, static_cast<size_t>(out_line) * sizeof(T));
+                 } else {
+                   before = top;
+                   move_row(reinterpret_cast<const uint8_t*>(top), columns, out[2],
+                            out[3] * static_cast<int32_t>(sizeof(T)), times, reinterpret_cast<uint8_t*>(to));
+                 }
                }
              });
 }
 
-// `bilinear` computes a row where pixels are not only moved.
-template <typename T, typename Weight>
-void run_rows(const NodeView& node, const NodeRun& run, void (*bilinear)(const ResizeRow<T, Weight>& row)) {
-  const bool moves = node.options<ResizeOptions>().interpolation == Interpolation::kNearest;
-  const Shape out = node.output_shape();
-  const int32_t ow = out[2], channels = out[3], pixel_bytes = channels * static_cast<int32_t>(sizeof(T));
-  for_each_row<T, Weight>(
-      node, run, [&](const T* top, const T* bottom, Weight weight, const ResizeTap<Weight>* taps, T* y) {
-        if (moves)
-          resize_row_nearest(reinterpret_cast<const uint8_t*>(top), taps, ow, pixel_bytes,
-                             reinterpret_cast<uint8_t*>(y));
-        else
-          bilinear({top, bottom, weight, taps, ow, channels, y});
-      });
-}
-
 void run_s8(const NodeView& node, const NodeRun& run) {
-  run_rows<int8_t, int32_t>(node, run, resize_rows_kernel(run.kernel).row_s8);
+  run_rows<int8_t, int32_t>(node, run, resize_rows_kernel(run.kernel).rows_s8);
 }
 
 void run_s16(const NodeView& node, const NodeRun& run) {
-  run_rows<int16_t, int32_t>(node, run, resize_row_s16);
+  run_rows<int16_t, int32_t>(node, run, resize_rows_s16);
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  run_rows<float, float>(node, run, resize_rows_kernel(run.kernel).row_f32);
+  run_rows<float, float>(node, run, resize_rows_kernel(run.kernel).rows_f32);
 }
 
 const char* kernel_name(uint16_t kernel) { return resize_rows_kernel(kernel).name; }
