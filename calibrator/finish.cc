@@ -36,7 +36,7 @@ class Finish {
         absorber_(calibration.fp32, job.seen, options_, arena_),
         int8_({calibration.fp32, options_, job.memory.slots.map, job.memory.output.size}, arena_),
         kept_(calibration.references.rest()),
-        given_{calibration.fp32.model, job.seen, {}, false, false, {}},
+        given_{calibration.fp32.model, job.seen, {}, false, false, {}, {}},
         guard_(job.memory.records, source != nullptr),
         context_{options_,
                  calibration.fp32,

@@ -97,6 +97,9 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     const OpDef* const def = find_op(float_ops(), model, node);
     if (def == nullptr) continue;
     if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
+    if (takes_factors(model, n, options) &&
+        DepthwiseScales::may_apply(model, options))  // tables of groups, and each channel's group
+      bytes += kTensorBytes + 4 * static_cast<uint64_t>(model.tensor(node.outputs[0]).shape.back(0));
     const bool wide = is_wide(model, n, options);
     any_wide = any_wide || wide;
     const bool requantizes = def->quant.inputs_as_output || wide || !options.slots.empty() ||

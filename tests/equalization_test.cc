@@ -106,13 +106,17 @@ AlignedBytes normalized_net(float outlier) {
 
 constexpr RecoveryMask kScaling = recovery::kEqualization;
 
-enum class Between { kRelu, kLeakyRelu, kRelu6, kHardTanh };
+enum class Between { kRelu, kLeakyRelu, kRelu6, kHardTanh, kSwish, kHardSwish, kGelu };
 
 // image [1, 6, 6, 4] -> a: conv to 8 channels, a function of it -> d: depthwise -> e: conv -> mean -> logits. The biases are one
 // constant of zeros. Channel 3 of a is `outlier` times as large, and d's weights take that back. Of clamps it is that of the
 // other channels that is small.
 AlignedBytes depthwise_net(float outlier, Between between) {
-  const bool leaky = between == Between::kLeakyRelu;
+  const Op function = between == Between::kLeakyRelu   ? Op::kLeakyRelu
+                      : between == Between::kSwish     ? Op::kSwish
+                      : between == Between::kHardSwish ? Op::kHardSwish
+                      : between == Between::kGelu      ? Op::kGelu
+                                                       : Op::kNone;
   const bool clamps = between == Between::kRelu6 || between == Between::kHardTanh;
   ModelBuilder net;
   Random random(8);
@@ -135,11 +139,13 @@ AlignedBytes depthwise_net(float outlier, Between between) {
     if (i % kChannels != 3) wd[i] *= outlier / kCut;
   const int32_t zeros = constant("zeros", {kChannels}, std::vector<float>(kChannels, 0.0f));
   net.input(image);
-  const int32_t linear = leaky ? net.tensor("linear", DType::kF32, map) : a;
+  const int32_t linear = function != Op::kNone ? net.tensor("linear", DType::kF32, map) : a;
   GraphNode& first =
       net.node(Op::kConv2d, {image, constant("wa", {kChannels, 1, 1, 4}, wa), zeros}, {linear});
-  if (leaky)
-    net.node(Op::kLeakyRelu, {linear}, {a}).options.as<UnaryOptions>().alpha = 0.1f;
+  if (function == Op::kLeakyRelu)
+    net.node(function, {linear}, {a}).options.as<UnaryOptions>().alpha = 0.1f;
+  else if (function != Op::kNone)
+    net.node(function, {linear}, {a});
   else
     first.options.as<Clamp>().min = between == Between::kHardTanh ? -6.0f : 0.0f;
   if (clamps) first.options.as<Clamp>().max = 6.0f;
@@ -239,7 +245,8 @@ TEST_CASE("an outlier channel of a normalization goes into its factors and the w
 
 TEST_CASE("before a depthwise layer each channel has a scale of its own, whatever its factor is") {
   constexpr RecoveryMask kDepthwise = recovery::kDepthwiseScales;
-  for (const Between between : {Between::kRelu, Between::kLeakyRelu, Between::kRelu6, Between::kHardTanh}) {
+  for (const Between between : {Between::kRelu, Between::kLeakyRelu, Between::kRelu6, Between::kHardTanh,
+                                Between::kSwish, Between::kHardSwish, Between::kGelu}) {
     CAPTURE(static_cast<int32_t>(between));
     const AlignedBytes net = depthwise_net(50.0f, between);
     const RecoveryOutcome outcome = calibrate(net, {kDepthwise});
@@ -263,6 +270,26 @@ TEST_CASE("before a depthwise layer each channel has a scale of its own, whateve
     CHECK(calibrate(net, {kDepthwise, false, isa::kAll, 1, 3}).verdict(kDepthwise) ==
           RecoveryVerdict::kTooFewSamples);
   }
+}
+
+TEST_CASE("a function in FP32, or on codes of 16 bits, has no factors") {
+  HostArena memory;
+  const AlignedBytes net = depthwise_net(50.0f, Between::kSwish);
+  const Result<Model> model = Model::open(net.view());
+  REQUIRE(static_cast<bool>(model));
+  int32_t swish = -1;
+  for (int32_t n = 0; n < model->node_count(); ++n)
+    if (model->node(n).op == Op::kSwish) swish = n;
+  REQUIRE(swish >= 0);
+  CHECK(takes_factors(*model, swish, {}));
+  CalibratorOptions in_float, wide;
+  in_float.float_nodes = {&swish, 1};
+  CHECK(!takes_factors(*model, swish, in_float));
+  SlotSetting setting;
+  setting.node = swish;
+  setting.bits = 16;
+  wide.slots = {&setting, 1};
+  CHECK(!takes_factors(*model, swish, wide));
 }
 
 TEST_CASE("sets of channels before depthwise layers are those that such a layer reads") {

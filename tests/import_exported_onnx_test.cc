@@ -206,6 +206,31 @@ TEST_CASE("residuals, joins, lone batch norm, products without a bias, shared we
   CHECK(count(file, "Conv") == 5);  // four, and the lone batch norm
 }
 
+TEST_CASE("tables for groups of channels are a Gather of reals, and come back to the bit") {
+  CalibratorOptions options;
+  options.recover = recovery::kDepthwiseScales;
+  const Calibrated net(uneven_network(), options);
+  const Result<Model> model = Model::open(net.int8.view());
+  int grouped = 0;
+  for (int32_t n = 0; n < model->node_count(); ++n) grouped += model->node(n).op == Op::kGroupedLookup;
+  REQUIRE(grouped > 0);
+  const onnx_file::ModelProto file = check_same_bytes(net);
+  CHECK(count(file, "Gather") == grouped);
+  CHECK(count(file, "Sigmoid") == 2 - grouped);
+  const auto expected = run_real(AlignedBytes(net.int8.view()), net.samples);
+  for (const OnnxForm form : {OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    CAPTURE(static_cast<int>(form));
+    const auto made = net.to_onnx(form);
+    REQUIRE_MESSAGE(made, made.message());
+    Import back(made->bytes);
+    REQUIRE_MESSAGE(back.good(), back.message());
+    const auto results = run_real(back.write(), net.samples);
+    for (size_t i = 0; i < results.size(); ++i)
+      for (size_t j = 0; j < results[i].size(); ++j)
+        CHECK(results[i][j] == doctest::Approx(expected[i][j]).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("nodes without names, and with the same name") {
   for (const bool same : {false, true}) {
     Network net(5);

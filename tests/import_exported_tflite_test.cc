@@ -293,6 +293,18 @@ TEST_CASE("a function in a scale that TFLite does not allow is a Gather") {
   }
 }
 
+TEST_CASE("tables for groups of channels are a Gather") {
+  CalibratorOptions options = answers_in_codes();
+  options.recover = recovery::kDepthwiseScales;
+  Exported made(uneven_network(), options);
+  const Result<Model> model = Model::open(made.int8.view());
+  size_t grouped = 0;
+  for (int32_t n = 0; n < model->node_count(); ++n) grouped += model->node(n).op == Op::kGroupedLookup;
+  CHECK(grouped > 0);
+  CHECK(made.difference() == 0);
+  CHECK(made.count(Builtin::GATHER) >= grouped);
+}
+
 TEST_CASE("bounds of what takes no activation are operators of their own") {
   const auto mean = [](Convolutions& net) { net.then("GlobalAveragePool"); };
   const auto least = [](Convolutions& net) {

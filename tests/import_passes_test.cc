@@ -273,7 +273,8 @@ TEST_CASE("what the table says of operators is what the runtime has") {
     if (def->quant.table != TableRule::kNone) with_int8.insert(def->op);
     if (def->quant.weight_input >= 0) weighted.insert(def->op);
   }
-  const std::set<Op> stays = {Op::kSoftmax, Op::kQuantize, Op::kDequantize, Op::kLookup};  // between codes
+  const std::set<Op> stays = {Op::kSoftmax, Op::kQuantize, Op::kDequantize, Op::kLookup,
+                              Op::kGroupedLookup};  // between codes
   for (int32_t i = 1; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
     CAPTURE(std::string(draft_op_name(op)));

@@ -17,7 +17,8 @@ constexpr Span<const int32_t> kMapAxes = kMapAxisList;
 
 class Baker : private BakedTensors {
  public:
-  Baker(const BakeInput& input, Arena& arena) : BakedTensors(input, arena), weights_(*input.weights) {}
+  Baker(const BakeInput& input, Arena& arena)
+      : BakedTensors(input, arena), weights_(*input.weights), functions_(input.functions) {}
 
   Result<Graph> bake() {
     ITG_TRY(check_finished(model_, slots_, false));
@@ -75,7 +76,7 @@ class Baker : private BakedTensors {
     const QuantRule& rule = def.quant;
     const bool wide = computes_wide(n, rule);
     const Span<int32_t> inputs = arena_.make<int32_t>(
-        node.inputs.size + (rule.table != TableRule::kNone ? 1 : 0) + (adds_bias(node, rule) ? 1 : 0));
+        node.inputs.size + (rule.table != TableRule::kNone ? 2 : 0) + (adds_bias(node, rule) ? 1 : 0));
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     size_t count = node.inputs.size;
     for (size_t i = 0; i < count; ++i) {
@@ -93,8 +94,13 @@ class Baker : private BakedTensors {
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;
     if (rule.weight_input >= 0) ITG_TRY(add_weights(n, rule, inputs));
-    if (rule.table != TableRule::kNone && !(wide && rule.clips))
+    const bool has_groups = !factors_of(n).empty() && !wide;
+    if (has_groups) {
+      add_grouped_tables(n, rule, inputs.data + count);
+      count += 2;
+    } else if (rule.table != TableRule::kNone && !(wide && rule.clips)) {
       inputs[count++] = wide ? add_wide_table(n, rule) : add_table(n, rule);
+    }
     if (arena_.exhausted()) return {Status::kOutOfMemory};
 
     const int32_t output = node.outputs[0];
@@ -119,8 +125,8 @@ class Baker : private BakedTensors {
     const QuantParams whole{out.scale, out.zero_point};
     const bool narrows = !keeps_limits(node, rule) && !holds(out, whole);
     const int32_t written = add_codes(model_.tensor(output), narrows ? "/8bit" : "", out);
-    GraphNode& made =
-        add_node(graph_, arena_, int8_op(node, rule), node.name, {inputs.data, count}, {&written, 1});
+    GraphNode& made = add_node(graph_, arena_, has_groups ? Op::kGroupedLookup : int8_op(node, rule),
+                               node.name, {inputs.data, count}, {&written, 1});
     if (made.op == node.op) made.options = copy_options(node.options, arena_);
     made.source = n;
     set_clamp_codes(made.options, out);
@@ -342,6 +348,34 @@ class Baker : private BakedTensors {
     return add_tables(node.name, DType::kS8, 0, table);
   }
 
+  // A table for each pair of factors, and which of them each channel has.
+  void add_grouped_tables(int32_t n, const QuantRule& rule, int32_t* inputs) {
+    const NodeInfo node = model_.node(n);
+    const FunctionFactors factors = factors_of(n);
+    const int32_t channels = model_.tensor(node.outputs[0]).shape.back(0);
+    const Span<int8_t> groups = arena_.make<int8_t>(static_cast<size_t>(channels));
+    const Span<int8_t> tables = arena_.make<int8_t>(size_t{256} * FunctionFactors::kGroups);
+    if (arena_.exhausted()) return;
+    size_t firsts[FunctionFactors::kGroups];
+    int32_t count = 0;
+    for (size_t c = 0; c < groups.size; ++c) {
+      int32_t group = 0;
+      while (group < count && !factors.same(firsts[group], c)) ++group;
+      groups[c] = static_cast<int8_t>(group);
+      if (group < count) continue;
+      firsts[count++] = c;
+      make_scaled_table(rule.unary, node.options, factors, c, params(slots_.input_slot(n, 0)),
+                        params(node.outputs[0]), {tables.data + 256 * group, 256});
+    }
+    inputs[0] =
+        add_tables(node.name, DType::kS8, count, Span<int8_t>{tables.data, static_cast<size_t>(256 * count)});
+    TensorInfo info;
+    info.name = node.name;
+    info.shape = {&channels, 1};
+    inputs[1] = add_named(info, "/groups", DType::kS8);
+    set_constant(inputs[1], groups.data, groups.size);
+  }
+
   static void set_clamp_codes(NodeOptions& options, const QuantParams& p) {
     Clamp* const clamp = options.get<Clamp>();
     if (clamp == nullptr) return;
@@ -377,7 +411,12 @@ class Baker : private BakedTensors {
     }
   }
 
+  FunctionFactors factors_of(int32_t n) const {
+    return functions_.empty() ? FunctionFactors() : functions_[static_cast<size_t>(n)];
+  }
+
   BakedWeights& weights_;
+  Span<const FunctionFactors> functions_;
 };
 
 }  // namespace

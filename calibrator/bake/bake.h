@@ -4,6 +4,7 @@
 #include "calibrator/bake/graph.h"
 #include "calibrator/quantization/scales.h"
 #include "calibrator/quantization/slot_map.h"
+#include "calibrator/workspace/float_model.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
@@ -33,6 +34,7 @@ struct BakeInput {
   // Never nullptr. Where it has layers, an earlier bake() of this model and these options has left them there, and nobody has
   // changed them; else they are put there.
   BakedWeights* weights = nullptr;
+  Span<const FunctionFactors> functions;  // as FloatModel::functions
 };
 
 // Nodes that have an int8 version become int8, the others stay in FP32 with Quantize and Dequantize at their

@@ -44,7 +44,8 @@ Error Int8Model::bake(const CalibrationInfo& info) {
   arena_ = weights_.layers.empty() ? empty_ : weights_.behind;
   session_memory_ = {};
   SlotMap slots = source_.slots;  // a handle: weights and biases get their scales in place
-  Result<Graph> graph = intaglio::bake({&source_.fp32.model, &slots, &source_.options, &weights_}, arena_);
+  Result<Graph> graph = intaglio::bake(
+      {&source_.fp32.model, &slots, &source_.options, &weights_, source_.fp32.functions}, arena_);
   if (!graph) return graph.error();
   graph_ = *graph;
   fuse_residual(graph_, arena_);

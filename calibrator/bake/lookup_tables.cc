@@ -47,6 +47,13 @@ void make_channel_tables(ChannelFunction function, const NodeOptions& options, S
                tables.data + 256 * c);
 }
 
+void make_scaled_table(UnaryFunction function, const NodeOptions& options, const FunctionFactors& factors,
+                       size_t channel, const QuantParams& in, const QuantParams& out, Span<int8_t> table) {
+  const auto before = static_cast<double>(factors.before(channel)),
+             behind = static_cast<double>(factors.behind(channel));
+  fill_table([&](double x) { return function(options, x * before) / behind; }, in, out, table.data);
+}
+
 namespace {
 
 // 256 entries: rne(exp(-d * step) * 2^k).

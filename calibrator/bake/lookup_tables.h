@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/quantization/scales.h"
+#include "calibrator/workspace/float_model.h"
 #include "intaglio/model.h"
 
 namespace intaglio {
@@ -21,6 +22,10 @@ void make_unary_table_s16(UnaryFunction function, const NodeOptions& options, fl
 using ChannelFunction = double (*)(const NodeOptions& options, double parameter, double x);
 void make_channel_tables(ChannelFunction function, const NodeOptions& options, Span<const float> parameters,
                          const QuantParams& in, const QuantParams& out, Span<int8_t> tables);
+
+// The same of a function with factors, for one channel.
+void make_scaled_table(UnaryFunction function, const NodeOptions& options, const FunctionFactors& factors,
+                       size_t channel, const QuantParams& in, const QuantParams& out, Span<int8_t> table);
 
 // T[d] = rne(exp(-d * in_scale) * 2^k), d = 0..255; k keeps a sum of `classes` of them at most 2^30. A table of 512 is one of
 // int16 codes: the first half in steps of 256 codes, the second rne(exp(-d * in_scale) * 2^30).

@@ -216,13 +216,16 @@ Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Are
 }
 
 void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers,
-                    bool alone) {
+                    bool alone, const FloatModel* fp32) {
+  const auto run_reference = [&](int32_t first, int32_t last) {
+    fp32 == nullptr ? reference.run_nodes(first, last) : fp32->run_nodes(reference, first, last);
+  };
   int32_t reference_done = 0, test_done = 0;
   for (size_t i = 0; i < pairs.size; ++i) {
     const LayerPair& pair = pairs[i];
-    reference.run_nodes(reference_done, pair.reference_node);
+    run_reference(reference_done, pair.reference_node);
     test.run_nodes(test_done, pair.node);
-    reference.run_nodes(pair.reference_node, pair.reference_node + 1);
+    run_reference(pair.reference_node, pair.reference_node + 1);
     test.run_nodes(pair.node, pair.node + 1);
     reference_done = pair.reference_node + 1;
     test_done = pair.node + 1;
@@ -235,7 +238,7 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
     // At once: the reference may need the memory before a layer of `test` that took in several of its nodes.
     if (alone) convert_values(exact, found);
   }
-  reference.run_nodes(reference_done, reference.model().node_count());
+  run_reference(reference_done, reference.model().node_count());
   test.run_nodes(test_done, test.model().node_count());
 }
 
@@ -314,7 +317,7 @@ Result<Span<LayerReport>> report_layers(FloatModel& fp32, Int8Model& int8, Repla
       Session test = int8.lanes().of(int8.session(), lane, inner);
       copy_inputs(exact, test);
       LayerReport* const own = of_lanes.data + static_cast<size_t>(lane) * pairs.size;
-      compare_layers(exact, test, pairs, {own, pairs.size}, alone);
+      compare_layers(exact, test, pairs, {own, pairs.size}, alone, &fp32);
     });
     return kNoError;
   };

@@ -21,9 +21,10 @@ struct LayerPair {
 Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena);
 
 // Runs both sessions on the inputs that stand in them and adds what differs to layers[i] for pairs[i]. With
-// `alone` each layer of `test` gets exact inputs, and only noise_alone is added to.
+// `alone` each layer of `test` gets exact inputs, and only noise_alone is added to. `fp32`: whose session `reference` is, if its
+// functions may have factors.
 void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers,
-                    bool alone);
+                    bool alone, const FloatModel* fp32 = nullptr);
 
 // Adds to the sums of `sums` what differs between exact values and a tensor of as many elements.
 void compare_values(const float* exact, const TensorView& view, LayerReport& sums);

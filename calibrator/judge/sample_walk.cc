@@ -50,9 +50,12 @@ Error SampleWalk::fetch(Span<const int32_t> which) {
 Session SampleWalk::bring(int32_t i, const WalkPlace& place, int32_t lane, const Executor& executor) {
   Session here = lanes_->of(*walked_, lane, executor);
   const bool is_fp32 = walked_ == &fp32_->session;
+  const auto run = [&](Session& session, int32_t first, int32_t last) {
+    is_fp32 ? fp32_->run_nodes(session, first, last) : session.run_nodes(first, last);
+  };
   if (!is_kept(i)) {
     if (!is_fp32) copy_inputs(fp32_->on_lane(lane), here);
-    here.run_nodes(0, place.node);
+    run(here, 0, place.node);
     return here;
   }
   Session kept = on_slot(i, lane, executor);
@@ -61,11 +64,11 @@ Session SampleWalk::bring(int32_t i, const WalkPlace& place, int32_t lane, const
     copy_inputs(fp32_->on_lane(lane), kept);
     reached = 0;
   }
-  kept.run_nodes(reached, place.stand);
+  run(kept, reached, place.stand);
   reached = place.stand;
   if (place.node == place.stand) return kept;
   copy_live(kept, here, place.stand);
-  here.run_nodes(place.stand, place.node);
+  run(here, place.stand, place.node);
   return here;
 }
 

@@ -10,7 +10,8 @@ class SampleObservation {
  public:
   SampleObservation(const FloatModel& fp32, const Observing& observing, int32_t lane,
                     const Executor& executor, LaneSample& sample)
-      : model_(fp32.model),
+      : fp32_(fp32),
+        model_(fp32.model),
         observing_(observing),
         lane_(lane),
         executor_(executor),
@@ -24,7 +25,7 @@ class SampleObservation {
       add_sample(into_.inputs[i], model_, input, session_.input(input).as<float>());
     }
     for (int32_t n = -1; n < model_.node_count(); ++n) {
-      if (n >= 0) session_.run_nodes(n, n + 1);
+      if (n >= 0) fp32_.run_nodes(session_, n, n + 1);
       ITG_TRY(observe_behind(n));
       for (const OutputTensor& output : observing_.outputs)
         if (output.node == n && sample_.outputs != nullptr)
@@ -85,6 +86,7 @@ class SampleObservation {
     return kNoError;
   }
 
+  const FloatModel& fp32_;
   const Model& model_;
   const Observing& observing_;
   int32_t lane_;

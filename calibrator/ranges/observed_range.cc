@@ -177,6 +177,8 @@ RangeFinder::Seen RangeFinder::seen_of(int32_t tensor, const QuantConfig& config
   if (reader < 0) return {all, bounds};
   behind_->function = facts_.rule(reader)->unary;
   behind_->options = source_.fp32.model.node(reader).options;
+  behind_->set_factors(source_.fp32.factors_of(reader),
+                       static_cast<size_t>(source_.fp32.model.tensor(tensor).shape.back(0)));
   if (!look_behind(all, *behind_)) return {all, bounds};
   const Range apart = told_apart(all, *behind_);
   const Bounds told{apart.lo > bounds.lo ? apart.lo : bounds.lo, apart.hi < bounds.hi ? apart.hi : bounds.hi};

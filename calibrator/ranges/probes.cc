@@ -58,7 +58,7 @@ void observe_probe(const FloatModel& fp32, const Observing& observing, int32_t l
   probe == Probe::kMirrored ? picture.mirror() : picture.shuffle();
   const Span<TensorObserver> observers = observing.lanes[static_cast<size_t>(lane)].observers;
   for (int32_t n = 0; n < model.node_count(); ++n) {
-    session.run_nodes(n, n + 1);
+    fp32.run_nodes(session, n, n + 1);
     for (const int32_t tensor : model.node_outputs(n)) {
       const int32_t observer = observing.observer_of[static_cast<size_t>(tensor)];
       if (observer < 0 || !has_few_positions(model.tensor(tensor).shape)) continue;

@@ -7,15 +7,43 @@
 
 namespace intaglio {
 
+void FunctionBehind::set_factors(const FunctionFactors& factors, size_t channels) {
+  levels[0] = {};
+  level_count = 1;
+  if (factors.empty()) return;
+  level_count = 0;
+  for (size_t c = 0; c < channels; ++c) {
+    const auto in = static_cast<double>(factors.before(c)), out = static_cast<double>(factors.behind(c));
+    int32_t at = 0;
+    while (at < level_count && (levels[at].in != in || levels[at].out != out)) ++at;
+    if (at == level_count) levels[level_count++] = {in, out, 0.0};
+    levels[at].share += 1.0 / static_cast<double>(channels);
+  }
+}
+
+double FunctionBehind::at(double x) const {
+  if (level_count == 1) return at(x, levels[0]);
+  double sum = 0.0;
+  for (int32_t i = 0; i < level_count; ++i) sum += levels[i].share * at(x, levels[i]);
+  return sum;
+}
+
 bool look_behind(const TensorObserver& o, FunctionBehind& behind) {
   constexpr double kMostSlope = 2.0;
   bool stretches = false;
   const double width = o.bin_width();
   for (int32_t bin = 0; bin < o.bins(); ++bin) {
-    const double start = o.bin_start(bin), slope = (behind.at(start + width) - behind.at(start)) / width;
+    const double start = o.bin_start(bin);
+    double squares = 0.0;
+    for (int32_t i = 0; i < behind.level_count; ++i) {
+      const FunctionBehind::Level& level = behind.levels[i];
+      const double slope = (behind.at(start + width, level) - behind.at(start, level)) / width;
+      const double own = slope * level.out / level.in;  // the function's
+      squares += behind.level_count == 1 ? slope * slope : level.share * slope * slope;
+      stretches = stretches || !(own <= kMostSlope && own >= -kMostSlope);
+    }
     behind.value[bin] = static_cast<float>(behind.at(start + width / 2));
-    behind.weight[bin] = static_cast<float>(slope * slope);
-    stretches = stretches || !(slope <= kMostSlope && slope >= -kMostSlope);
+    behind.weight[bin] = static_cast<float>(squares);
   }
   return !stretches;
 }

@@ -3,6 +3,7 @@
 
 #include "calibrator/observe/observer.h"
 #include "calibrator/quantization/scales.h"
+#include "calibrator/workspace/float_model.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
@@ -10,13 +11,24 @@ namespace intaglio {
 // A tensor that a function of one variable alone reads (hard-swish, sigmoid, GELU): what an error of it is worth is what it
 // does to the function's value. Values that the function does not tell apart need no codes of their own: hard-swish is 0
 // below -3, and a convolution before it often reaches -100.
+//
+// With factors a channel it is the mean over channels of function(in x) / out.
 struct FunctionBehind {
+  struct Level {
+    double in = 1.0, out = 1.0;
+    double share = 1.0;  // of the channels
+  };
+
   double (*function)(const NodeOptions& options, double x) = nullptr;
   NodeOptions options;
+  Level levels[FunctionFactors::kGroups];
+  int32_t level_count = 1;
   Span<float> value;   // room for as many as an observer has bins: at the middle of each
   Span<float> weight;  // likewise: the square of its slope there
 
-  double at(double x) const { return function(options, x); }
+  void set_factors(const FunctionFactors& factors, size_t channels);
+  double at(double x, const Level& level) const { return function(options, level.in * x) / level.out; }
+  double at(double x) const;
 };
 
 // Fills value and weight for the bins of `observer`. False where the function stretches what it is given to more than twice

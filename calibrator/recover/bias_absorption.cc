@@ -61,7 +61,7 @@ Error BiasAbsorber::find_extremes(RecoveryContext& context) {
     ITG_TRY(context.samples.load(i));
     const auto half = static_cast<size_t>(half_of(context.samples.digest(i)));
     for (int32_t n = 0; n < model.node_count(); ++n) {
-      session.run_nodes(n, n + 1);
+      context.fp32.run_nodes(session, n, n + 1);
       const int32_t tensor = model.node_outputs(n)[0];
       if (!tensors_.sources[static_cast<size_t>(tensor)]) continue;
       const Span<const float> values = session.tensor(tensor).as<float>();

@@ -22,7 +22,7 @@ uint64_t ChannelScaling::bytes(const Model& fp32) {
   return channel_group_bytes(fp32) + channels * (2 * sizeof(float) + sizeof(double));
 }
 
-Error ChannelScaling::find_peaks(RecoveryContext& context) {
+Error ChannelScaling::find_peaks(RecoveryContext& context, Span<const Range> ends) {
   for (float& peak : peaks) peak = 0.0f;
   for (float& factor : factors) factor = 0.0f;
   Session& session = context.fp32.session;
@@ -31,7 +31,7 @@ Error ChannelScaling::find_peaks(RecoveryContext& context) {
     ITG_TRY(context.step("channel ranges", i, context.samples.count()));
     ITG_TRY(context.samples.load(i));
     for (int32_t n = 0; n < model.node_count(); ++n) {
-      session.run_nodes(n, n + 1);
+      context.fp32.run_nodes(session, n, n + 1);
       const int32_t tensor = model.node_outputs(n)[0];
       if (!groups.is_free(tensor)) continue;
       const Span<const float> values = session.tensor(tensor).as<float>();
@@ -39,9 +39,13 @@ Error ChannelScaling::find_peaks(RecoveryContext& context) {
       float* const own = peaks.data + groups.first_of(tensor);
       float* const least = factors.data + groups.first_of(tensor);
       const auto clamp = model.node(n).options.value<Clamp>();
+      const bool is_cut = !ends.empty();
+      const auto lo = is_cut ? static_cast<float>(ends[static_cast<size_t>(tensor)].lo) : 0.0f,
+                 hi = is_cut ? static_cast<float>(ends[static_cast<size_t>(tensor)].hi) : 0.0f;
       for (size_t at = 0; at < values.size; at += channels)
         for (size_t c = 0; c < channels; ++c) {
-          const float x = values[at + c], m = magnitude(x);
+          const float x = values[at + c];
+          const float m = magnitude(!is_cut ? x : x < lo ? lo : x > hi ? hi : x);
           own[c] = m > own[c] ? m : own[c];
           const float share = x > 0.0f ? x / clamp.max : x < 0.0f ? x / clamp.min : 0.0f;
           least[c] = share > least[c] ? share : least[c];

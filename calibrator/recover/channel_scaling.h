@@ -24,8 +24,9 @@ struct ChannelScaling {
   static uint64_t bytes(const Model& fp32);
 
   // Runs every sample through the FP32 model. Leaves in `factors` the least ones with which no value of the samples reaches a
-  // clamp before it did: where a node clamps at [lo, hi], x / s must not leave that.
-  Error find_peaks(RecoveryContext& context);
+  // clamp before it did: where a node clamps at [lo, hi], x / s must not leave that. `ends`: of each tensor, how far its values
+  // count; empty: all of them.
+  Error find_peaks(RecoveryContext& context, Span<const Range> ends = {});
   void find_readers(const Model& model);
   // Multiplies and divides the constants of `model`, which may be written.
   void scale(const Model& model) const;

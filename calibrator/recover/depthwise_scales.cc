@@ -1,5 +1,7 @@
 #include "calibrator/recover/depthwise_scales.h"
 
+#include <limits>
+
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/ranges/auto_rules.h"
 #include "calibrator/ranges/observed_range.h"
@@ -41,10 +43,13 @@ DepthwiseScales::DepthwiseScales(const FloatModel& fp32, const CalibrationState&
                                  const CalibratorOptions& options, Arena& arena) {
   if (!may_apply(fp32.model, options)) return;
   rewrite_ = ModelRewrite(fp32.model, seen, fp32.lanes.own().persistent.size, arena);
-  scaling_ = ChannelScaling(group_channels(fp32.model, arena, ChannelSets::kDepthwise), arena);
+  functions_ = FunctionGroups(fp32.model, options, arena);
+  scaling_ =
+      ChannelScaling(group_channels(fp32.model, arena, ChannelSets::kDepthwise, functions_.nodes()), arena);
   observer_of_ = arena.make<int32_t>(static_cast<size_t>(fp32.model.tensor_count()));
   no_means_ = arena.make<size_t>(static_cast<size_t>(fp32.model.node_count()));
   inputs_ = arena.make<InputValues>(fp32.model.inputs().size);
+  ends_ = arena.make<Range>(static_cast<size_t>(fp32.model.tensor_count()));
 }
 
 uint64_t DepthwiseScales::bytes(const Model& fp32, size_t persistent_bytes,
@@ -52,9 +57,37 @@ uint64_t DepthwiseScales::bytes(const Model& fp32, size_t persistent_bytes,
   if (!may_apply(fp32, options)) return 0;
   constexpr uint64_t kSlack = 64;
   return ModelRewrite::bytes(fp32, persistent_bytes, options) + ChannelScaling::bytes(fp32) +
-         static_cast<uint64_t>(fp32.tensor_count()) * sizeof(int32_t) +
+         FunctionGroups::bytes(fp32) +
+         static_cast<uint64_t>(fp32.tensor_count()) * (sizeof(int32_t) + sizeof(Range)) +
          static_cast<uint64_t>(fp32.node_count()) * sizeof(size_t) +
          fp32.inputs().size * sizeof(InputValues) + kSlack;
+}
+
+// A function's input counts as far as the function tells its values apart.
+void DepthwiseScales::find_ends(RecoveryContext& context, const Network& from) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (Range& ends : ends_) ends = {-kInfinity, kInfinity};
+  if (context.slots.behind.empty()) return;
+  FunctionBehind& behind = context.slots.behind[0];
+  behind.set_factors({}, 0);
+  functions_.for_each(from.model, [&](int32_t, const NodeInfo& node) {
+    const auto t = static_cast<size_t>(node.inputs[0]);
+    if (!scaling_.groups.is_free(node.inputs[0])) return;
+    const TensorObserver& seen = from.seen.observers[static_cast<size_t>(context.observing.observer_of[t])];
+    behind.function = find_op(float_ops(), from.model, node)->quant.unary;
+    behind.options = node.options;
+    if (look_behind(seen, behind)) ends_[t] = told_apart(seen, behind);
+  });
+}
+
+// Whether a function reads or writes a tensor of this set.
+bool DepthwiseScales::is_at_function(const Model& model, int32_t root) const {
+  bool is = false;
+  functions_.for_each(model, [&](int32_t, const NodeInfo& node) {
+    for (const int32_t t : {node.inputs[0], node.outputs[0]})
+      is = is || scaling_.groups.root[static_cast<size_t>(t)] == root;
+  });
+  return is;
 }
 
 // False where no set gets any.
@@ -67,6 +100,7 @@ bool DepthwiseScales::choose_factors(const Model& model, uint32_t samples) {
                  end = first + static_cast<size_t>(model.tensor(t).shape.back(0));
     float largest = 0.0f;
     for (size_t c = first; c < end; ++c) largest = scaling_.peaks[c] > largest ? scaling_.peaks[c] : largest;
+    const bool in_groups = is_at_function(model, t);
     double noise = 0.0;
     for (size_t c = first; c < end; ++c) {
       const double least = room * static_cast<double>(scaling_.factors[c]);
@@ -74,7 +108,10 @@ bool DepthwiseScales::choose_factors(const Model& model, uint32_t samples) {
       if (!(scaling_.peaks[c] > 0.0f)) continue;
       const double peak = room * static_cast<double>(scaling_.peaks[c]) / static_cast<double>(largest);
       const double reader = scaling_.readers[c];
-      double factor = sqrt_real(reader > 0.0 ? peak / reader : peak * sqrt_real(peak));
+      // The largest of a group is surer than one channel's.
+      const double sure = sqrt_real(peak),
+                   own = sqrt_real(peak * (in_groups ? sqrt_real(sure * peak) : sure));
+      double factor = reader > 0.0 ? sqrt_real(peak / reader) : own;
       if (factor < least) factor = least;
       scaling_.factors[c] = static_cast<float>(factor < kLeast ? kLeast : factor < 1.0 ? factor : 1.0);
       noise += static_cast<double>(scaling_.factors[c]) * static_cast<double>(scaling_.factors[c]);
@@ -90,6 +127,7 @@ bool DepthwiseScales::choose_factors(const Model& model, uint32_t samples) {
 Error DepthwiseScales::scale(RecoveryContext& context, const Network& from) {
   scaling_.scale(rewrite_.copy(from));
   rewrite_.network().scales = {scaling_.factors, rewrite_.network().seen.observers};
+  rewrite_.network().functions = functions_.factors_of(from.model, scaling_);
   ITG_TRY(rewrite_.use_unobserved(context, from));
   const Model& model = context.fp32.model;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
@@ -155,9 +193,11 @@ Result<Candidate> DepthwiseScales::run(RecoveryContext& context, const Candidate
     context.guard.not_tried(recovery::kDepthwiseScales, now, RecoveryVerdict::kTooFewSamples);
     return now;
   }
-  ITG_TRY(scaling_.find_peaks(context));
+  find_ends(context, from);
+  ITG_TRY(scaling_.find_peaks(context, ends_));
   scaling_.find_readers(from.model);
   if (!choose_factors(from.model, from.seen.sample_count)) return now;
+  functions_.apply(from.model, scaling_);
   Candidate tried = now;
   NetworkError before;
   ITG_TRY(judge(context, now, before));

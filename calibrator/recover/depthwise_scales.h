@@ -7,6 +7,10 @@
 //                                                    weight that reads it, over the largest of the same output
 //                                                 b: largest share of a clamp that the channel reaches, with the same room
 //
+// A function of one variable that is not homogeneous (SiLU, hard-swish, GELU) keeps what it computes: its int8 table takes in
+// both factors. Channels are put into groups, with a table each (function_groups.h). There s = min(1, a^(7/8)): the largest of a
+// group is surer than one channel's. What the function reads counts as far as the function tells it apart.
+//
 // All of a channel's range, w = a^(-1), would leave the least rounding. A channel's largest value is less sure than a tensor's,
 // so quiet channels keep the more room the quieter they are: MobileNetV2 19.3 and 18.6 to 21.3 and 21.2 dB.
 //
@@ -15,6 +19,7 @@
 #pragma once
 
 #include "calibrator/recover/channel_scaling.h"
+#include "calibrator/recover/function_groups.h"
 
 namespace intaglio {
 
@@ -33,7 +38,9 @@ class DepthwiseScales {
   Result<Candidate> run_as(RecoveryContext& context, const KeptScales& before, const Candidate& now);
 
  private:
+  void find_ends(RecoveryContext& context, const Network& from);
   bool choose_factors(const Model& model, uint32_t samples);
+  bool is_at_function(const Model& model, int32_t root) const;
   Error scale(RecoveryContext& context, const Network& from);
   Error observe(RecoveryContext& context);
   static Error judge(RecoveryContext& context, const Candidate& candidate, NetworkError& error);
@@ -43,6 +50,8 @@ class DepthwiseScales {
   Span<int32_t> observer_of_;  // of each tensor: its observer, where it has factors; else -1
   Span<size_t> no_means_;      // of each node: 0
   Span<InputValues> inputs_;
+  Span<Range> ends_;  // of each tensor: how far its values count
+  FunctionGroups functions_;
 };
 
 }  // namespace intaglio

@@ -60,6 +60,7 @@ Model ModelRewrite::copy(const Network& from) {
   network_.seen.observers = own.observers;
   network_.seen.mean_sums = own.mean_sums;
   network_.scales = from.scales;
+  network_.functions = from.functions;
   network_.channels_scaled = from.channels_scaled;
   network_.channels_shifted = from.channels_shifted;
   return network_.model = *Model::open(file_, open);

@@ -134,6 +134,7 @@ Error RecoveryContext::use(const Network& wanted) {
   if (!session) return session.error();
   fp32.model = wanted.model;
   fp32.session = *session;
+  fp32.functions = wanted.functions;
   if (wanted.persistent.empty()) fp32.reference = *session;
   return kNoError;
 }

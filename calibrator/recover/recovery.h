@@ -22,6 +22,7 @@ struct Network {
   Span<uint8_t> persistent;
   bool channels_scaled = false, channels_shifted = false;
   KeptScales scales;
+  Span<const FunctionFactors> functions;  // as FloatModel::functions
 };
 
 // Which corrections of biases have been kept (bias_correction.h).

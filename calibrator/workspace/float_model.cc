@@ -53,6 +53,33 @@ Span<uint8_t> Lanes::scratch_of(int32_t i) const {
           own_.scratch.size};
 }
 
+namespace {
+
+template <typename Change>
+void change_channels(const TensorView& view, Change&& change) {
+  const Span<float> values = view.as<float>();
+  const auto channels = static_cast<size_t>(view.info.shape.back(0));
+  for (size_t at = 0; at < values.size; at += channels)
+    for (size_t c = 0; c < channels; ++c) change(values[at + c], c);
+}
+
+}  // namespace
+
+void FloatModel::run_nodes(Session& of_model, int32_t first, int32_t last) const {
+  for (int32_t n = first; n < last && !functions.empty(); ++n) {
+    const FunctionFactors factors = factors_of(n);
+    if (factors.empty()) continue;
+    of_model.run_nodes(first, n);
+    change_channels(of_model.tensor(model.node_inputs(n)[0]),
+                    [&](float& x, size_t c) { x *= factors.before(c); });
+    of_model.run_nodes(n, n + 1);
+    change_channels(of_model.tensor(model.node_outputs(n)[0]),
+                    [&](float& y, size_t c) { y /= factors.behind(c); });
+    first = n + 1;
+  }
+  of_model.run_nodes(first, last);
+}
+
 Error tell(const Progress& progress, const char* stage, int32_t done, int32_t total) {
   const bool go_on = progress.step == nullptr || progress.step(progress.context, stage, done, total);
   return go_on ? kNoError : Error{Status::kCancelled};

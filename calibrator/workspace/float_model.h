@@ -70,6 +70,20 @@ class Lanes {
   Span<uint8_t> others_;
 };
 
+// Factors that a recovery has put around a function of one variable: channel c of its node gives f(in[c] x) / out[c]. nullptr: ones.
+// The factors have few distinct values, so that an int8 model needs few tables.
+struct FunctionFactors {
+  static constexpr int32_t kGroups = 4;  // at most
+
+  const float* in = nullptr;
+  const float* out = nullptr;
+
+  bool empty() const { return in == nullptr && out == nullptr; }
+  bool same(size_t a, size_t b) const { return before(a) == before(b) && behind(a) == behind(b); }
+  float before(size_t channel) const { return in == nullptr ? 1.0f : in[channel]; }
+  float behind(size_t channel) const { return out == nullptr ? 1.0f : out[channel]; }
+};
+
 // The FP32 model as it runs: its session, its lanes, and the caller's threads.
 struct FloatModel {
   Model model;  // the caller's, or the one that a recovery has made of it
@@ -82,7 +96,13 @@ struct FloatModel {
   ThreadRegion threads;
   Executor executor;  // that of `threads`
   IsaMask isa = isa::kAll;
+  Span<const FunctionFactors> functions;  // of each node of `model`; empty: none has factors
 
+  FunctionFactors factors_of(int32_t node) const {
+    return functions.empty() ? FunctionFactors() : functions[static_cast<size_t>(node)];
+  }
+  // Runs nodes of `model` in a session of it. What a function with factors reads is changed: nothing else reads it.
+  void run_nodes(Session& of_model, int32_t first, int32_t last) const;
   // The session on lane `i`. With the serial executor all lanes may run at once.
   Session on_lane(int32_t i, const Executor& inner = {}) const { return lanes.of(session, i, inner); }
 };

@@ -132,7 +132,8 @@ class LayerComparison {
 // What a node computes in codes, besides the products of a layer; nullopt: nothing, it moves or converts them. A table of
 // a function is no difference: it holds what FP32 and a rounding give.
 std::optional<Op> computes_in_codes(const Model& model, const NodeInfo& node) {
-  for (const Op op : {Op::kQuantize, Op::kDequantize, Op::kReshape, Op::kTranspose, Op::kLookup})
+  for (const Op op :
+       {Op::kQuantize, Op::kDequantize, Op::kReshape, Op::kTranspose, Op::kLookup, Op::kGroupedLookup})
     if (node.op == op) return std::nullopt;
   if (model.tensor(node.outputs[0]).dtype != DType::kS8) return std::nullopt;
   if (layer_rule(model, all_ops(), node) == nullptr) return node.op;

@@ -74,7 +74,9 @@ class Export {
     for (OnnxNode* const node : graph_.nodes()) split_sum(*node);
     for (int32_t n = 0; n < model_.node_count(); ++n) {
       const NodeInfo node = model_.node(n);
-      if (const QuantRule* const rule = layer_rule(model_, all_ops(), node))
+      if (node.op == Op::kGroupedLookup)
+        write_tables(node);
+      else if (const QuantRule* const rule = layer_rule(model_, all_ops(), node))
         write_layer(n, node, *rule);
       else
         write_constants(node);
@@ -307,6 +309,78 @@ class Export {
       scales.push_back(scale * model_.tensor(layer.inputs[0]).quantization.scales[0]);
     quantizers_.set_bias(*reader, input, name, {reinterpret_cast<const int32_t*>(bias.constant.data), count},
                          scales);
+  }
+
+  // The value that a tensor in codes holds: its own, or that of the tensor in FP32 before its Quantize.
+  const std::string* value_of_codes(std::string tensor) const {
+    if (const std::string* const own = value_of(tensor)) return own;
+    if (tensor.size() > 3 && tensor.compare(tensor.size() - 3, 3, "/s8") == 0)
+      tensor.resize(tensor.size() - 3);
+    return value_of(tensor);
+  }
+
+  // How many axes stand behind the channels of a value: a convolution makes it, or reads it. -1: neither says so.
+  int64_t axes_behind_channels(const std::string& value, int32_t rank) const {
+    constexpr int kMostSteps = 64;
+    const auto is_conv = [](const OnnxNode& node) {
+      return node.op_type == "Conv" || node.op_type == "ConvTranspose";
+    };
+    std::string before = value, behind = value;
+    for (int step = 0; step < kMostSteps; ++step) {
+      const OnnxNode* const writer = graph_.writer(before);
+      if (writer == nullptr || writer->op_type == "Transpose" || writer->op_type == "Reshape") break;
+      if (is_conv(*writer)) return rank - 2;
+      before = writer->input[graph_.constant(writer->input[0]) == nullptr ? 0 : 1];
+    }
+    for (int step = 0; step < kMostSteps; ++step) {
+      const std::vector<OnnxUse> uses = graph_.uses(behind);
+      for (const OnnxUse& use : uses)
+        if (is_conv(*use.node)) return rank - 2;
+      if (uses.empty() || uses[0].node->op_type == "Transpose" || uses[0].node->op_type == "Reshape") break;
+      behind = uses[0].node->output[0];
+    }
+    return -1;
+  }
+
+  // A function with tables for groups of channels, whose input and output have factors in the model: the file looks up the
+  // reals that the codes stand for.
+  void write_tables(const NodeInfo& node) {
+    const TensorInfo in = model_.tensor(node.inputs[0]), tables = model_.tensor(node.inputs[1]),
+                     groups = model_.tensor(node.inputs[2]), out = model_.tensor(node.outputs[0]);
+    const std::string* const x = value_of_codes(in.name);
+    const std::string* const y = value_of(out.name);
+    const int64_t behind = x == nullptr ? -1 : axes_behind_channels(*x, in.shape.rank);
+    OnnxNode* const writer = y == nullptr ? nullptr : graph_.writer(*y);
+    if (behind < 0 || writer == nullptr)
+      fail(
+          "node ", quoted(node.name),
+          ": it has tables for groups of channels, and no convolution of the network says which axis these are; calibrate "
+          "with '--recover method,bias', or use export-tflite");
+    const std::string from = *x, to = *y, name = to + "/tables";
+    const ActivationGrid own = grid_of(in), made = grid_of(out);
+    std::vector<float> starts, reals;
+    for (const uint8_t group : groups.constant)
+      starts.push_back(static_cast<float>(256 * group + 128 + own.zero_point) + 0.5f);  // Cast rounds down
+    for (const uint8_t code : tables.constant)
+      reals.push_back(made.scale * static_cast<float>(static_cast<int8_t>(code) - made.zero_point));
+    std::vector<int64_t> dims(static_cast<size_t>(behind) + 1, 1);
+    dims[0] = static_cast<int64_t>(starts.size());
+    const auto constant = [&](const char* suffix, const std::vector<int64_t>& shape,
+                              const std::vector<float>& values) {
+      const std::string unused = graph_.unused_name(name + suffix);
+      graph_.add_constant(unused, OnnxTensor::FLOAT, shape, values.data(), sizeof(float) * values.size());
+      return unused;
+    };
+    graph_.rename_output(*writer, to, graph_.unused_name(to + "/replaced"));
+    const std::string steps = graph_.unused_name(name + "/steps");
+    graph_.add_node("Div", steps, {from, constant("/scale", {}, {own.scale})}, steps);
+    const std::string places = graph_.unused_name(name + "/places");
+    graph_.add_node("Add", node.name, {steps, constant("/starts", dims, starts)},
+                    places);  // by the model's name: no numbers of a layer
+    const std::string indices = graph_.unused_name(name + "/indices");
+    set_attribute(graph_.add_node("Cast", indices, {places}, indices), "to", OnnxTensor::INT32);
+    graph_.add_node("Gather", name,
+                    {constant("/reals", {static_cast<int64_t>(reals.size())}, reals), indices}, to);
   }
 
   // Constant operands that the model has as codes.

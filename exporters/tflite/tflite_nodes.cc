@@ -72,6 +72,7 @@ class Writer {
       case Op::kDequantize:
         return file_.add_operator(Builtin::DEQUANTIZE, 2, {input(node)}, output(node));
       case Op::kLookup:
+      case Op::kGroupedLookup:
         return write_lookup(model_, file_, operands_, node);
       case Op::kClamp:
         return clamp(node);

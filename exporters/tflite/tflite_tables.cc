@@ -72,13 +72,13 @@ void write_lookup(const Model& model, TfliteFile& file, TfliteOperands& operands
                    constant = model.tensor(node.inputs[1]);
   const int32_t x = operands.tensor(node.inputs[0]), y = operands.tensor(node.outputs[0]);
   const auto count = static_cast<int32_t>(constant.constant.size);
-  if (count == 256) {
+  if (count == 256 && node.op == Op::kLookup) {
     Table table;
     std::memcpy(table.data(), constant.constant.data, table.size());
     const Found found = find_operator(table, in, out);
     if (found.is_known) return file.add_operator(found.code, found.version, {x}, y);
   }
-  // The code + 128, and 256 more for each channel before its own, as an index into the tables.
+  // The code + 128, and 256 more for each table before the channel's own, as an index into the tables.
   const std::string name = out.name;
   TfliteTensor values{name + "/table",
                       DType::kS8,
@@ -93,7 +93,10 @@ void write_lookup(const Model& model, TfliteFile& file, TfliteOperands& operands
   indices.name = name + "/indices";
   const int32_t from = file.add_tensor(std::move(codes)), at = file.add_tensor(std::move(indices));
   std::vector<int32_t> starts;
-  for (int32_t first = 0; first < count; first += 256) starts.push_back(first + 128);
+  if (node.op == Op::kGroupedLookup)
+    for (const uint8_t group : model.tensor(node.inputs[2]).constant) starts.push_back(256 * group + 128);
+  else
+    for (int32_t first = 0; first < count; first += 256) starts.push_back(first + 128);
   file.add_operator(Builtin::CAST, 1, {x}, from);
   file.add_operator(Builtin::ADD, 1, {from, file.add_numbers(name + "/starts", starts)}, at,
                     tflite::Options::AddOptions, tflite::CreateAddOptions(file.builder()).Union());

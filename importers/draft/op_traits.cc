@@ -76,6 +76,7 @@ constexpr OpTraits kTraits[] = {
     {Op::kGatherElements, Axes::kFixed, Int8Form::kMoves},
     {Op::kOneHot},
     {Op::kNormalize, Axes::kLast, Int8Form::kRescales},
+    {Op::kGroupedLookup, Axes::kFixed},
 };
 
 constexpr struct {

@@ -143,6 +143,7 @@ RowAccess row_access(const NodeView& node) {
     case Op::kMean:
       return mean_access(node);
     case Op::kLookup:
+    case Op::kGroupedLookup:
       return is_plain_int8(node) && is_picture(node.input(0)) ? kRowByRow : RowAccess();
     case Op::kConcat:
       return concat_access(node);

@@ -38,4 +38,33 @@ inline OnnxBuilder small_network() {
   return file;
 }
 
+// A depthwise layer between two Swish, behind a layer whose channels differ a hundredfold: calibration puts their factors into
+// tables for groups of channels.
+inline OnnxBuilder uneven_network() {
+  OnnxBuilder file(13);
+  Random random(21);
+  file.input("x", {1, 3, 9, 8});
+  file.output("y");
+  std::vector<float> uneven = random.reals(8 * 3, -0.4f, 0.4f);
+  for (size_t i = 0; i < uneven.size(); ++i) uneven[i] *= i / 3 % 2 == 0 ? 100.0f : 1.0f;
+  file.floats("w1", {8, 3, 1, 1}, uneven);
+  std::vector<float> even = random.reals(8 * 9, -0.4f, 0.4f);
+  for (size_t i = 0; i < even.size(); ++i) even[i] *= i / 9 % 2 == 0 ? 0.01f : 1.0f;
+  file.floats("w2", {8, 1, 3, 3}, even);
+  file.floats("w3", {4, 8, 1, 1}, random.reals(4 * 8, -0.4f, 0.4f));
+  for (const char* const name : {"b1", "b2"}) file.floats(name, {8}, random.reals(8, -0.2f, 0.2f));
+  const auto swish = [&](const std::string& x) {
+    file.node("Sigmoid", {x}, x + "_gate");
+    file.node("Mul", {x, x + "_gate"}, x + "_swish");
+  };
+  file.node("Conv", {"x", "w1", "b1"}, "c1");
+  swish("c1");
+  auto& depthwise = file.node("Conv", {"c1_swish", "w2", "b2"}, "c2");
+  set(depthwise, "group", int64_t{8});
+  set(depthwise, "pads", std::vector<int64_t>(4, 1));
+  swish("c2");
+  file.node("Conv", {"c2_swish", "w3"}, "y");
+  return file;
+}
+
 }  // namespace intaglio::test

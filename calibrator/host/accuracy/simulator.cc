@@ -241,7 +241,7 @@ Error Simulator::bake_rest() {
     ITG_TRY(map->slots.set_params(slot, params_of(holds)));
   }
   BakedWeights weights;
-  Result<Graph> graph = bake({&fp32_, &*map, &options, &weights}, arena_.arena());
+  Result<Graph> graph = bake({&fp32_, &*map, &options, &weights, {}}, arena_.arena());
   if (!graph) return graph.error();
   fuse_residual(*graph, arena_.arena());
   return open(*graph);

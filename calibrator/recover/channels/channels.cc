@@ -1,4 +1,6 @@
 #include "calibrator/recover/channels/channels.h"
+
+#include "calibrator/quantization/int8_nodes.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
@@ -9,9 +11,10 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class Grouping {
  public:
-  Grouping(const Model& model, ChannelSets sets, Arena& arena)
+  Grouping(const Model& model, ChannelSets sets, Span<const bool> functions, Arena& arena)
       : model_(model),
         sets_(sets),
+        functions_(functions),
         parent_(arena.make<int32_t>(static_cast<size_t>(model.tensor_count()))),
         fixed_(arena.make<bool>(static_cast<size_t>(model.tensor_count()))) {
     for (size_t t = 0; t < parent_.size; ++t) parent_[t] = static_cast<int32_t>(t);
@@ -45,6 +48,9 @@ class Grouping {
   }
 
  private:
+  bool is_function(int32_t node) const {
+    return !functions_.empty() && functions_[static_cast<size_t>(node)];
+  }
   int32_t find(int32_t t) const {
     while (parent_[static_cast<size_t>(t)] >= 0 && parent_[static_cast<size_t>(t)] != t)
       t = parent_[static_cast<size_t>(t)];
@@ -68,6 +74,12 @@ class Grouping {
       if (def != nullptr && def->quant.weight_input >= 0 && is_depthwise(model_, node, def->quant))
         has_reader[static_cast<size_t>(find(node.inputs[0]))] = true;
     }
+    for (int32_t n = model_.node_count() - 1; n >= 0; --n) {
+      const NodeInfo node = model_.node(n);
+      if (!is_function(n)) continue;
+      const auto output = static_cast<size_t>(find(node.outputs[0]));
+      if (has_reader[output] && !fixed_[output]) has_reader[static_cast<size_t>(find(node.inputs[0]))] = true;
+    }
     for (size_t t = 0; t < parent_.size; ++t)
       if (!has_reader[static_cast<size_t>(find(static_cast<int32_t>(t)))]) fixed_[t] = true;
   }
@@ -90,6 +102,8 @@ class Grouping {
       look_at_weights(node, def->quant);
     } else if (def->quant.real_inputs >= 0) {
       look_at_factors(node, def->quant);
+    } else if (is_function(n)) {
+      return;  // its input and its output are sets of their own
     } else if (keeps_channels(model_, node, def->quant)) {
       for (size_t i = 0; i < node.inputs.size; ++i)
         if (node.inputs[i] >= 0 && static_cast<int8_t>(i) != def->quant.parameter_input)
@@ -132,19 +146,29 @@ class Grouping {
 
   const Model& model_;
   ChannelSets sets_;
+  Span<const bool> functions_;
   Span<int32_t> parent_;
   Span<bool> fixed_;  // of a root: of its whole set
 };
 
 }  // namespace
 
-ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets) {
-  return Grouping(fp32, sets, arena).run(arena);
+ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets, Span<const bool> functions) {
+  return Grouping(fp32, sets, functions, arena).run(arena);
 }
 
 size_t channel_group_bytes(const Model& fp32) {
   return static_cast<size_t>(fp32.tensor_count()) * (sizeof(int32_t) + 2 * sizeof(bool) + sizeof(size_t)) +
          96;
+}
+
+bool takes_factors(const Model& fp32, int32_t node, const CalibratorOptions& options) {
+  const OpDef* const def = find_op(float_ops(), fp32, fp32.node(node));
+  if (def == nullptr) return false;
+  const QuantRule& rule = def->quant;
+  return rule.table == TableRule::kUnary && rule.channels == ChannelRule::kMixes &&
+         rule.output == OutputRule::kObserved && !rule.jumps && !rule.clips &&
+         becomes_int8(fp32, node, options) && !is_wide(fp32, node, options);
 }
 
 bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rule) {

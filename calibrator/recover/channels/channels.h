@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/workspace/arena.h"
+#include "intaglio/calibrator.h"
 #include "intaglio/session.h"
 #include "runtime/op.h"
 
@@ -29,9 +30,14 @@ enum class ChannelSets : uint8_t {
   kDepthwise,  // those that a depthwise layer reads
 };
 
-ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets = ChannelSets::kAll);
+// `functions`: of each node, whether takes_factors(); empty: no node does.
+ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets = ChannelSets::kAll,
+                             Span<const bool> functions = {});
 size_t channel_group_bytes(const Model& fp32);
 
+// A function of one variable that the int8 model looks up by codes of 8 bits: with tables for groups of channels its input and its
+// output may have factors of their own.
+bool takes_factors(const Model& fp32, int32_t node, const CalibratorOptions& options);
 // A layer whose every output channel reads the input channel of the same number alone.
 bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rule);
 // A layer whose weights hold the input's channels along their last axis, or which is depthwise.

@@ -76,7 +76,8 @@ enum class Op : uint16_t {
   kGatherElements = 64,
   kOneHot = 65,
   kNormalize = 66,
+  kGroupedLookup = 67,
 };
-inline constexpr int32_t kOpCount = 67;
+inline constexpr int32_t kOpCount = 68;
 
 }  // namespace intaglio
