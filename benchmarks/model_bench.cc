@@ -29,7 +29,7 @@ double now_ms() {
       .count();
 }
 
-// What the process has had of the CPU: with one thread, free of the time that others have it.
+// CPU time of the process: with one thread, free of the time that others have it.
 double cpu_ms() {
   timespec t;
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -69,7 +69,7 @@ void fill_inputs(const Session& session) {
   }
 }
 
-// Of the session's best kernels, for all its threads; 0: not known.
+// The peak of the session's best kernels, for all its threads; 0: not known.
 double peak_of(const Session& session, int32_t threads) {
   bool int8 = false;
   for (int32_t n = 0; n < session.model().node_count(); ++n)

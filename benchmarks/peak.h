@@ -1,4 +1,4 @@
-// What this CPU's multiply-accumulate instructions do at most: independent chains in registers, fastest of
+// The peak rate of this CPU's multiply-accumulate instructions: independent chains in registers, fastest of
 // many.
 #pragma once
 

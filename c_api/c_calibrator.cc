@@ -43,7 +43,7 @@ namespace {
 
 CalibratorOptions from_c(const itg_calibrator_options& options) {
   CalibratorOptions result;
-  // What is no method becomes one that is refused with its number.
+  // A number of no method becomes one that is refused with it.
   result.method =
       static_cast<RangeMethod>(options.method < 0 || options.method > 0xff ? 0xff : options.method);
   result.percentile = options.percentile;

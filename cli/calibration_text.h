@@ -1,4 +1,4 @@
-// What a calibration and a comparison print.
+// The text that a calibration and a comparison print.
 #pragma once
 
 #include <string>

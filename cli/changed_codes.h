@@ -12,7 +12,7 @@ struct ChangedCodes {
   int64_t changed = 0, of = 0;
 };
 
-// Of an activation's 256 codes by `a`, those whose number has another code by `b`, or none.
+// The codes among an activation's 256 by `a` whose number has another code by `b`, or none.
 ChangedCodes changed_activation_codes(const ParamsEntry& a, const ParamsEntry& b);
 
 // Where the codes of weights come from: an int8 model's own, or an FP32 model's weights rounded by a table's scales.
@@ -20,7 +20,7 @@ struct WeightSource {
   const Model* int8 = nullptr;
   const Model* fp32 = nullptr;
 
-  // Of the layer that an entry is about; empty where neither model has it.
+  // The name of the layer that an entry is about; empty where neither model has it.
   std::vector<int8_t> codes(const ParamsEntry& entry) const;
 };
 

@@ -58,7 +58,7 @@ HelpFormat::HelpFormat() { column_width(kNameColumn); }
 
 std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return "";
-  // What CLI11 adds about checks stands in the descriptions.
+  // CLI11's texts about checks stand in the descriptions.
   const std::string type = option->get_type_name();
   return " " + type.substr(0, type.find(':'));
 }
@@ -147,7 +147,7 @@ std::string known_subcommands(const CLI::App& app) {
   return names;
 }
 
-// Of a command that has subcommands, where a word is none of them; else empty.
+// The message for a command that has subcommands, where a word is none of them; else empty.
 std::string unknown_subcommand(const CLI::App& app) {
   std::vector<std::string> known;
   for (const CLI::App* const subcommand : understood(app).get_subcommands({}))
@@ -159,7 +159,7 @@ std::string unknown_subcommand(const CLI::App& app) {
          nearest_names(words[0], known, 1).front() + "; there are" + known_subcommands(app);
 }
 
-// What nobody knows comes before what lacks: it is often the same option, mistyped.
+// Unknown options come before missing ones: it is often the same option, mistyped.
 std::string unknown_option(const CLI::App& app) {
   std::vector<std::string> known;
   for (const CLI::Option* const option : understood(app).get_options())
@@ -184,7 +184,7 @@ std::string unexpected_argument(const CLI::App& app) {
   return text;
 }
 
-// What is missing, with the help's word for it and what it is. Arguments have no name on the command line.
+// Names what is missing, with the help's word for it and what it is. Arguments have no name on the command line.
 std::string missing_argument(const CLI::App& app) {
   for (const CLI::Option* const option : understood(app).get_options()) {
     if (!option->get_required() || option->count() > 0) continue;
@@ -224,7 +224,7 @@ CommandOutcome wrong_use(const CLI::App& app, std::string problem) {
     name += " " + command->get_name();
   }
   if (const std::string unknown = unknown_option(app); !unknown.empty()) problem = unknown;
-  // Of a subcommand CLI11 says only that one is missing.
+  // CLI11 says only that a subcommand is missing.
   if (app.remaining(true).empty() && !known_subcommands(app).empty())
     problem = "no subcommand is given; there are" + known_subcommands(app);
   if (const std::string unknown = unknown_subcommand(app); !unknown.empty()) problem = unknown;

@@ -49,7 +49,7 @@ Outcome<Done> check_prefix(const std::string& name) {
   return Done{};
 }
 
-// What the self-test must find: the scalar kernels define it. `fed`: the first input comes by rows, behind the others.
+// The answer that the self-test must find: the scalar kernels define it. `fed`: the first input comes by rows, behind the others.
 Outcome<uint32_t> golden_crc(const LoadedModel& file, bool fed) {
   SessionOptions options;
   options.isa = isa::kScalar;
@@ -85,7 +85,7 @@ Outcome<uint32_t> golden_crc(const LoadedModel& file, bool fed) {
 
 enum class WhatStandsThere : uint8_t { kOurs, kOfAnotherModel, kSomebodys };
 
-// What a file of an export would replace. A file of another model, with another prefix, was exported, too.
+// Says whose file an export would replace. A file of another model, with another prefix, was exported, too.
 Outcome<WhatStandsThere> look_at_target(const std::string& path, const std::string& prefix) {
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();

@@ -62,7 +62,7 @@ std::string planned_declarations(const ExportedModel& exported);
 std::string checked_program(const ExportedModel& exported);
 std::string planned_program(const ExportedModel& exported);
 
-// What the writers of sources share.
+// Shared by the writers of sources.
 
 // A text that is filled with printf's formats.
 class Text {

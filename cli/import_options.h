@@ -1,4 +1,4 @@
-// What is said of a network that is imported: by 'intaglio import', and by what imports a network on its way.
+// The options of an import: for 'intaglio import', and for commands that import a network on their way.
 #pragma once
 
 #include <charconv>
@@ -78,7 +78,7 @@ struct NamedText {
   std::string file;  // of an array; empty: `values` are a list
   std::vector<float> values;
 };
-// What the words alone say: no file is read.
+// Checks the words alone: no file is read.
 Outcome<NamedText> parse_named_text(const std::string& option, const std::string& text, const char* what,
                                     const char* example);
 

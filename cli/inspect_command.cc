@@ -146,7 +146,7 @@ void print_calibration(const Model& model) {
         safe(info.options).c_str(), info.samples, safe(info.library_version).c_str());
 }
 
-// What a session packs when it starts, and what became of the weights that the file holds packed.
+// The weights that a session packs when it starts, and what became of those that the file holds packed.
 void print_packing(const Model& model, const SessionReport& session) {
   std::map<std::string, size_t> packs;
   bool other_layout = false;

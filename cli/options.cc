@@ -192,7 +192,7 @@ Option add_flag(CLI::App& app, const std::string& names, bool& value, const std:
 }
 
 void keep_given_words(CLI::App& app, GivenWords& words, const std::string& heading) {
-  // Of captured output they are the host's, and mean nothing outside of it.
+  // In captured output they are the host's, and mean nothing outside of it.
   if (CapturedOutput::of_this_thread() != nullptr) return;
   app.parse_complete_callback([&app, &words, heading] {
     words = {given_words(app, ""), given_words(app, heading)};

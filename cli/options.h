@@ -23,7 +23,7 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option& required();
-  // What the help calls its value.
+  // The help's word for its value.
   Option& type_name(const std::string& name);
   // The help shows what the variable holds now.
   Option& show_default();
@@ -42,7 +42,7 @@ class Option {
   CLI::Option* option_;
 };
 
-// Of what reads a value: whether it can.
+// A check made of a function that reads a value: whether it can.
 template <typename Read>
 auto readable_by(Read read) {
   return [read](const std::string& value) -> Outcome<Done> {

@@ -125,7 +125,7 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-// Of each column; the widest of the left ones give way until a line fits.
+// The width of each column; the widest of the left ones give way until a line fits.
 std::vector<size_t> Table::widths() const {
   constexpr size_t kMost = 100, kLeast = 8;
   std::vector<size_t> widths(rows_.front().size());

@@ -1,4 +1,4 @@
-// What the command says: results on stdout, everything about them on stderr. Names from files and command
+// The command's output: results on stdout, everything about them on stderr. Names from files and command
 // lines are not trusted: no control character of theirs reaches the terminal.
 #pragma once
 
@@ -30,7 +30,7 @@ Outcome<Done> finish_results();
 void print_note(const std::string& text);
 void print_warning(const std::string& text);
 void print_error(const std::string& text);
-// What this command has warned of so far.
+// The warnings of this command so far.
 const std::vector<std::string>& warnings_so_far();
 // Prints what a tool tells. The line of progress is rewritten on stderr, where that is a terminal. Of captured output the
 // host's own functions are called.

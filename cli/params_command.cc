@@ -26,7 +26,7 @@ const std::string kFormats =
     "  amct           Ascend's record: the inputs and weights of layers. No other tensors\n"
     "  ppq            PPQ's JSON: everything\n"
     "  aimet          AIMET's encodings: every activation, and weights\n";
-// What is read, and not written.
+// Formats that are read, and not written.
 const std::string kModelFormat =
     "  model          an intaglio int8 model. For OpenVINO's and MQBench's FakeQuantize nodes, first make one from the\n"
     "                 ONNX file with 'intaglio import'\n";
@@ -189,7 +189,7 @@ Difference compare(const ParamsEntry& a, const ParamsEntry& b) {
   return found;
 }
 
-// What another table says of the same; PPQ's names weights as it does any tensor, others by their layers.
+// The entry of another table for the same; PPQ's names weights as it does any tensor, others by their layers.
 const ParamsEntry* counterpart(const ParamsEntry& entry, const ParamsTable& other) {
   if (const ParamsEntry* const same = other.find_same(entry)) return same;
   if (entry.of == ParamsOf::kLayerWeights) return other.find(ParamsOf::kTensor, entry.node);
@@ -207,7 +207,7 @@ std::optional<ChangedCodes> changed_codes(const ParamsEntry& a, const WeightSour
   return changed_activation_codes(a, b);
 }
 
-// Of what both files can hold.
+// Differences in the parts that both files can hold.
 std::vector<Difference> differences(const ParamsTable& a, const WeightSource& of_a, const ParamsTable& b,
                                     const WeightSource& of_b) {
   std::vector<Difference> list;

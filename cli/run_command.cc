@@ -114,7 +114,7 @@ class OutputArrays {
   std::vector<std::vector<uint8_t>> bytes_;
 };
 
-// What is shown of outputs: the best classes, where there are any.
+// How outputs are shown: the best classes, where there are any.
 struct Shown {
   int32_t top = 0, places = 1;  // equal places, of which the first is shown
   bool classes = false;

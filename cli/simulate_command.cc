@@ -109,7 +109,7 @@ std::string form_text(const QuantConfig& config) {
   return text;
 }
 
-// Of a node of the FP32 model that a node of the simulated one stands for.
+// The node of the FP32 model that a node of the simulated one stands for.
 struct Forms {
   std::string input, weights, output;
 };

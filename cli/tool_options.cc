@@ -124,7 +124,7 @@ std::string input_names(const Model& model) {
   return names;
 }
 
-// Of the words "NAME=PATH" which input is meant: the longest name that fits, as names may hold a '='.
+// The input that the words "NAME=PATH" mean: the longest name that fits, as names may hold a '='.
 std::optional<size_t> named_input(const Model& model, const std::string& words) {
   std::optional<size_t> found;
   for (size_t i = 0; i < model.inputs().size; ++i) {

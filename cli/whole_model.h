@@ -1,4 +1,4 @@
-// What must hold of a model file before a command runs it, or makes another file of it.
+// Checks a model file before a command runs it, or makes another file of it.
 #pragma once
 
 #include "tools/loaded_model.h"

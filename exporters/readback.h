@@ -1,4 +1,4 @@
-// What the exporters share: what they do with 16 bits, and a file read back as the model that the importer makes of it.
+// Shared by the exporters: notes about 16 bits, and a file read back as the model that the importer makes of it.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ namespace intaglio {
 // in_order_cores.inc, else none.
 IsaMask in_order_schedule(uint64_t midr, IsaMask found);
 
-// What the cores that a program may run on have in common. Cores of both kinds (big.LITTLE): none, since the program may run on
+// The schedule that the cores of a machine share. Cores of both kinds (big.LITTLE) share none, since the program may run on
 // either, and the larger ones do most of the work.
 class SharedSchedule {
  public:

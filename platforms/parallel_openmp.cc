@@ -7,7 +7,7 @@
 namespace intaglio {
 namespace {
 
-// Of a process whose threads OpenMP has made, its child has none, and would wait for them for ever: it goes without.
+// The child of a process whose threads OpenMP has made has none of them, and would wait for ever: it runs without.
 bool has_threads() {
   static pid_t owner = 0;
   const pid_t here = ::getpid();

@@ -48,7 +48,7 @@ struct NodeView {
   TensorInfo output(int32_t i = 0) const {
     return kStreams ? whole_or_band_output(i) : model->tensor(output_index(i));
   }
-  // Of these the shape or the zero point alone, for what is read in each run. Always in line: elsewhere than in a Cortex-M's
+  // The shape or the zero point alone, which each run reads. Always in line: elsewhere than in a Cortex-M's
   // build they are calls of others.
   __attribute__((always_inline)) Shape input_shape(int32_t i) const {
     return kReadsParts ? whole_or_band_input_shape(i) : input(i).shape;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxReplayBytes = size_t{1} << 30;
 
-// What the calibrator says of its progress.
+// Tells the caller of the calibrator's progress.
 struct Steps {
   Work& work;
   int32_t count;
@@ -30,7 +30,7 @@ struct Steps {
   }
 };
 
-// What stays the same from the first sample to the last.
+// Everything that stays the same from the first sample to the last.
 struct Job {
   const CalibrateChoice& choice;
   const CalibratedSteps& steps;
@@ -47,7 +47,7 @@ class Run {
   Outcome<CalibratedModel> run();
 
  private:
-  // What an error of the calibrator is about, in words.
+  // An error of the calibrator in words.
   Failure failure_of(const Error& error, int32_t sample = -1) const;
 
   // Since the caller's work began.
@@ -132,7 +132,7 @@ Outcome<Done> Run::observe(HeldOut& held_out) {
   return Done{};
 }
 
-// What has been added are just the samples that were observed before: most often the same folder, named twice.
+// Warns where exactly the samples that were observed before were added: most often the same folder, named twice.
 void Run::warn_of_doubling(const CalibrationState& before, const CalibrationState& now) const {
   Digest twice;
   for (int32_t i = 0; i < 2; ++i) add_to_set(twice, before.samples);
@@ -157,7 +157,7 @@ Outcome<Done> Run::make_model(Calibrator& calibrator) {
   return Done{};
 }
 
-// What finish() could not measure, since it had no samples.
+// Measures what finish() could not, since it had no samples.
 Outcome<Done> Run::measure_state(const Model& int8_model) {
   auto fp32 = LoadedSession::create(job_.file, choice_.execution);
   if (!fp32) return fp32.failure();
@@ -286,7 +286,7 @@ Outcome<CalibratedModel> Run::run() {
                    " cannot be run again: biases are corrected from their means");
   }
   const CalibrationState before = samples_seen(*calibrator);
-  // Of the samples that are left where others are held out for mixed precision nothing more is.
+  // Where samples are held out for mixed precision, no more of the others are.
   HeldOut held_out(*calibrator, model_, options_,
                    job_.samples.held_out_count() > 0 ? std::vector<Digest>() : job_.facts.digests);
   if (job_.samples.count() > 0)

@@ -22,7 +22,7 @@ struct CalibrateChoice {
   bool int8_states = false;             // every state stays in int8, also where its rounding adds up
   FloatSearchChoice float_search;
   ParamsChoice params;
-  // What was seen of other samples, perhaps elsewhere (tools/observed_samples.h): these are added to it, or it is all there is.
+  // The state of other samples, perhaps elsewhere (tools/observed_samples.h): these are added to it, or it is all there is.
   // `from` names it in messages; no bytes: nothing.
   std::string from;
   Span<const uint8_t> observed;

@@ -1,4 +1,4 @@
-// What `calibrate` does for a model with states: it calibrates the model of one step.
+// Calibrates a model with states: the model of one step.
 #pragma once
 
 #include <optional>

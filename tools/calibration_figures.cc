@@ -38,7 +38,7 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const
       if (summary.attempts++ == 0) summary.before = record.before;
       summary.kept += kept ? 1 : 0;
       summary.in_blocks = record.first_node >= 0;
-      // Of a block what stands in the end; of the whole model the attempt that was kept, else the last one.
+      // The last attempt of a block; the kept attempt of the whole model, else its last one.
       if (kept || (!summary.in_blocks && summary.kept == 0))
         summary.after = record.after;
       else if (summary.in_blocks)
@@ -167,7 +167,7 @@ Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const std::
 
 namespace {
 
-// What is left takes so many times as long as each stage took. Least squares over nine networks with 4 to 32 samples:
+// The remaining time as multiples of each stage's time. Least squares over nine networks with 4 to 32 samples:
 // benchmarks/results/calibration_time.md.
 struct Law {
   RecoveryMask recover;

@@ -15,7 +15,7 @@
 
 namespace intaglio::tools {
 
-// What a calibration says of itself when it is done.
+// The figures of a finished calibration.
 
 // An SQNR in dB, before a final softmax, and the share of samples with the FP32 model's class where there are
 // classes.
@@ -24,12 +24,12 @@ struct OutputQuality {
   std::optional<double> agreement;
 };
 
-// What is reported beside the file itself.
+// The figures that are reported beside the file itself.
 struct CalibrationFigures {
   size_t images = 0;
   double seconds = 0;              // of all that was done
   double calibrating_seconds = 0;  // without what was tried for the page
-  // Of samples that did not calibrate the model that they judge. With too few for that (`judged` 0) of a model
+  // By samples that did not calibrate the model that they judge. With too few for that (`judged` 0) of a model
   // without recoveries, which fit no sample, and without agreement.
   OutputQuality held_out;
   size_t judged = 0;
@@ -53,7 +53,7 @@ struct RecoverySummary {
 // Those that were asked for, in their order. `method`: of the ranges in the end, by its name in the file.
 std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const std::string& method);
 
-// Of a recovery on the command line; "" where there is none of this bit.
+// A recovery's name on the command line; "" where there is none of this bit.
 const char* recovery_title(RecoveryMask bit);
 // "kept", or why not.
 const char* verdict_text(RecoveryVerdict verdict);

@@ -65,7 +65,7 @@ std::string next_step_html(const CalibrationPage& page) {
          "\n";
 }
 
-// What each page begins with, and no other one does.
+// The beginning of each page, and of no other one.
 constexpr char kCalibrationPageStart[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
@@ -86,7 +86,7 @@ std::string db(double value) { return html_text(decimal(value, 1)) + (std::isfin
 
 std::string significant(double value) { return general_text(value, 4); }
 
-// Of a recovery's record: decibels of signal over noise.
+// The ratio of a recovery's record in decibels of signal over noise.
 std::string db_of_ratio(double noise_over_signal) { return db(sqnr_db(1.0, noise_over_signal)); }
 
 class Page {
@@ -302,7 +302,7 @@ class Page {
     return tag("section", html) + "\n";
   }
 
-  // Of a block, by the node's first output.
+  // The name of a block: that of the node's first output.
   std::string block_end(int32_t node) const {
     return name_of(numbers_.name(page_.int8.tensor(page_.int8.node(node).outputs[0]).name));
   }

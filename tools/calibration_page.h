@@ -1,4 +1,4 @@
-// What `calibrate --report` writes: one HTML page that needs nothing beside it, no script and no network.
+// The report of `calibrate --report`: one HTML page that needs nothing beside it, no script and no network.
 #pragma once
 
 #include <functional>

@@ -115,7 +115,7 @@ std::vector<int32_t> best_classes(const std::vector<float>& scores, size_t count
   std::vector<int32_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   count = std::min(count, order.size());
-  // What is no number comes last.
+  // Scores that are no numbers come last.
   const auto value = [&](int32_t i) {
     const float score = scores[static_cast<size_t>(i)];
     return std::isnan(score) ? -INFINITY : score;

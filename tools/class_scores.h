@@ -33,14 +33,14 @@ std::vector<float> class_scores(const Session& session);
 // The elements as real numbers: int8 codes are dequantized.
 std::vector<float> real_values(const TensorView& view);
 
-// Of the largest score; of equal ones the lowest index. Nothing where a score is no number.
+// The class of the largest score; among equal ones the lowest index. Nothing where a score is no number.
 std::optional<int32_t> best_class(const std::vector<float>& scores);
 // How many classes stand before `wanted`: with a larger score, or an equal one and a lower index.
 int32_t rank_of(const std::vector<float>& scores, int32_t wanted);
 // The indices of the `count` best, best first.
 std::vector<int32_t> best_classes(const std::vector<float>& scores, size_t count);
 
-// What classes are called.
+// The names of classes.
 class ClassNames {
  public:
   // None: classes are shown by number.
@@ -68,7 +68,7 @@ struct LabelChoice {
 
   bool empty() const { return path.empty() && classes.empty(); }
 };
-// Of a list or folder. What the user should know is told as a note. Only where gives_classes().
+// Reads the labels of a list or folder. Facts that the user should know are told as notes. Only where gives_classes().
 Outcome<Labels> read_labels(const LabelChoice& choice, const Model& model, const Work& work);
 // The class of each of these samples. Warns of labels by order that are more than there are, where `samples` takes all.
 Outcome<std::vector<int32_t>> right_classes(const LabelChoice& choice, const std::vector<std::string>& names,

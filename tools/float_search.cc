@@ -52,7 +52,7 @@ class FloatSearch {
     FileBytes bytes;  // the int8 model
     Judgement judgement;
   };
-  // What is changed in the options.
+  // Changes to the options.
   struct Mix {
     std::vector<int32_t> nodes;      // in FP32
     std::vector<SlotSetting> slots;  // those of 16 bits are the last
@@ -206,7 +206,7 @@ class FloatSearch {
            good = is_taken_ ? layers_->error(layers_->widest()) : 0.0;  // sums of errors; 0: none known
     double wanted = choice_.min_sqnr ? sum * std::pow(10.0, -*choice_.min_sqnr / 10) / measured : sum * kStep;
     for (int count = 0; count < choice_.attempts; ++count) {
-      // Of two goals the one may say nothing of the other.
+      // One goal may say nothing about the other.
       wanted = std::min(wanted, fails / kCloseEnough);
       const LayerTypes types = layers_->choose(wanted);
       if (std::find(tried.begin(), tried.end(), types) != tried.end()) {
@@ -299,7 +299,7 @@ class FloatSearch {
     for (size_t i = 0; i < types.size(); ++i) {
       const LayerSensitivity& layer = layers_->layers()[i];
       const int32_t node = layer.nodes.back();
-      // What follows an answer is in FP32 unasked.
+      // Nodes that follow an answer are in FP32 unasked.
       const auto& kept = options_.float_nodes;
       const bool is_kept = std::find(kept.begin(), kept.end(), node) != kept.end();
       if (types[i] == LayerType::kFloat && (is_kept || !layer.is_float))
@@ -378,7 +378,7 @@ double sum_of(const std::vector<double>& times) {
   return sum;
 }
 
-// Of what each node of the FP32 model takes there, and what the node that writes the same tensor takes in int8.
+// The time by each node of the FP32 model there, and by the node that writes the same tensor in int8.
 double time_with(const Model& fp32, const std::vector<double>& float_times, const Model& int8,
                  const std::vector<double>& int8_times, const std::vector<int32_t>& nodes) {
   std::map<std::string, double> own;

@@ -17,7 +17,7 @@ struct FloatSearchChoice {
   std::optional<double> max_drop;  // points of top1
   LabelChoice labels;              // for max_drop
   bool no_fpu = false;
-  // What is asked for by the page's advice instead: dB more than without, in at most so many calibrations; else the best
+  // Asked for by the page's advice instead: dB more than without, in at most so many calibrations; else the best
   // of them.
   std::optional<double> gain;
   int attempts = 8;

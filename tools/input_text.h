@@ -1,4 +1,4 @@
-// What a model's input takes, in words.
+// The values that a model's input takes, in words.
 #pragma once
 
 #include <string>

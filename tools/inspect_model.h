@@ -1,4 +1,4 @@
-// What a model file holds and what a session of it needs.
+// The contents of a model file and the needs of its session.
 #pragma once
 
 #include <optional>

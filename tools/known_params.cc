@@ -42,7 +42,7 @@ Outcome<Done> finish_params(const LoadedModel& file, const CalibratorOptions& op
   return error.ok() ? Outcome<Done>(Done{}) : file.failure(error);
 }
 
-// What a model says of its options, less the word that its parameters were known.
+// The options that a model's provenance states, less the word that its parameters were known.
 std::string options_of(const std::vector<uint8_t>& bytes) {
   FileBytes aligned(bytes.size());
   std::copy(bytes.begin(), bytes.end(), aligned.data());

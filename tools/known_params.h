@@ -17,12 +17,12 @@ struct ParamsChoice {
   std::string file, format;
   std::string map;  // a file of names
 };
-// Of a file that is read: it has to be there.
+// The format of a file that is read: it has to be there.
 Outcome<ParamsFormat> params_format_of_file(const ParamsChoice& choice);
 // The file, with the names that the map gives; `names`: where the map goes, for messages.
 Outcome<ParamsTable> read_named_params(const ParamsChoice& choice, ParamsNameMap* names = nullptr);
 
-// What was made of a file of parameters.
+// The result of a file of parameters.
 struct BakedParams {
   FileBytes bytes;  // the int8 model
   int32_t activations = 0, weight_layers = 0;
@@ -33,7 +33,7 @@ struct BakedParams {
 // {activations, weight_layers, unknown, sha256}
 Json json_of(const BakedParams& baked);
 
-// What a file says of a model; owns what CalibratorOptions::known points to.
+// A file's parameters of a model; owns the lists that CalibratorOptions::known points to.
 class KnownParamsFile {
  public:
   // Nothing where no file is named.

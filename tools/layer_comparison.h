@@ -59,7 +59,7 @@ class NodeNumbers {
   // "12"; "" where there is none.
   std::string text(const std::string& tensor) const;
   Json json(const std::string& tensor) const;  // null where there is none
-  // What 'intaglio inspect --ops' calls the FP32 model's node, and --keep-float takes; of a node of the int8 model alone, or one
+  // The name of the FP32 model's node in 'intaglio inspect --ops', which --keep-float takes; for a node of the int8 model alone, or one
   // without a name, the tensor's.
   std::string name(const std::string& tensor) const;
 
@@ -68,9 +68,9 @@ class NodeNumbers {
   std::map<std::string, std::string> names_;
 };
 
-// What is the matter with one layer of an int8 model, and what can be done about it.
+// Finds why one layer of an int8 model is inexact, and what can be done about it.
 
-// What is known of a layer beside its figures.
+// Facts of a layer beside its figures.
 struct LayerFacts {
   const LayerReport* report = nullptr;
   TensorInfo output;   // of the int8 model

@@ -162,7 +162,7 @@ Outcome<Done> check_replaceable(const std::string& output, size_t offset, const 
   });
 }
 
-// Of FlatBuffers, behind the root's offset.
+// The place of FlatBuffers' identifier, behind the root's offset.
 constexpr size_t kIdentifierAt = 4;
 constexpr const char* kModelIdentifier = "ITG1";
 

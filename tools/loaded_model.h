@@ -66,9 +66,9 @@ class LoadedModel {
   // For what runs it: mapped, so that weights which are used packed take memory once.
   static Outcome<LoadedModel> map(const std::string& path);
 
-  // Of bytes that are in memory already; messages call it `name`.
+  // A model of bytes that are in memory already; messages call it `name`.
   static Outcome<LoadedModel> of_bytes(const std::string& name, FileBytes bytes);
-  // What was imported from the network at this path.
+  // A model that was imported from the network at this path.
   static Outcome<LoadedModel> of_import(const std::string& path, FileBytes bytes);
 
   // The model of one step of a model with states (intaglio/step_model.h).
@@ -158,7 +158,7 @@ Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file);
 // Takes a finished model, for example into a file. It has been opened and run.
 using WriteModel = std::function<Outcome<Done>(Span<const uint8_t> bytes)>;
 
-// What a calibrator's finish() hands over. Where `goal` asks for a streamed plan, it is put beside these bytes' own, and
+// Takes the bytes of a calibrator's finish(). Where `goal` asks for a streamed plan, it is put beside these bytes' own, and
 // checked; then `write` gets them, if there is one.
 class FinishedModel {
  public:

@@ -1,4 +1,4 @@
-// What a model holds, as values with names.
+// The contents of a model as JSON.
 #pragma once
 
 #include "intaglio/model.h"
@@ -9,7 +9,7 @@ namespace intaglio::tools {
 std::vector<int32_t> dims_of(const Shape& shape);
 // Bytes of the constants, each counted once however many tensors share it.
 size_t weight_bytes(const Model& model);
-// Of the layers' outputs: channels that the imported network has and the model has not, since they hold one code.
+// Channels of the layers' outputs that the imported network has and the model has not, since they hold one code.
 int64_t channels_left_out(const Model& model);
 // [{name, dtype, shape, scale, zero_point}]
 Json json_of_tensors(const Model& model, Span<const int32_t> tensors);

@@ -1,4 +1,4 @@
-// What calibrations have seen of samples, without a model: `observe` makes it, `merge` adds it up, `calibrate --from` goes on
+// The state of calibrations, without a model: `observe` makes it, `merge` adds states up, `calibrate --from` goes on
 // from it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What goes with what among the options of the command and the keywords of Python: the one table of it. An option that could
+// The one table of which options of the command and keywords of Python go together. An option that could
 // not have its effect is refused before anything is read, or noted where the rest of what it asks for is done.
 #pragma once
 
@@ -188,7 +188,7 @@ inline constexpr OptionRule kOptionRules[] = {
      "it is the graph alone"},
 };
 
-// What a user gave, by the names of the table ("--recover").
+// The options that a user gave, by the names of the table ("--recover").
 class GivenOptions {
  public:
   virtual ~GivenOptions() = default;

@@ -49,7 +49,7 @@ class OtherValues {
   Range range_;
 };
 
-// What one sample shows by itself.
+// Facts of one sample by itself.
 struct SampleLook {
   uint64_t content = 0;
   Digest digest;
@@ -192,7 +192,7 @@ bool is_other_unit(const Range& seen, const Range& own, const Tolerance& toleran
   return seen.lo < own.lo - room || seen.hi > own.hi + room || width(seen) <= tolerance.filled * width(own);
 }
 
-// Of the reals that an int8 input's codes stand for; of any other input nothing.
+// The range of the reals that an int8 input's codes stand for; empty for any other input.
 Range range_of_input_codes(const TensorInfo& input) {
   const Quantization& q = input.quantization;
   if (input.dtype != DType::kS8 || q.scales.size != 1) return {};

@@ -1,4 +1,4 @@
-// What is checked of samples before they calibrate: duplicates, constants, values in another unit.
+// Checks of samples before they calibrate: duplicates, constants, values in another unit.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct SampleFacts {
 // Before any runs: warns of what is suspicious in the values themselves, refuses what is no number.
 Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& executor, Work& work);
 
-// What the FP32 model makes of the samples, where its output is classes.
+// The FP32 model's classes of the samples, where its output is classes.
 class SampleClasses {
  public:
   // Sample `i`, in any order.
@@ -72,7 +72,7 @@ class InputUnit {
   Range seen_;  // of them
 };
 
-// Of values that are no pixels: they stay within the range that pixels have, and fill more than half of it.
+// Whether values that are no pixels stay within the range that pixels have, and fill more than half of it.
 bool are_in_unit_of_pixels(const Range& seen, const Range& pixels);
 
 // Looks at every sample, and warns of each input whose arrays hold values that cannot be meant. What cannot be read is told

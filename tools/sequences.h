@@ -17,7 +17,7 @@ class Sequences {
   size_t count() const { return count_; }
   bool begins(size_t sample) const { return sample % steps_ == 0; }
   bool ends(size_t sample) const { return sample % steps_ == steps_ - 1; }
-  // Of the sequence that a sample belongs to.
+  // The sequence that a sample belongs to.
   size_t number(size_t sample) const { return sample / steps_; }
   // Whether it is one of the last quarter of a sequence's steps.
   bool is_late(size_t sample) const { return 4 * (sample % steps_) >= 3 * steps_; }
@@ -31,7 +31,7 @@ class Sequences {
 Outcome<Done> record_states(const LoadedModel& file, const SessionOptions& options,
                             const Sequences& sequences, Samples& samples);
 
-// What a model with states gives on sequences, each model with its own states from the beginning on.
+// Figures of a model with states on sequences, each model with its own states from the beginning on.
 struct SequenceFigures {
   size_t sequences = 0, steps = 0;
   double sqnr = 0,

@@ -190,7 +190,7 @@ Outcome<NamedSetting> parse_setting(const std::string& text) {
 
 namespace {
 
-// Of this model.
+// Finds a setting's slot in this model.
 Outcome<NamedSetting> find_slot(NamedSetting words, const LoadedModel& file, const Work& work) {
   const SlotSetting& setting = words.setting;
   const std::string shown = option_word("set", words.text);

@@ -34,7 +34,7 @@ struct QuantizationChoice {
 };
 std::vector<std::string> range_method_names();
 std::vector<std::string> compat_names();
-// Of a name; a failure lists those that there are.
+// The method of a name; a failure lists those that there are.
 Outcome<RangeMethod> range_method_of(const std::string& name);
 Outcome<Compat> compat_of(const std::string& name);
 
@@ -50,7 +50,7 @@ Outcome<Done> set_quantization(const QuantizationChoice& choice, const LoadedMod
 
 // "method, bias, ..."
 std::string recovery_names();
-// Of "none", "all" or a list of names with commas between them; nothing of "default".
+// The mask of "none", "all" or a list of names with commas between them; nothing for "default".
 Outcome<std::optional<RecoveryMask>> parse_recover(const std::string& list);
 
 // Sets options.recover, once the other options are. Where nothing was chosen these are the default ones, and equalization where

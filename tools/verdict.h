@@ -1,4 +1,4 @@
-// What a calibration's figures say of the int8 model, in a word, and what to do first.
+// The verdict on the int8 model by a calibration's figures, in a word, and the remedy to try first.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ inline constexpr size_t kEnoughSamples = 16;
 
 enum class Grade { kNone, kGood, kFair, kPoor };
 
-// What the remedy is about.
+// The subject of the remedy.
 enum class Remedy { kNone, kPreprocessing, kMoreSamples, kLabels, kWiderLayers };
 
 struct Verdict {
@@ -24,7 +24,7 @@ struct Verdict {
   bool by_agreement = false;  // the SQNR is that of a good model: more dB may not help
 };
 
-// What the verdict rests on, of samples that were held out.
+// The figures that the verdict rests on, by samples that were held out.
 struct Judgeable {
   double sqnr = 0.0;                // dB; infinite: exact
   std::optional<double> agreement;  // share of the samples with the FP32 model's class

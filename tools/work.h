@@ -1,4 +1,4 @@
-// What a tool tells its caller while it works: notes, warnings, and how far it is.
+// Tells a tool's caller notes, warnings, and how far the work is.
 #pragma once
 
 #include <chrono>
@@ -50,9 +50,9 @@ class Work {
 
   void show(const std::string& stage, uint64_t done, uint64_t total);
   void clear();
-  // What is shown from now on is step `step` of so many; 0: of work without steps. Earlier steps are left as they were.
+  // From now on the display shows step `step` of so many; 0: work without steps. Earlier steps are left as they were.
   void set_step(int32_t step, int32_t steps);
-  // What is shown is a look beforehand at what the work will be: it has a count, and no bar.
+  // The display shows a look beforehand at what the work will be: it has a count, and no bar.
   void set_beforehand(bool beforehand) { beforehand_ = beforehand; }
   void set_estimate(TimeEstimate estimate);  // is asked as each stage begins
 
@@ -82,7 +82,7 @@ class Work {
 // Work::show() for callers that know no exceptions, as Progress::step has it: false where the caller ended the work.
 bool show_or_stop(Work& work, const char* stage, int32_t done, int32_t total);
 
-// What a tool does, where its caller may end it: kCancelled then.
+// Runs what a tool does, where its caller may end it: kCancelled then.
 template <typename Do>
 auto stoppable(Do run) -> decltype(run()) {
   try {

@@ -52,7 +52,7 @@ int64_t run_family(const char* name, int32_t count, const Kernel& (*kernel)(int3
   return 0;
 }
 
-// Of each output pixel of a pool of 3x3: where its taps and its result stand.
+// The places of the taps and the result of each output pixel of a 3x3 pool.
 template <typename In, typename Out, typename Pool>
 int64_t run_pool(const In* x, Out* y, int32_t runs, Pool pool) {
   const Taps taps = {{1, 3, 3}, {0, kSide * kChannels, kChannels}};

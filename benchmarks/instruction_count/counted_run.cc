@@ -334,7 +334,7 @@ Span<const uint8_t> read_file(const char* path) {
   return {bytes, size};
 }
 
-// What a run of a model may have beside its file.
+// Settings that a run of a model may have beside its file.
 struct ModelRun {
   bool streamed = false, compact = false, marked = false;
   const char* isa = nullptr;  // a number; nullptr: what this CPU has

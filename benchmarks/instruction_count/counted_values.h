@@ -1,4 +1,4 @@
-// What counted_run's kernels read.
+// Values that counted_run's kernels read.
 #pragma once
 
 #include <cstddef>

@@ -64,7 +64,7 @@ void export_steps(Span<const uint8_t> network, const ExternalData& external, con
 Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
                                 const ExternalData& external, const Model& model,
                                 const std::string& model_path, OnnxForm form, const ImportLimits& limits) {
-  // What the importer refuses is not rewritten.
+  // A network that the importer refuses is not rewritten.
   if (auto step = exporters::check_network(network, path, external, model, model_path, limits); !step)
     return step.failure();
   OnnxExport result;

@@ -66,7 +66,7 @@ Outcome<Done> import_network(Span<const uint8_t> bytes, const std::string& name,
   return import_again(bytes, name, options, back);
 }
 
-// What must be the same of a layer, one after the other; the first that is not.
+// Compares the parts of a layer, one after the other, and names the first that differs.
 class LayerComparison {
  public:
   LayerComparison(const Model& a, const Model& b, bool is_exact) : a_(a), b_(b), is_exact_(is_exact) {}
@@ -129,7 +129,7 @@ class LayerComparison {
   bool is_exact_;
 };
 
-// What a node computes in codes, besides the products of a layer; nullopt: nothing, it moves or converts them. A table of
+// The operator that a node computes in codes, besides the products of a layer; nullopt: none, it moves or converts them. A table of
 // a function is no difference: it holds what FP32 and a rounding give.
 std::optional<Op> computes_in_codes(const Model& model, const NodeInfo& node) {
   for (const Op op :

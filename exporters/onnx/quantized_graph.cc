@@ -118,7 +118,7 @@ class Export {
     return is_number ? name.substr(0, mark) : name;
   }
 
-  // Of several nodes of one name, the one with the layer's weights, and of those the first that is left.
+  // The node of a layer's name: among several the one with its weights, and of those the first that is left.
   OnnxNode* find_layer(const NodeInfo& layer, const QuantRule& rule) {
     auto found = nodes_.find(layer.name);
     if (found == nodes_.end()) found = nodes_.find(base_of(layer.name));
@@ -196,7 +196,7 @@ class Export {
     return is_binary && node.input.count() == 2 && graph_.constant(node.input[1 - use.input]) != nullptr;
   }
 
-  // What may stand between a layer and what has gone into it.
+  // Whether a node may stand between a layer and the numbers that were folded into it.
   static bool is_passed(const OnnxNode& node) {
     for (const char* const op : {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity",
                                  "Concat", "Gather", "Slice", "DepthToSpace", "SpaceToDepth", "Relu"})

@@ -10,7 +10,7 @@ namespace intaglio::exporters {
 
 namespace {
 
-// Of one scale a scalar.
+// The shape of a list of scales: a scalar for one.
 std::vector<int64_t> list_dims(size_t count) {
   return count == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{static_cast<int64_t>(count)};
 }
@@ -179,7 +179,7 @@ class Rewriter {
   }
 
  private:
-  // Of a constant that holds one: a float, or a code.
+  // The number of a constant that holds one: a float, or a code.
   template <typename T>
   std::optional<T> number(const std::string& value) const {
     constexpr auto kType = std::is_same_v<T, float> ? OnnxTensor::FLOAT : OnnxTensor::INT8;

@@ -30,7 +30,7 @@ class Quantizers {
   void set_floats(OnnxNode& node, int input, const std::string& wanted, const std::vector<int64_t>& dims,
                   const std::vector<float>& values);
 
-  // What is left of `value` after rounding to codes, for the uses that `takes` says yes to. An output of the network is
+  // Rounds `value` to codes for the uses that `takes` says yes to. An output of the network is
   // rounded, too, with `rounds_output`. Gives the rounded value's name.
   std::string round(const std::string& value, const ActivationGrid& grid,
                     const std::function<bool(const OnnxUse&)>& takes, bool rounds_output);

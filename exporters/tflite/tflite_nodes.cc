@@ -19,7 +19,7 @@ using tflite::Builtin;
 using Kind = tflite::Options;
 using Fill = TfliteOperands::Fill;
 
-// Of one activation in FP32, without options or bounds.
+// Functions of one activation in FP32, without options or bounds.
 constexpr std::pair<Op, Builtin> kFloatFunctions[] = {
     {Op::kSigmoid, Builtin::LOGISTIC}, {Op::kTanh, Builtin::TANH}, {Op::kHardSwish, Builtin::HARD_SWISH},
     {Op::kExp, Builtin::EXP},          {Op::kAbs, Builtin::ABS},   {Op::kSqrt, Builtin::SQRT},

@@ -21,7 +21,7 @@ std::vector<uint8_t> bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-// Of a constant; none of any other tensor.
+// The reals of a constant; empty for any other tensor.
 std::vector<float> reals_of_16_bits(const TensorInfo& info) {
   const auto* const codes = reinterpret_cast<const int16_t*>(info.constant.data);
   std::vector<float> values(info.constant.size / sizeof(int16_t));
@@ -65,7 +65,7 @@ Paddings paddings(const Model& model, const NodeInfo& node) {
                        window.pad_right)};
 }
 
-// What TFLite calls these bounds, or their absence alone where not `takes_activation`; false: it has no word for them.
+// TFLite's name for these bounds, or for their absence alone where not `takes_activation`; false: it has none.
 bool activation_of(const Clamp& clamp, const TensorInfo& out, bool takes_activation,
                    tflite::Activation& found, int32_t& narrower) {
   struct Known {

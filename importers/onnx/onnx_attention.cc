@@ -415,7 +415,7 @@ Rotation rotation(OnnxDecomposer& s, const Angles& angles, const std::vector<int
   return {rows(angles.cosines), rows(angles.sines), shape.back(), interleaved};
 }
 
-// Of com.microsoft with places before the tables, and of ONNX with places behind them.
+// com.microsoft's operator has places before the tables, ONNX's has them behind.
 void decompose_rotary(OnnxDecomposer& s, bool is_standard) {
   s.check_inputs(is_standard ? 3 : 4, 4);
   s.check_one_output();

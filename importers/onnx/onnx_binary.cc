@@ -135,7 +135,7 @@ void import_div(OnnxOp& op) {
   for (const float value : divisor.constant.values)
     if (value == 0.0f) fail("it divides by 0");
   if (op.computes_integers()) {
-    // Of numbers below 2^24 the quotient in FP32 is whole only where the exact one is. Integers go towards 0, as a cast does.
+    // Below 2^24 the quotient in FP32 is whole only where the exact one is. Integers round towards 0, as a cast does.
     const int32_t quotient = add_binary(op, Op::kDiv, read_operand(op, 0), divisor);
     return op.set_output(op.as_real(op.as_index(quotient)));
   }

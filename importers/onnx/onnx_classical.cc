@@ -408,7 +408,7 @@ Pairs read_pairs(OnnxDecomposer& s, int64_t classes) {
          " support vectors; pairs times either may be ", kMostSvmNumbers);
   const std::vector<float> given = read_numbers(s, "coefficients", (classes - 1) * count),
                            rho = read_numbers(s, "rho", pairs);
-  // Of a class's vectors row c - 1 holds the coefficients against a later class c, row c those against an earlier one.
+  // Row c - 1 holds the coefficients of a class's vectors against a later class c, row c those against an earlier one.
   Pairs made;
   const auto columns = static_cast<size_t>(count), number = static_cast<size_t>(classes);
   std::vector<float> weights;

@@ -41,7 +41,7 @@ void import_relu(OnnxOp& op) {
   add_clamp(op, 0.0f, INFINITY);
 }
 
-// Of codes.
+// A bound of codes.
 double code_bound(OnnxOp& op, int input, double otherwise) {
   if (!op.has_input(input)) return otherwise;
   const OnnxConstant<int64_t> constant = op.integers(input);

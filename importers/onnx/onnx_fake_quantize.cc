@@ -156,7 +156,7 @@ int32_t along(OnnxOp& op, const std::vector<float>& values, int32_t axis, size_t
   return add_constant(op.draft(), op.output_name() + "/range", DType::kF32, shape, values);
 }
 
-// Of x in FP32: the step of its input range that is nearest, as a number of its output range. What codes here cannot have.
+// Rounds x in FP32 to the nearest step of its input range, as a number of its output range: codes here have no such form.
 int32_t rounded(OnnxOp& op, int32_t x, const Range (&ranges)[4], int64_t levels) {
   int32_t axis = -1;
   size_t channels = 1;

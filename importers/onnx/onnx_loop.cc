@@ -14,7 +14,7 @@ using Names = std::unordered_map<std::string, std::string>;
 
 constexpr int kMostLoopDepth = 16;  // of graphs in attributes
 
-// What a graph writes itself gets another name; others are those of the graph around it. An If gives its branches nothing: an
+// Values that a graph writes itself get another name; others are those of the graph around it. An If gives its branches nothing: an
 // input that one declares is a value of the graph around it, too.
 void name_own(const onnx_file::GraphProto& graph, bool takes_inputs, const std::string& constants,
               const std::string& prefix, Names& names, int depth) {

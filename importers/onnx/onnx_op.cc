@@ -394,7 +394,7 @@ bool OnnxOp::is_truth(int i) const {
   return input.constant == nullptr ? input.is_truth : input.constant->data_type == TensorProto::BOOL;
 }
 
-// Of operators that give no bools of their own, the result has the type of the first input, or of the first that is chosen from.
+// The result of operators that give no bools of their own has the type of the first input, or of the first that is chosen from.
 bool OnnxOp::hands_on_truth() const {
   const int input = source() == "Where" ? 1 : 0;
   const bool is_known = has_input(input) && file_.values.count(input_name(input)) != 0;

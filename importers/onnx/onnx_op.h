@@ -15,7 +15,7 @@ namespace intaglio::importers {
 // still holds some.
 struct OnnxCodes {
   int64_t type = 0;  // their element type; 0: it is computed of no codes
-  // Of codes that are FP32 here, as reals: code = real / scale + zero_point. 0: of others; NaN: computed of codes of several
+  // Scale of codes that are reals in FP32 here: code = real / scale + zero_point. 0: no such codes; NaN: made of codes of several
   // scales, so that no reader has the right one.
   float scale = 0.0f;
   int64_t zero_point = 0;

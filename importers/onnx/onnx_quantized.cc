@@ -55,7 +55,7 @@ int64_t type_given(OnnxOp& op) {
   return Type::UINT8;
 }
 
-// Of those that a DequantizeLinear takes: their own. Of constants that were computed it may not be known; then it is the
+// The type of a DequantizeLinear's codes is their own. It may be unknown for constants that were computed; then it is the
 // zero point's, or any: the reals are the same.
 int64_t type_taken(OnnxOp& op) {
   const int64_t own = op.type_of_codes(0), of_zero_point = op.has_input(2) ? op.type_of_codes(2) : 0;

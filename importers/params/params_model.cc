@@ -118,7 +118,7 @@ class ModelParams {
                               codes.second});
   }
 
-  // What the calibrator has quantized again for a node is that node's own. A Concat's operands follow its output.
+  // A tensor that the calibrator has quantized again for a node is that node's own. A Concat's operands follow its output.
   void add_reads(const NodeInfo& node) {
     for (const int32_t input : node.inputs) {
       const auto own = own_names_.find(input);

@@ -199,7 +199,7 @@ class Resolver {
     return {scales.data(), scales.size()};
   }
 
-  // Of each output channel.
+  // The largest |weight| of each output channel.
   std::vector<float> largest_weights(int32_t layer) const {
     const NodeInfo node = model_.node(layer);
     const QuantRule& rule = layers_.rule(layer);

@@ -147,7 +147,7 @@ class Sources {
     return found;
   }
 
-  // What a node reads that joins no table: one of another source, or of reals that leave. Whether there is more of it.
+  // Keeps what a node reads that joins no table: one of another source, or of reals that leave. Whether it kept more.
   bool keep_what_others_read() {
     bool any = false;
     for (const DraftNode& node : draft_.nodes)

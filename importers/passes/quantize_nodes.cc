@@ -416,7 +416,7 @@ bool is_mean_of_map(const Draft& draft, const DraftNode& node) {
           (node.op == Op::kAvgPool2d && is_whole_map(node, draft.tensor(node.input()).shape)));
 }
 
-// Of one tap on a map of one place: a matrix product, whose weights are read in place.
+// A convolution of one tap on a map of one place is a matrix product, whose weights are read in place.
 void become_product(Draft& draft, DraftNode& node) {
   const Shape in = draft.tensor(node.input()).shape;
   if (node.op != Op::kConv2d || has_clamp(node) || !is_whole_map(node, in) || !is_one_place(in) ||

@@ -91,7 +91,7 @@ void import_div(TfliteOp& op) {
   op.check_inputs(2, 2);
   if (activation_of(op.options_or_null<tflite::DivOptions>()) != tflite::Activation::None)
     fail("it divides integers and has a fused activation, which is not supported");
-  // Of numbers below 2^24 the quotient in FP32 is whole only where the exact one is. It goes towards 0.
+  // Below 2^24 the quotient in FP32 is whole only where the exact one is. It rounds towards 0.
   const int32_t quotient = add_real_binary(op, Op::kDiv, read_real(op, 0), read_real(op, 1));
   finish_real(op, op.as_real(op.as_index(quotient)));
 }

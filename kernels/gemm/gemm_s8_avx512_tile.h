@@ -17,7 +17,7 @@ constexpr int32_t kMr = 56, kNr = 64, kLanes = 16;
 
 struct Tile {
   const int8_t* const* rows;
-  // Of a tap's rows from the tap before: in the table, or, behind those of the first tap, at *step. A strip's
+  // Distances of a tap's rows from the tap before: in the table, or, behind those of the first tap, at *step. A strip's
   // are in the table.
   ptrdiff_t next_rows, next_step;
   const ptrdiff_t* offsets;
@@ -69,7 +69,7 @@ __attribute__((always_inline)) inline void dot_row(__m512i* acc, __m512i row, co
   }
 }
 
-// What is left of each row after `depth` bytes, as a row of four.
+// The rest of each row after `depth` bytes, as a row of four.
 __attribute__((noinline)) void last_quads(const int8_t** rows, int32_t count, ptrdiff_t depth, int32_t rest,
                                           int32_t* last) {
   const auto bytes = static_cast<__mmask16>((1 << rest) - 1);

@@ -42,7 +42,7 @@ __attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* resid
   const __m512i low_factors =
       _mm512_set1_epi32((p.b_multiplier & low_bits) * 65536 + (p.a_multiplier & low_bits));
   const __m512i high_factors = _mm512_set1_epi32((p.b_multiplier >> 8) * 65536 + (p.a_multiplier >> 8));
-  // Of codes + 128.
+  // For codes + 128.
   const __m512i offset =
       _mm512_set1_epi32((int32_t{1} << (p.right_shift - 1)) - (p.a_zero_point + 128) * p.a_multiplier -
                         (p.b_zero_point + 128) * p.b_multiplier);

@@ -1,4 +1,4 @@
-// What columns_dsp() knows (gemm_s8_dsp_columns.h). What a layer needs once stands in place of its args, what a tile needs in
+// The state of columns_dsp() (gemm_s8_dsp_columns.h). Values of a layer stand in place of its args, values of a tile in
 // the frame:
 //
 //   args                                          frame

@@ -263,7 +263,7 @@ __attribute__((noinline)) static void copy_rows_neon(const GemmS8Args& args, con
 
 #if defined(__aarch64__)
 
-// What a tile's eight columns of 2 * Vectors rows are, in registers also where it is passed on: v[i] holds
+// Eight columns of a tile of 2 * Vectors rows, in registers also where it is passed on: v[i] holds
 // rows 2 * i and 2 * i + 1.
 template <int32_t Vectors>
 struct TileCodes {

@@ -1,4 +1,4 @@
-// What the library tells while it works, told to Python; and that one piece of work is done at a time.
+// Hands progress, notes and warnings on to Python, and lets one piece of work be done at a time.
 #pragma once
 
 #include <pybind11/pybind11.h>

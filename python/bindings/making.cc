@@ -343,7 +343,7 @@ void check_report(const std::string& path) {
     raise(checked.failure());
 }
 
-// Of a network's first bytes: "onnx", "tflite" or "openvino".
+// The format that a network's first bytes show: "onnx", "tflite" or "openvino".
 const char* format_of(const std::string& start) {
   return tools::network_format({reinterpret_cast<const uint8_t*>(start.data()), start.size()});
 }

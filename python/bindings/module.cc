@@ -51,7 +51,7 @@ Said say(const std::vector<std::string>& words, Listener& listener) {
   return said;
 }
 
-// What a command says: (its results, notes, warnings). Raises what went wrong. `line` is called with the line of progress that a
+// Runs a command: (its results, notes, warnings). Raises what went wrong. `line` is called with the line of progress that a
 // terminal would show.
 py::tuple run_words(const std::vector<std::string>& words, const py::object& progress,
                     const py::object& line) {

@@ -36,7 +36,7 @@ struct Parts {
 // nr: columns of a panel; packs: there are panels, else columns, which may stand where they are; column_bytes: of a copy.
 Parts cut_columns(const Product& p, int32_t nr, bool packs, bool in_place, int64_t column_bytes,
                   int32_t width) {
-  // What stays near while the rows go by. Without panels a column is used up row by row, and memory counts.
+  // Bytes that stay in the cache while the rows go by. Without panels a column is used up row by row, and memory counts.
   constexpr int64_t kNearBytes = 262144, kNearPlainBytes = 4096;
   const int32_t panels = (p.n + nr - 1) / nr;
   const int64_t near = (packs ? kNearBytes : kNearPlainBytes) / (column_bytes * nr);

@@ -136,7 +136,7 @@ class SegmentCheck {
   const SegmentInfo& segment_;
 };
 
-// Of a tensor that node `writer` writes, -1 where it is the model's: the segment that keeps it by rows; one of no nodes where
+// The segment that keeps, by rows, a tensor that node `writer` writes (-1: the model's input); one of no nodes where
 // none does. `rows`: how many it keeps.
 SegmentInfo keeping_segment(const Model& model, int32_t tensor, int32_t writer, int32_t* rows) {
   *rows = 0;

@@ -1,4 +1,4 @@
-// What the library asks of a machine: which instruction sets the CPU has, and threads. Everything else is C++17.
+// The library asks two things of a machine: which instruction sets the CPU has, and threads. Everything else is C++17.
 #pragma once
 
 #include "intaglio/isa.h"
