@@ -17,7 +17,7 @@
 
 namespace example {
 
-// What a camera may give. The first that it has is taken.
+// Formats of a camera. The first that it has is taken.
 struct CameraFormat {
   const char* name;
   uint32_t v4l2;
@@ -176,7 +176,7 @@ class FileOfFrames : public Frames {
   Memory file_;
 };
 
-// Of the words "/dev/video0", or "FRAMES WIDTH HEIGHT [ORDER]".
+// The frames that the words name: "/dev/video0", or "FRAMES WIDTH HEIGHT [ORDER]".
 inline std::unique_ptr<Frames> open_frames(int count, char** words) {
   if (count == 1) return std::make_unique<Camera>(words[0]);
   return std::make_unique<FileOfFrames>(words[0], words[1], words[2], count == 4 ? words[3] : "yuyv");

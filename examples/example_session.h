@@ -1,4 +1,4 @@
-// What the Linux examples have in common: a model file, a session in memory of its own, and errors that end the program.
+// Shared by the Linux examples: a model file, a session in memory of its own, and errors that end the program.
 #pragma once
 
 #include <cstdio>
@@ -78,7 +78,7 @@ class FileSession {
   const intaglio::Model& model() const { return model_; }
   intaglio::Session* operator->() { return &session_; }
 
-  // Of the output's scores: int8 codes of one scale are in the same order as what they stand for.
+  // The class of the largest score: int8 codes of one scale are in the same order as the reals.
   size_t best_class() {
     const intaglio::TensorView scores = session_.output();
     const auto count = static_cast<size_t>(scores.info.shape.elements());

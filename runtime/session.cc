@@ -63,7 +63,7 @@ struct NodeChoice {
   Span<const uint8_t> pack;  // what the model holds in the place of what prepare() would make; empty: nothing
 };
 
-// What has another layout than 3 had has another size, too.
+// Where a pack of a later layout differs from one of layout 3, its size does, too.
 constexpr uint16_t kOldestPackLayout = 3;
 
 // Packed for another kernel, by another layout or not where a kernel may read it: passed over.

@@ -21,7 +21,7 @@ struct BakedLayer {
   MeanOutputs means[2];  // of each half of the samples
 };
 
-// What the ranges of activations hardly change, of each FP32 node; nothing of one that has no weights in int8.
+// The parts of each FP32 node that the ranges of activations hardly change; empty for one without weights in int8.
 struct BakedWeights {
   Span<BakedLayer> layers;
   Arena behind;  // what is left of the arena

@@ -64,7 +64,7 @@ class BakedTensors {
   const CalibratorOptions& options_;
   Arena& arena_;
   Graph graph_;
-  // Of each tensor of the FP32 model its version in codes, and the one with its own type; -1: none yet.
+  // The versions of each tensor of the FP32 model: in codes, and with its own type; -1: none yet.
   Span<int32_t> codes_, f32_;
 
  private:

@@ -22,7 +22,7 @@ Error Int8Model::as_in_fp32(Error error) const {
   if (error.node >= 0 && error.node < static_cast<int32_t>(graph_.nodes.size())) {
     const GraphNode& node = graph_.nodes[static_cast<size_t>(error.node)];
     error.node = node.source;
-    // What stands at a border of FP32, or gives codes another scale, is no node of that file; what it writes
+    // A node at a border of FP32, or one that gives codes another scale, is none of that file; what it writes
     // has the name of a tensor there, with a word behind it.
     if (tensor == nullptr && error.node < 0)
       tensor = graph_.tensors[static_cast<size_t>(node.inputs[0])].name;

@@ -7,7 +7,7 @@
 
 namespace intaglio {
 
-// What becomes of a file. In one that is handed over equal constants stand once. Where layers change in place each has bytes
+// The use of a file. In one that is handed over equal constants stand once. Where layers change in place each has bytes
 // of its own, and the checksum is 0: nobody looks at it.
 enum class FileUse : uint8_t { kHandedOver, kChanging };
 

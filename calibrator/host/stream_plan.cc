@@ -253,7 +253,7 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
     Placed placed = planner.place(*cut, ops);
     if (placed.bytes < best.placed.bytes) best = {*cut, std::move(placed)};
   };
-  // What is needed at once may not be placed without gaps: then a cut that needs less may, or another one. Narrow bands cost far
+  // The tensors that are needed at once may not fit without gaps: then a cut that needs less may, or another one. Narrow bands cost far
   // more calls than a cut that needs a little less, so they come last.
   const auto step = [](uint64_t bytes) { return std::max<uint64_t>(bytes / 64, kTensorAlignment); };
   for (const bool wide : {true, false})
@@ -282,7 +282,7 @@ Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const S
   const std::optional<uint64_t> most_bytes = goal.most_bytes;
   look(most_bytes, goal.feeds_rows);
   if (goal.feeds_rows && best.placed.bytes > most_bytes.value_or(0)) look(most_bytes, false);
-  // What was sought for a number may have been placed with gaps: the least plan may keep to it all the same.
+  // The plan that was sought for a number may have gaps: the least plan may keep to it all the same.
   if (most_bytes && best.placed.bytes > *most_bytes) look({}, goal.feeds_rows);
   if (most_bytes && goal.feeds_rows && best.placed.bytes > *most_bytes) look({}, false);
   if (most_bytes && best.placed.bytes > *most_bytes)

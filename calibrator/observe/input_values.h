@@ -20,7 +20,7 @@ struct InputValues {
   float values[kMostInputValues] = {};
 };
 
-// Of one sample of the model's input `input`, in its own layout. Where all of it are pixels by the model's
+// Adds one sample of the model's input `input`, in its own layout. Where all of it are pixels by the model's
 // recipe its values are not kept: there is no better range than that of pixels.
 void add_sample(InputValues& seen, const Model& model, int32_t input, Span<const float> values);
 // The values alone.

@@ -36,7 +36,7 @@ class SampleObservation {
   }
 
  private:
-  // What node `n` has written, or the model's inputs, and what the node behind it will read: in one pass
+  // Observes what node `n` has written, or the model's inputs, and what the node behind it will read: in one pass
   // where that is the same and there are no threads to do it side by side.
   Error observe_behind(int32_t n) {
     const Span<const int32_t> written = n < 0 ? model_.inputs() : model_.node_outputs(n);

@@ -17,7 +17,7 @@ struct OutputTensor {
   size_t elements = 0;
 };
 
-// Of one output of the model; `first` is 0. Without elements where no FP32 value stands behind it.
+// The tensor of one output of the model; `first` is 0. Without elements where no FP32 value stands behind it.
 OutputTensor output_tensor(const Model& model, int32_t output);
 
 // How many tensors output_tensors() gives.

@@ -106,7 +106,7 @@ bool is_mask(const Model& model, int32_t tensor, const CalibratorOptions& option
 
 namespace {
 
-// What has been asked of the bits of a tensor's slot, or what sums of scores need; 0: nothing. node: -1 for what no node
+// The bits that were asked for a tensor's slot, or that sums of scores need; 0: none. node: -1 for what no node
 // writes.
 int32_t bits_asked(const Model& model, const CalibratorOptions& options, int32_t node, SlotRole role,
                    int32_t input, int32_t tensor) {

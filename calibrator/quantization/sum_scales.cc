@@ -38,7 +38,7 @@ Error widen_sum(const Model& model, Span<const KnownParams> known, SlotMap& map,
 }  // namespace
 
 Error widen_sums(const Model& model, Span<const KnownParams> known, SlotMap& map) {
-  // What is wider now may be an input of a sum that stands before it, where tensors share their range. Each
+  // A tensor that is wider now may be an input of a sum that stands before it, where tensors share their range. Each
   // round leaves every output below the largest input, so that there is an end.
   for (bool widened = true; widened;) {
     widened = false;

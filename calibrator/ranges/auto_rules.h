@@ -45,7 +45,7 @@ struct AutoRules {
     double room = 1.3;             // times what they reach; 1.15 and 1.0: VWW's worst draw 17.9 and 15.7
     // From here on full / n of the way there. n = 16: VWW 24.0 to 26.4.
     uint32_t full_samples = 8;
-    // Of the head in full up to the first, and ever less up to the second: its own law is enough then. In the head to the end,
+    // Probes count in full for the head up to the first, and ever less up to the second: its own law is enough then. In the head to the end,
     // n = 8: ResNet-8 34.4 to 33.5, VWW 27.9 to 27.1.
     uint32_t head_full_samples = 4, head_no_samples = 8;
   } probes;

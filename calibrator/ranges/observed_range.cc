@@ -154,7 +154,7 @@ const TensorObserver& RangeFinder::observer(int32_t tensor) const {
       .observers[static_cast<size_t>(source_.observing.observer_of[static_cast<size_t>(tensor)])];
 }
 
-// Of an input whose values come from codes. Pixels by the model's recipe have their own range whatever the
+// The range of an input whose values come from codes. Pixels by the model's recipe have their own range whatever the
 // method and the config: it is known without samples.
 bool RangeFinder::find_of_input(int32_t tensor, const QuantConfig& config, Range& range) const {
   const int32_t input = facts_.input_at(tensor);

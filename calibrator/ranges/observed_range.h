@@ -55,7 +55,7 @@ Range wide_range(const TensorObserver& observer, const Bounds& bounds);
 void find_head(const Model& model, Span<bool> in_head);
 
 // The range of a vector of the head, which has as few values in a sample as it has channels: the largest are still to come.
-// What is clipped here is an error of the answer, while rounding adds the least part of it. Each end is the largest that
+// Clipping here is an error of the answer, while rounding adds the least part of it. Each end is the largest that
 // 256 samples are expected to show, by the spread s of the logarithms of what each sample showed:
 //
 //   end(256) = end(n) * 2^(s (z(256) - z(n)))   z(n): expected largest of n normal deviates

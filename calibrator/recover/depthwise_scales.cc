@@ -13,7 +13,7 @@
 namespace intaglio {
 namespace {
 
-// Of the error before. Where the samples that judge are those that the ranges come from, a small gain is none.
+// Shares of the error before. Where the samples that judge are those that the ranges come from, a small gain is none.
 constexpr double kWorthwhile = 0.97, kWorthwhileOnOwn = 0.9;
 // A set gets factors where rounding then adds less than this share of what it added.
 constexpr double kLessNoise = 0.7;

@@ -9,7 +9,7 @@ namespace intaglio {
 namespace {
 
 constexpr double kMostExponent = 16.0;
-// Of the error before. The samples that judge are among those that the scales were made from, so a small gain
+// A share of the error before. The samples that judge are among those that the scales were made from, so a small gain
 // is none.
 constexpr double kWorthwhile = 0.8;
 

@@ -7,7 +7,7 @@ constexpr int32_t kMostGroups = FunctionFactors::kGroups;
 constexpr double kNever = 1e300;  // more than any noise
 constexpr double kNearly = 1.1;   // fewer groups do where they leave so many times the least noise at most
 
-// Of a node that looks up a function, as measure() knows it: whether it keeps 8 bits shows later.
+// The most channels of a node that looks up a function, as measure() knows it: whether it keeps 8 bits shows later.
 size_t most_channels(const Model& model) {
   size_t most = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {

@@ -18,7 +18,7 @@ class FunctionGroups {
   FunctionGroups(const Model& fp32, const CalibratorOptions& options, Arena& arena);
   static uint64_t bytes(const Model& fp32);
 
-  // Of each node, whether takes_factors().
+  // Whether each node takes_factors().
   Span<const bool> nodes() const { return is_function_; }
   // Calls visit(n, node) for each of these.
   template <typename Visit>

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   if (argc < 2 || !bytes) return 1;
   const Result<Model> model = Model::open(*bytes);
   if (!model) return 1;
-  // What the board will need, with its kernels; here the scalar ones compute what it must give.
+  // The needs of the board, with its kernels; here the scalar ones compute what it must give.
   SessionOptions board, options;
   board.isa = options.isa = isa::kScalar;
   for (const IsaName& name : kIsaNames)

@@ -120,7 +120,7 @@ inline ptrdiff_t readable(const ResizeRow<T, Weight>& row) {
 
 constexpr int32_t kWindowS8 = 16;
 
-// Of eight lanes: their elements, a first and a second each, in the window at `at`, and their weights.
+// Eight lanes: their elements, a first and a second each, in the window at `at`, and their weights.
 struct PicksS8 {
   bool fit;
   ptrdiff_t at;
@@ -169,7 +169,7 @@ void resize_few_s8(const ResizeRowS8* rows, int32_t count) {
 
 constexpr int32_t kWindowF32 = 8;
 
-// Of eight lanes: the first elements in the window at `at_first`, the second ones in that at `at_second`, and weights.
+// Eight lanes: the first elements in the window at `at_first`, the second ones in that at `at_second`, and weights.
 struct PicksF32 {
   bool fit;
   ptrdiff_t at_first, at_second;

@@ -105,7 +105,7 @@ inline int8x8_t eight_codes(int8x8_t c00, int8x8_t c01, int8x8_t c10, int8x8_t c
 
 constexpr int32_t kLanesS8 = 8, kWindowS8 = 16;
 
-// Of eight pixels: the codes at which their taps begin, of which the lowest eight bits are enough, and weights.
+// Eight pixels: the codes at which their taps begin, of which the lowest eight bits are enough, and weights.
 struct EightTaps {
   uint8x8_t first, second;
   uint8x8x2_t weight;
@@ -120,7 +120,7 @@ inline EightTaps load_taps(const int32_t* taps, int32_t channels) {
   return {begins(a.val[0], b.val[0]), begins(a.val[1], b.val[1]), {{vget_low_u8(wx), vget_high_u8(wx)}}};
 }
 
-// Of eight lanes: their elements in the window at `at`, and their weights.
+// Eight lanes: their elements in the window at `at`, and their weights.
 struct PicksS8 {
   bool fit;
   ptrdiff_t at;
@@ -189,7 +189,7 @@ inline float32x4_t four_reals(float32x4_t x00, float32x4_t x01, float32x4_t x10,
   return vbslq_f32(vceqq_f32(v, v), vaddq_f32(v, vdupq_n_f32(0.0f)), nan);
 }
 
-// Of four lanes: the first elements in the window at `at_first`, the second ones in that at `at_second`, and weights.
+// Four lanes: the first elements in the window at `at_first`, the second ones in that at `at_second`, and weights.
 struct PicksF32 {
   bool fit;
   ptrdiff_t at_first, at_second;

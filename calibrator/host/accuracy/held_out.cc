@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kAlone = 7, kQuarters = 24;
 // Recoveries of layers take minutes: the model of one half is made, and judged by the other.
 constexpr size_t kManyForSlow = 16;
-// Of n pictures n, or so many less n where that is fewer, judge shifted by a pixel, too: all of few, none of many.
+// Pictures that judge shifted by a pixel, too: n of n, or so many less n where that is fewer. So all of few, none of many.
 constexpr size_t kMostShifted = 16;
 
 // expected() adds all of its correction up to so many samples, and 6 dB at most.

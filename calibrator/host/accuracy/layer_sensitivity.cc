@@ -130,7 +130,7 @@ bool SensitivityMeter::follows_input(int32_t node) const {
   return def != nullptr && def->quant.output == OutputRule::kSameAsInput;
 }
 
-// What follows its input's codes asks for no bits of its own, and hands those of its input on to its readers.
+// A node that follows its input's codes asks for no bits of its own, and hands those of its input on to its readers.
 bool SensitivityMeter::can_be_wide(int32_t node) const {
   if (find_op(float_ops(), fp32_, fp32_.node(node)) == nullptr || follows_input(node)) return false;
   const SlotSetting wide{node, SlotRole::kOutput, -1, 16};

@@ -154,7 +154,7 @@ class TemporaryFile {
 // A file's bytes where the system keeps them: a read-only, private mapping, so that a model's weights cost
 // memory only while they are looked at, and are shared between processes.
 //
-// What changes the file in place changes what is mapped, and cutting it off ends a program that then looks
+// A change of the file in place changes what is mapped, and cutting it off ends a program that then looks
 // there (SIGBUS): map what is replaced by renaming, as write_file_atomically does (the old bytes then stay),
 // and read_file where the bytes must be those that were checked.
 class MappedFile {

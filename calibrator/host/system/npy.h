@@ -30,7 +30,7 @@ struct NpyHeader {
   uint64_t elements() const { return data_bytes / element_bytes(type); }
 };
 
-// What a file starts with suffices: kNpyHeaderBytes of it, or all where it is shorter. `file_bytes` is its
+// The start of a file suffices: kNpyHeaderBytes of it, or all where it is shorter. `file_bytes` is its
 // whole length, which must be exactly that of the header and the elements.
 inline constexpr size_t kNpyHeaderBytes = (size_t{64} << 10) + 16;
 Outcome<NpyHeader> parse_npy_header(Span<const uint8_t> start, uint64_t file_bytes);

@@ -1,4 +1,4 @@
-// What newlib's printf needs of a board: text goes out through board.c, and its buffers are in a small heap. intaglio itself
+// The functions that newlib's printf needs: text goes out through board.c, and its buffers are in a small heap. intaglio itself
 // uses neither.
 #include <errno.h>
 #include <stddef.h>

@@ -25,7 +25,7 @@
 
 namespace intaglio {
 
-// What Y, U and V mean: the standard's matrix, and whether Y is 16 to 235 (as most cameras give it) or 0 to 255.
+// The meaning of Y, U and V: the standard's matrix, and whether Y is 16 to 235 (as most cameras give it) or 0 to 255.
 enum class YuvColors : uint8_t {
   kBt601 = 0,      // 298 16 409 100 208 516
   kBt601Full = 1,  // 256  0 359  88 183 454; that of JPEG, and of many sensors' own YUV
