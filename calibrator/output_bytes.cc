@@ -90,6 +90,7 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     const bool shrinks = options.float_nodes.empty() && is_weight(model, t);
     if (info.is_constant() && !shrinks) bytes += uint64_t{2} * info.constant.size;
   }
+  const bool has_factors = DepthwiseScales::may_apply(model, options);
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
     names += strlen(node.name);
@@ -97,8 +98,7 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     const OpDef* const def = find_op(float_ops(), model, node);
     if (def == nullptr) continue;
     if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
-    if (takes_factors(model, n, options) &&
-        DepthwiseScales::may_apply(model, options))  // tables of groups, and each channel's group
+    if (has_factors && takes_factors(model, n, options))  // tables of groups, and each channel's group
       bytes += kTensorBytes + 4 * static_cast<uint64_t>(model.tensor(node.outputs[0]).shape.back(0));
     const bool wide = is_wide(model, n, options);
     any_wide = any_wide || wide;

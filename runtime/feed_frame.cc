@@ -1,6 +1,6 @@
 // Frames that a session takes row by row. Apart from frame.cc, so that a program without fed rows links none of their code.
-#include "runtime/fed_recipe.h"
 #include "runtime/frame_planes.h"
+#include "runtime/picture_rows.h"
 
 namespace intaglio {
 

@@ -2,9 +2,8 @@
 #include <cstring>
 
 #include "intaglio/session.h"
-#include "runtime/fed_recipe.h"
 #include "runtime/op.h"
-#include "runtime/put_pixels.h"
+#include "runtime/picture_rows.h"
 #include "runtime/streaming/streamed_model.h"
 #include "runtime/streaming/streaming_hooks.h"
 

@@ -1,8 +1,7 @@
 #include "intaglio/frame.h"
 
 #include "runtime/frame_planes.h"
-#include "runtime/pixel_colors.h"
-#include "runtime/plane_check.h"
+#include "runtime/picture_rows.h"
 
 namespace intaglio {
 namespace {

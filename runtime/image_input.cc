@@ -2,9 +2,7 @@
 
 #include <cstring>
 
-#include "runtime/pixel_colors.h"
-#include "runtime/plane_check.h"
-#include "runtime/put_pixels.h"
+#include "runtime/picture_rows.h"
 
 namespace intaglio {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "calibrator/host/system/npy.h"
 #include "tests/support/run_cli.h"
+#include "tests/support/small_onnx_network.h"
 
 namespace intaglio::test::cli_demo_test {
 namespace {
@@ -92,6 +93,22 @@ TEST_CASE("what a depthwise layer reads has scales of its own a channel, and no 
       CHECK(layer["clipped"] <= 1);
   }
   CHECK(scaled == 5);  // the stem behind ReLU6, its pool, and the three pointwise layers
+}
+
+TEST_CASE("layers around a function with factors of its channels have no figures in compare") {
+  const CommandFolder folder;
+  folder.put("uneven.onnx", uneven_network().bytes());
+  folder.good("import %/uneven.onnx -o %/net.itg --pixels 0..1");
+  folder.good("calibrate %/net.itg --images @/calibration --limit 6 --recover depthwise -o %/int8.itg");
+  const auto compared = folder.json("compare %/net.itg %/int8.itg --images @/calibration --json");
+  CHECK(compared["channels_scaled"] == true);
+  int grouped = 0;
+  for (const auto& layer : compared["layers"]) {
+    grouped += layer["op"] == "GroupedLookup";
+    if (layer["op"] == "GroupedLookup") CHECK(layer["sqnr_db"].is_null());
+    if (!layer["sqnr_db"].is_null()) CHECK(layer["sqnr_db"] > 20);
+  }
+  CHECK(grouped > 0);
 }
 
 TEST_CASE("safe pairs") {

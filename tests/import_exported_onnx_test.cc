@@ -231,6 +231,42 @@ TEST_CASE("tables for groups of channels are a Gather of reals, and come back to
   }
 }
 
+TEST_CASE("tables for groups of channels between Transposes come back to the bit") {
+  CalibratorOptions options;
+  options.recover = recovery::kDepthwiseScales;
+  const onnx_file::ModelProto file =
+      check_same_bytes(Calibrated(uneven_network(Around::kTransposes), options));
+  CHECK(count(file, "Gather") > 0);
+}
+
+TEST_CASE("tables for groups of channels whose axis the network does not show are refused by name") {
+  CalibratorOptions options;
+  options.recover = recovery::kDepthwiseScales;
+  const Calibrated net(uneven_network(Around::kReshapes),
+                       options);  // a function that reads what has no range of its own
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    const auto made = net.to_onnx(form);
+    REQUIRE(!made);
+    CHECK_MESSAGE(made.message().find("which axis its channels are") != std::string::npos, made.message());
+  }
+}
+
+TEST_CASE("pixels that the import has moved into a window come back to the bit") {
+  OnnxBuilder net(13);
+  Random random(8);
+  net.input("x", {1, 3, 8, 12});
+  net.output("y");
+  net.floats("w1", {6, 12, 3, 3}, random.reals(6 * 12 * 9, -0.3f, 0.3f));
+  net.floats("b1", {6}, random.reals(6, -0.3f, 0.3f));
+  net.floats("w2", {4, 6, 1, 1}, random.reals(4 * 6, -0.3f, 0.3f));
+  set(net.node("SpaceToDepth", {"x"}, "blocks"), "blocksize", int64_t{2});
+  set(net.node("Conv", {"blocks", "w1", "b1"}, "c1"), "pads", std::vector<int64_t>(4, 1));
+  net.node("Relu", {"c1"}, "r1");
+  net.node("Conv", {"r1", "w2"}, "y");
+  const onnx_file::ModelProto file = check_same_bytes(Calibrated(net));
+  CHECK(count(file, "SpaceToDepth") == 0);
+}
+
 TEST_CASE("nodes without names, and with the same name") {
   for (const bool same : {false, true}) {
     Network net(5);

@@ -28,6 +28,16 @@ Outcome<Done> add_class(Session& session, const std::string& sample, std::vector
   return Done{};
 }
 
+// Of each node of the reference, whether it is a function that the int8 model looks up with factors of its channels.
+Span<const bool> functions_with_factors(const Model& reference, const Model& test,
+                                        Span<const LayerPair> pairs, Arena& arena) {
+  const Span<bool> functions = arena.make<bool>(static_cast<size_t>(reference.node_count()));
+  for (const LayerPair& pair : pairs)
+    if (test.node(pair.node).op == Op::kGroupedLookup)
+      functions[static_cast<size_t>(pair.reference_node)] = true;
+  return functions;
+}
+
 // "1x28x28x3", or several with commas between them.
 std::string input_shapes(const Model& model) {
   std::string shapes;
@@ -125,9 +135,11 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
     drop_moved_layers(reference_model, pairs, group_channels(reference_model, memory.arena()), result.layers);
   const bool before_depthwise = std::strstr(test_model.calibration().options, kDepthwiseScaled) != nullptr;
   if (before_depthwise)
-    drop_moved_layers(reference_model, pairs,
-                      group_channels(reference_model, memory.arena(), ChannelSets::kDepthwise),
-                      result.layers);
+    drop_moved_layers(
+        reference_model, pairs,
+        group_channels(reference_model, memory.arena(), ChannelSets::kDepthwise,
+                       functions_with_factors(reference_model, test_model, pairs, memory.arena())),
+        result.layers);
   result.scaled = result.scaled || before_depthwise;
   if (result.shifted)
     drop_moved_layers(reference_model, pairs, find_shifts(reference_model, memory.arena()), result.layers);

@@ -80,6 +80,13 @@ void ChannelScaling::find_readers(const Model& model) {
   });
 }
 
+const float* ChannelScaling::changing_factors_of(const Model& model, int32_t tensor) const {
+  const float* const own = factors_of(tensor);
+  for (int32_t c = 0; own != nullptr && c < model.tensor(tensor).shape.back(0); ++c)
+    if (own[c] != 1.0f) return own;
+  return nullptr;
+}
+
 void ChannelScaling::scale(const Model& model) const {
   scale_summands(model);
   for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {

@@ -34,6 +34,8 @@ struct ChannelScaling {
   const float* factors_of(int32_t tensor) const {
     return groups.is_free(tensor) ? factors.data + groups.first_of(tensor) : nullptr;
   }
+  // The same; nullptr where all are 1.
+  const float* changing_factors_of(const Model& model, int32_t tensor) const;
 
  private:
   void scale_summands(const Model& model) const;

@@ -72,8 +72,10 @@ void DepthwiseScales::find_ends(RecoveryContext& context, const Network& from) {
   behind.set_factors({}, 0);
   functions_.for_each(from.model, [&](int32_t, const NodeInfo& node) {
     const auto t = static_cast<size_t>(node.inputs[0]);
-    if (!scaling_.groups.is_free(node.inputs[0])) return;
-    const TensorObserver& seen = from.seen.observers[static_cast<size_t>(context.observing.observer_of[t])];
+    const int32_t observer = context.observing.observer_of[t];
+    if (!scaling_.groups.is_free(node.inputs[0]) || observer < 0)
+      return;  // it may have the codes of another tensor
+    const TensorObserver& seen = from.seen.observers[static_cast<size_t>(observer)];
     behind.function = find_op(float_ops(), from.model, node)->quant.unary;
     behind.options = node.options;
     if (look_behind(seen, behind)) ends_[t] = told_apart(seen, behind);
@@ -130,14 +132,10 @@ Error DepthwiseScales::scale(RecoveryContext& context, const Network& from) {
   rewrite_.network().functions = functions_.factors_of(from.model, scaling_);
   ITG_TRY(rewrite_.use_unobserved(context, from));
   const Model& model = context.fp32.model;
-  for (int32_t t = 0; t < model.tensor_count(); ++t) {
-    const float* const factors = scaling_.factors_of(t);
-    bool changes = false;
-    for (int32_t c = 0; factors != nullptr && c < model.tensor(t).shape.back(0); ++c)
-      changes = changes || factors[c] != 1.0f;
-    observer_of_[static_cast<size_t>(t)] =
-        changes ? context.observing.observer_of[static_cast<size_t>(t)] : -1;
-  }
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    observer_of_[static_cast<size_t>(t)] = scaling_.changing_factors_of(model, t) == nullptr
+                                               ? -1
+                                               : context.observing.observer_of[static_cast<size_t>(t)];
   // Mean inputs of the layers that read them.
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const int32_t input = model.node_inputs(n)[0];

@@ -88,8 +88,6 @@ void cut(const Families& families, int32_t family, size_t channels, Span<float> 
   const auto at = [&](int32_t g, size_t i) { return static_cast<size_t>(g) * (channels + 1) + i; };
   for (double& noise : least) noise = kNever;
   least[at(0, 0)] = 0.0;
-  for (size_t i = 1; i <= channels; ++i)
-    for (int32_t g = 1; g <= kMostGroups; ++g) least[at(g, i)] = kNever;
   const auto try_cut = [&](size_t j, size_t i, double noise) {
     for (int32_t g = 1; g <= kMostGroups; ++g) {
       const double sum = least[at(g - 1, j)] + noise;
@@ -133,14 +131,6 @@ void cut(const Families& families, int32_t family, size_t channels, Span<float> 
   }
 }
 
-// nullptr where all are 1.
-const float* changing_factors(const Model& model, const ChannelScaling& scaling, int32_t tensor) {
-  const float* const factors = scaling.factors_of(tensor);
-  for (int32_t c = 0; factors != nullptr && c < model.tensor(tensor).shape.back(0); ++c)
-    if (factors[c] != 1.0f) return factors;
-  return nullptr;
-}
-
 }  // namespace
 
 FunctionGroups::FunctionGroups(const Model& fp32, const CalibratorOptions& options, Arena& arena)
@@ -179,8 +169,8 @@ Span<const FunctionFactors> FunctionGroups::factors_of(const Model& fp32,
                                                        const ChannelScaling& scaling) const {
   for (FunctionFactors& factors : factors_) factors = {};
   for_each(fp32, [&](int32_t n, const NodeInfo& node) {
-    factors_[static_cast<size_t>(n)] = {changing_factors(fp32, scaling, node.inputs[0]),
-                                        changing_factors(fp32, scaling, node.outputs[0])};
+    factors_[static_cast<size_t>(n)] = {scaling.changing_factors_of(fp32, node.inputs[0]),
+                                        scaling.changing_factors_of(fp32, node.outputs[0])};
   });
   return factors_;
 }

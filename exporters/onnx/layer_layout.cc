@@ -25,10 +25,16 @@ LayerLayout conv_layout(const OnnxGraph& graph, const OnnxNode& node, const Shap
   const OnnxTensor* const own = weights_of(graph, node);
   if (own == nullptr || own->dims.count() < 3) does_not_fit(node);
   layout.dims.assign(own->dims.begin(), own->dims.end());
+  const int64_t channels = is_depthwise ? weights.back(0) : weights[0];
+  if (!is_depthwise && layout.dims.size() == 4 && weights.rank == 4 && layout.dims[1] != weights[3]) {
+    const int64_t elements = layout.dims[0] * layout.dims[1] * layout.dims[2] * layout.dims[3];
+    if (elements != weights.elements()) does_not_fit(node);
+    layout.dims = {channels, weights[3], weights[1], weights[2]};
+    layout.has_own_window = true;
+  }
   int64_t taps = 1;
   for (size_t d = 2; d < layout.dims.size(); ++d) taps *= layout.dims[d];
   const int64_t oc = layout.dims[0], ic = layout.dims[1];
-  const int64_t channels = is_depthwise ? weights.back(0) : weights[0];
   if (oc * ic * taps != weights.elements() || channels != oc || (is_depthwise && ic != 1)) does_not_fit(node);
   for (int64_t o = 0; o < oc; ++o)
     for (int64_t i = 0; i < ic; ++i)

@@ -226,6 +226,14 @@ void set_attribute(OnnxNode& node, const std::string& name, int64_t value) {
   attribute.i = value;
 }
 
+void set_attribute(OnnxNode& node, const std::string& name, const std::vector<int64_t>& values) {
+  remove_attribute(node, name);
+  AttributeProto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = AttributeProto::INTS;
+  for (const int64_t value : values) attribute.ints.push_back(value);
+}
+
 namespace {
 
 using importers::fail;

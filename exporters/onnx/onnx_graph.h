@@ -71,6 +71,7 @@ class OnnxGraph {
 const onnx_file::AttributeProto* find_attribute(const OnnxNode& node, const std::string& name);
 void remove_attribute(OnnxNode& node, const std::string& name);
 void set_attribute(OnnxNode& node, const std::string& name, int64_t value);
+void set_attribute(OnnxNode& node, const std::string& name, const std::vector<int64_t>& values);
 
 // The same graph in the operator set in which quantizers with a scale for each channel exist.
 

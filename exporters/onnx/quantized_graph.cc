@@ -213,7 +213,6 @@ class Export {
     size_t sure = 0;
     OnnxNode* last = &node;
     bool has_moved = false;
-    constexpr int kMostSteps = 64;
     for (int step = 0; step < kMostSteps; ++step) {
       const std::string output = last->output[0];
       if ((!has_moved && clean_name(output) == written) || graph_.is_output(output)) break;
@@ -252,6 +251,7 @@ class Export {
       return;
     }
     const LayerLayout layout = layer_layout(graph_, *node, model_, layer);
+    if (layout.has_own_window) take_window(*node, layer);
     const bool folded = drop_folded(*node, index);
     if (node->op_type == "BatchNormalization") become_depthwise(*node, layout.dims[0]);
     if (node->op_type == "Gemm")
@@ -273,6 +273,23 @@ class Export {
     const auto& sum = layer.options.as<Intermediate>();
     sums_[node->output[0]] = {sum.scale, sum.zero_point};
     for (const OnnxUse& use : graph_.uses(node->output[0])) readers_[index].push_back(use.node);
+  }
+
+  // The import has taken moves of pixels into the window: the Conv reads what stood before them.
+  void take_window(OnnxNode& node, const NodeInfo& layer) {
+    const std::string* const source = value_of(name_of_reals(model_.tensor(layer.inputs[0]).name));
+    if (source == nullptr)
+      fail(
+          "node ", quoted(node.name),
+          ": its window has taken in moves of pixels, and the network has no value of what stands before them; use "
+          "export-tflite");
+    const auto& window = layer.options.as<Window2d>();
+    remove_attribute(node, "auto_pad");
+    set_attribute(node, "kernel_shape", std::vector<int64_t>{window.kernel_h, window.kernel_w});
+    set_attribute(node, "strides", std::vector<int64_t>{window.stride_h, window.stride_w});
+    set_attribute(node, "pads",
+                  std::vector<int64_t>{window.pad_top, window.pad_left, window.pad_bottom, window.pad_right});
+    graph_.set_input(node, 0, *source);
   }
 
   void become_depthwise(OnnxNode& node, int64_t channels) {
@@ -311,33 +328,79 @@ class Export {
                          scales);
   }
 
-  // The value that a tensor in codes holds: its own, or that of the tensor in FP32 before its Quantize.
-  const std::string* value_of_codes(std::string tensor) const {
-    if (const std::string* const own = value_of(tensor)) return own;
-    if (tensor.size() > 3 && tensor.compare(tensor.size() - 3, 3, "/s8") == 0)
-      tensor.resize(tensor.size() - 3);
-    return value_of(tensor);
+  // The name of the tensor whose reals codes stand for: their own, or that before their Quantize where the file has no such value.
+  std::string name_of_reals(const std::string& codes) const {
+    constexpr const char* kOfCodes = "/s8";
+    const bool has_own = codes.size() > 3 && codes.compare(codes.size() - 3, 3, kOfCodes) == 0;
+    return value_of(codes) == nullptr && has_own ? codes.substr(0, codes.size() - 3) : codes;
   }
 
-  // How many axes stand behind the channels of a value: a convolution makes it, or reads it. -1: neither says so.
-  int64_t axes_behind_channels(const std::string& value, int32_t rank) const {
-    constexpr int kMostSteps = 64;
-    const auto is_conv = [](const OnnxNode& node) {
-      return node.op_type == "Conv" || node.op_type == "ConvTranspose";
-    };
-    std::string before = value, behind = value;
+  static constexpr int kMostSteps = 64;  // of a walk through the graph
+
+  // Whether an element of what a node writes is made of the elements at its place, with numbers of its channel.
+  static bool keeps_places(const OnnxNode& node) {
+    for (const char* const op : {"Add",      "BatchNormalization",
+                                 "Cast",     "Clip",
+                                 "Div",      "Elu",
+                                 "Erf",      "Gelu",
+                                 "Mul",      "HardSwish",
+                                 "Identity", "HardSigmoid",
+                                 "Mish",     "LeakyRelu",
+                                 "Pow",      "PRelu",
+                                 "Relu",     "Sigmoid",
+                                 "Swish",    "Softplus",
+                                 "Sub",      "Tanh",
+                                 "Celu",     "Selu"})
+      if (node.op_type == op) return node.input.count() > 0 && node.output.count() > 0;
+    return false;
+  }
+
+  static const std::string& operand_of(const OnnxGraph& graph, const OnnxNode& node) {
+    const bool first = node.input.count() == 1 || graph.constant(node.input[0]) == nullptr;
+    return node.input[first ? 0 : 1];
+  }
+  static bool is_transpose(const OnnxNode* node) {
+    return node != nullptr && node->op_type == "Transpose" && node->input.count() == 1;
+  }
+
+  // The value from which nodes that keep places make `value`, and whose elements are those of `x`: as they are, or moved by
+  // Transposes. "": none.
+  std::string value_read(std::string value, const std::string& x) const {
     for (int step = 0; step < kMostSteps; ++step) {
-      const OnnxNode* const writer = graph_.writer(before);
-      if (writer == nullptr || writer->op_type == "Transpose" || writer->op_type == "Reshape") break;
-      if (is_conv(*writer)) return rank - 2;
-      before = writer->input[graph_.constant(writer->input[0]) == nullptr ? 0 : 1];
+      std::string from = value;
+      for (int moves = 0; moves < kMostSteps && from != x && is_transpose(graph_.writer(from)); ++moves)
+        from = graph_.writer(from)->input[0];
+      if (from == x) return value;
+      const OnnxNode* const writer = graph_.writer(value);
+      if (writer == nullptr || !keeps_places(*writer)) return "";
+      value = operand_of(graph_, *writer);
     }
+    return "";
+  }
+
+  // The axis of a value's channels, as the convolution that makes it says; -1: none does.
+  int64_t channel_axis(std::string value, int64_t rank) const {
+    std::vector<const OnnxNode*> moves;  // the last first
     for (int step = 0; step < kMostSteps; ++step) {
-      const std::vector<OnnxUse> uses = graph_.uses(behind);
-      for (const OnnxUse& use : uses)
-        if (is_conv(*use.node)) return rank - 2;
-      if (uses.empty() || uses[0].node->op_type == "Transpose" || uses[0].node->op_type == "Reshape") break;
-      behind = uses[0].node->output[0];
+      const OnnxNode* const writer = graph_.writer(value);
+      if (writer == nullptr) return -1;
+      if (writer->op_type == "Conv" || writer->op_type == "ConvTranspose") {
+        int64_t axis = 1;
+        for (size_t i = moves.size(); i-- > 0;) {
+          const auto* const perm = find_attribute(*moves[i], "perm");
+          int64_t place = perm == nullptr ? rank - 1 - axis : -1;
+          for (int64_t to = 0; perm != nullptr && to < static_cast<int64_t>(perm->ints.count()); ++to)
+            if (perm->ints[static_cast<int>(to)] == axis) place = to;
+          if (place < 0 || place >= rank) return -1;
+          axis = place;
+        }
+        return axis;
+      }
+      if (is_transpose(writer))
+        moves.push_back(writer);
+      else if (!keeps_places(*writer))
+        return -1;
+      value = is_transpose(writer) ? writer->input[0] : operand_of(graph_, *writer);
     }
     return -1;
   }
@@ -347,23 +410,24 @@ class Export {
   void write_tables(const NodeInfo& node) {
     const TensorInfo in = model_.tensor(node.inputs[0]), tables = model_.tensor(node.inputs[1]),
                      groups = model_.tensor(node.inputs[2]), out = model_.tensor(node.outputs[0]);
-    const std::string* const x = value_of_codes(in.name);
+    const std::string* const x = value_of(name_of_reals(in.name));
     const std::string* const y = value_of(out.name);
-    const int64_t behind = x == nullptr ? -1 : axes_behind_channels(*x, in.shape.rank);
     OnnxNode* const writer = y == nullptr ? nullptr : graph_.writer(*y);
-    if (behind < 0 || writer == nullptr)
+    const std::string from = x == nullptr || writer == nullptr ? "" : value_read(*y, *x);
+    const int64_t axis = from.empty() || from == *y ? -1 : channel_axis(from, in.shape.rank);
+    if (axis < 0)
       fail(
           "node ", quoted(node.name),
-          ": it has tables for groups of channels, and no convolution of the network says which axis these are; calibrate "
-          "with '--recover method,bias', or use export-tflite");
-    const std::string from = *x, to = *y, name = to + "/tables";
+          ": it has tables for groups of channels, and the network's nodes do not show what it reads and which axis its channels "
+          "are; calibrate with '--recover method,bias', or use export-tflite");
+    const std::string to = *y, name = to + "/tables";
     const ActivationGrid own = grid_of(in), made = grid_of(out);
     std::vector<float> starts, reals;
     for (const uint8_t group : groups.constant)
       starts.push_back(static_cast<float>(256 * group + 128 + own.zero_point) + 0.5f);  // Cast rounds down
     for (const uint8_t code : tables.constant)
       reals.push_back(made.scale * static_cast<float>(static_cast<int8_t>(code) - made.zero_point));
-    std::vector<int64_t> dims(static_cast<size_t>(behind) + 1, 1);
+    std::vector<int64_t> dims(static_cast<size_t>(in.shape.rank - axis), 1);
     dims[0] = static_cast<int64_t>(starts.size());
     const auto constant = [&](const char* suffix, const std::vector<int64_t>& shape,
                               const std::vector<float>& values) {
@@ -425,15 +489,10 @@ class Export {
   void round_tensor(int32_t index) {
     const TensorInfo info = model_.tensor(index);
     if (info.is_constant() || info.dtype != DType::kS8) return;
-    std::string name = info.name;
-    const std::string* value = value_of(name);
-    int32_t real = -1;
-    if (value == nullptr && name.size() > 3 && name.compare(name.size() - 3, 3, "/s8") == 0) {
-      name.resize(name.size() - 3);
-      value = value_of(name);
-      const auto found = tensors_.find(name);
-      real = found == tensors_.end() ? -1 : found->second;
-    }
+    const std::string name = name_of_reals(info.name);
+    const std::string* const value = value_of(name);
+    const auto found = tensors_.find(name);
+    const int32_t real = name == info.name || found == tensors_.end() ? -1 : found->second;
     if (value == nullptr || graph_.constant(*value) != nullptr) return;
     if (graph_.writer(*value) == nullptr && !graph_.is_input(*value)) return;  // it went into a layer
     if (code_inputs_.count(*value) != 0)
@@ -463,10 +522,8 @@ class Export {
     const std::string name = info.name;
     const size_t end = name.rfind("/requantized");
     if (lookup.op != Op::kLookup || end == std::string::npos) return;
-    std::string from = name.substr(0, end);
-    if (rounded_.count(from) == 0 && from.size() > 3 && from.compare(from.size() - 3, 3, "/s8") == 0)
-      from.resize(from.size() - 3);
-    const auto source = rounded_.find(from);
+    const std::string codes = name.substr(0, end);
+    const auto source = rounded_.find(rounded_.count(codes) == 0 ? name_of_reals(codes) : codes);
     if (source == rounded_.end()) return;
     std::vector<const OnnxNode*> wanting;
     for (int32_t n = 0; n < model_.node_count(); ++n) {

@@ -2,17 +2,19 @@
 // sixty-four are taken together.
 #include <immintrin.h>
 
-#include "kernels/eltwise/grouped_lookup_s8_rows.h"
+#include "kernels/eltwise/grouped_lookup_s8.h"
 
 namespace intaglio {
 
 void grouped_lookup_s8_avx512vbmi(const GroupedLookupS8& work);
+void grouped_lookup_s8_scalar(const GroupedLookupS8& work);
 
 namespace {
 
 constexpr int32_t kMostTables = 4;  // in registers
 
-// Inlined, since gcc leaves the upper halves of vectors in use where it passes one by value. Rows of `stride` columns, of which sixty-four from `groups` and `x` on are looked up; `held`: which of them there are.
+// Rows of `stride` columns, of which sixty-four from `groups` and `x` on are looked up; `held`: which of them there are. Inlined, since
+// gcc leaves the upper halves of vectors in use where it passes one by value.
 __attribute__((always_inline)) inline void look_up(const GroupedLookupS8& work, const int8_t* x,
                                                    __m512i groups, int8_t* y, int32_t rows, int32_t stride,
                                                    __mmask64 held) {
@@ -41,7 +43,7 @@ __attribute__((always_inline)) inline void look_up(const GroupedLookupS8& work, 
 
 void grouped_lookup_s8_avx512vbmi(const GroupedLookupS8& work) {
   constexpr int32_t kColumns = 64;
-  if (work.count > kMostTables) return grouped_lookup_columns_s8(work);
+  if (work.count > kMostTables) return grouped_lookup_s8_scalar(work);
   if (work.n < kColumns && kColumns % work.n == 0) {
     const int32_t together = kColumns / work.n, whole = work.rows / together;
     int8_t groups[kColumns];

@@ -2,7 +2,7 @@
 // as eight lanes hold, from one window of the row that has all of their taps: each lane picks its element there.
 #include <immintrin.h>
 
-#include "kernels/resize/resize_rows.h"
+#include "kernels/resize/resize_few.h"
 
 namespace intaglio {
 
@@ -53,8 +53,8 @@ inline void store_reals(__m256 x00, __m256 x01, __m256 x10, __m256 x11, __m256 w
 struct EightTaps {
   __m256i first, second, weight;
 };
-inline EightTaps load_taps(const void* taps) {
-  const __m256i *const p = static_cast<const __m256i*>(taps), a = _mm256_loadu_si256(p),
+inline EightTaps load_taps(const int32_t* taps) {
+  const __m256i *const p = reinterpret_cast<const __m256i*>(taps), a = _mm256_loadu_si256(p),
                        a1 = _mm256_loadu_si256(p + 1), a2 = _mm256_loadu_si256(p + 2);
   // Number n of the 24 stands in lane n % 8; those of a kind are three apart, and each in a lane of its own.
   const auto kind = [](__m256i x, __m256i y, __m256i z, __m256i order) {
@@ -79,45 +79,6 @@ struct Lanes {
   __m256i pixel, channel;
 };
 
-// Rows of fewer than eight channels, in blocks of eight pixels; the last block overlaps the one before. make(taps, pixels, the
-// block's, place) gives what serves all rows for as many whole pixels as a vector holds, or says that they do not fit a window:
-// plain loops then. run(picks, row, y) writes a vector, past its pixels.
-template <typename T, typename Weight, typename Make, typename Run>
-inline void for_each_of_few(const ResizeRow<T, Weight>* rows, int32_t count,
-                            void (*plain)(const ResizeRow<T, Weight>*, int32_t), Make make, Run run) {
-  const ResizeTap<Weight>* const all = rows[0].taps;
-  const int32_t channels = rows[0].channels, ow = rows[0].ow, at_once = kLanes / channels;
-  for (int32_t block = 0; block < ow; block += kLanes) {
-    const bool is_last = block >= ow - kLanes;
-    const ResizeTap<Weight>* const tap = all + (is_last ? ow - kLanes : block);
-    const EightTaps taps = load_taps(tap);
-    for (int32_t p = 0; p < kLanes; p += at_once) {
-      const ptrdiff_t at = (tap - all + p) * channels;
-      const auto picks = make(tap + p, at_once, taps, _mm256_set1_epi32(p));
-      for (int32_t i = 0; i < count; ++i) {
-        const ResizeRow<T, Weight>& r = rows[i];
-        if (!picks.fit) {
-          const ResizeRow<T, Weight> some = {r.top,   r.bottom, r.row_weight, tap + p,
-                                             at_once, channels, r.y + at};
-          plain(&some, 1);
-        } else if (is_last && p + at_once == kLanes) {
-          T apart[kLanes];
-          run(picks, r, apart);
-          memcpy(r.y + at, apart, static_cast<size_t>(at_once * channels) * sizeof(T));
-        } else {
-          run(picks, r, r.y + at);
-        }
-      }
-    }
-  }
-}
-
-// Elements of the input rows that the row's taps show to be there.
-template <typename T, typename Weight>
-inline ptrdiff_t readable(const ResizeRow<T, Weight>& row) {
-  return (ptrdiff_t{row.taps[row.ow - 1].second} + 1) * row.channels;
-}
-
 constexpr int32_t kWindowS8 = 16;
 
 // Eight lanes: their elements, a first and a second each, in the window at `at`, and their weights.
@@ -134,14 +95,14 @@ void resize_few_s8(const ResizeRowS8* rows, int32_t count) {
   const Lanes lanes(channels);
   const __m256i half = _mm256_set1_epi32(1 << 21), each = _mm256_set1_epi32(channels),
                 one = _mm256_set1_epi32(kResizeOne);
-  for_each_of_few(
-      rows, count, resize_rows_s8_scalar,
-      [&](const ResizeTapS8* tap, int32_t pixels, const EightTaps& taps, __m256i place) {
+  for_each_of_few<kLanes>(
+      rows, count, resize_rows_s8_scalar, load_taps,
+      [&](const ResizeTapS8* tap, int32_t pixels, const EightTaps& taps, int32_t place) {
         const ptrdiff_t begin = ptrdiff_t{tap->first} * channels;
         PicksS8 picks;
         picks.at = begin < last ? begin : last;
         picks.fit = (ptrdiff_t{tap[pixels - 1].second} + 1) * channels - picks.at <= kWindowS8;
-        const __m256i pixel = _mm256_add_epi32(lanes.pixel, place),
+        const __m256i pixel = _mm256_add_epi32(lanes.pixel, _mm256_set1_epi32(place)),
                       base =
                           _mm256_sub_epi32(lanes.channel, _mm256_set1_epi32(static_cast<int32_t>(picks.at)));
         const auto element = [&](__m256i of_pixels) {
@@ -182,16 +143,16 @@ void resize_few_f32(const ResizeRowF32* rows, int32_t count) {
   const ptrdiff_t last = readable(rows[0]) - kWindowF32;
   const Lanes lanes(channels);
   const __m256i each = _mm256_set1_epi32(channels);
-  for_each_of_few(
-      rows, count, resize_rows_f32_scalar,
-      [&](const ResizeTapF32* tap, int32_t pixels, const EightTaps& taps, __m256i place) {
+  for_each_of_few<kLanes>(
+      rows, count, resize_rows_f32_scalar, load_taps,
+      [&](const ResizeTapF32* tap, int32_t pixels, const EightTaps& taps, int32_t place) {
         const ptrdiff_t first = ptrdiff_t{tap->first} * channels, second = ptrdiff_t{tap->second} * channels;
         PicksF32 picks;
         picks.at_first = first < last ? first : last;
         picks.at_second = second < last ? second : last;
         picks.fit = (ptrdiff_t{tap[pixels - 1].first} + 1) * channels - picks.at_first <= kWindowF32 &&
                     (ptrdiff_t{tap[pixels - 1].second} + 1) * channels - picks.at_second <= kWindowF32;
-        const __m256i pixel = _mm256_add_epi32(lanes.pixel, place);
+        const __m256i pixel = _mm256_add_epi32(lanes.pixel, _mm256_set1_epi32(place));
         const auto element = [&](__m256i of_pixels, ptrdiff_t at) {
           const __m256i of_lanes = _mm256_permutevar8x32_epi32(of_pixels, pixel);
           return _mm256_add_epi32(
@@ -239,21 +200,16 @@ void resize_many_f32(const ResizeRowF32& row) {
   });
 }
 
-template <typename T, typename Weight>
-inline bool takes_windows(const ResizeRow<T, Weight>& row, int32_t window) {
-  return row.channels < kLanes && row.ow >= kLanes && readable(row) >= window;
-}
-
 }  // namespace
 
 void resize_rows_s8_avx2(const ResizeRowS8* rows, int32_t count) {
-  if (takes_windows(*rows, kWindowS8)) return resize_few_s8(rows, count);
+  if (takes_windows(*rows, kLanes, kWindowS8)) return resize_few_s8(rows, count);
   if (rows->channels < kLanes) return resize_rows_s8_scalar(rows, count);
   for (; count > 0; --count, ++rows) resize_many_s8(*rows);
 }
 
 void resize_rows_f32_avx2(const ResizeRowF32* rows, int32_t count) {
-  if (takes_windows(*rows, kWindowF32)) return resize_few_f32(rows, count);
+  if (takes_windows(*rows, kLanes, kWindowF32)) return resize_few_f32(rows, count);
   if (rows->channels < kLanes) return resize_rows_f32_scalar(rows, count);
   for (; count > 0; --count, ++rows) resize_many_f32(*rows);
 }

@@ -39,8 +39,9 @@ inline OnnxBuilder small_network() {
 }
 
 // A depthwise layer between two Swish, behind a layer whose channels differ a hundredfold: calibration puts their factors into
-// tables for groups of channels.
-inline OnnxBuilder uneven_network() {
+// tables for groups of channels. `around`: what stands on each side of the first Swish.
+enum class Around { kNothing, kTransposes, kReshapes };
+inline OnnxBuilder uneven_network(Around around = Around::kNothing) {
   OnnxBuilder file(13);
   Random random(21);
   file.input("x", {1, 3, 9, 8});
@@ -57,9 +58,21 @@ inline OnnxBuilder uneven_network() {
     file.node("Sigmoid", {x}, x + "_gate");
     file.node("Mul", {x, x + "_gate"}, x + "_swish");
   };
-  file.node("Conv", {"x", "w1", "b1"}, "c1");
+  file.integers("flat", {1, 8, 72});
+  file.integers("map", {1, 8, 9, 8});
+  const bool has_none = around == Around::kNothing, turns = around == Around::kTransposes;
+  const auto move = [&](const std::string& x, const std::string& y, const std::vector<int64_t>& order,
+                        const std::string& shape) {
+    if (turns)
+      set(file.node("Transpose", {x}, y), "perm", order);
+    else
+      file.node("Reshape", {x, shape}, y);
+  };
+  file.node("Conv", {"x", "w1", "b1"}, has_none ? "c1" : "c0");
+  if (!has_none) move("c0", "c1", {0, 2, 3, 1}, "flat");
   swish("c1");
-  auto& depthwise = file.node("Conv", {"c1_swish", "w2", "b2"}, "c2");
+  if (!has_none) move("c1_swish", "c1_back", {0, 3, 1, 2}, "map");
+  auto& depthwise = file.node("Conv", {has_none ? "c1_swish" : "c1_back", "w2", "b2"}, "c2");
   set(depthwise, "group", int64_t{8});
   set(depthwise, "pads", std::vector<int64_t>(4, 1));
   swish("c2");

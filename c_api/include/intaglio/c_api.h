@@ -272,8 +272,8 @@ typedef struct itg_frame {
   const uint8_t* pixels; /* the rows, or those of Y */
   size_t pixels_bytes;
   size_t row_bytes; /* from row to row; 0: rows have no gaps */
-  const uint8_t*
-      chroma; /* the second plane of ITG_PIXELS_NV12 and NV21; NULL: it is behind `height` rows in `pixels` */
+  /* The second plane of ITG_PIXELS_NV12 and NV21; NULL: it is behind `height` rows in `pixels`. */
+  const uint8_t* chroma;
   size_t chroma_bytes;
   size_t chroma_row_bytes; /* 0: as row_bytes */
 } itg_frame;
