@@ -108,7 +108,7 @@ class Judges {
   };
 
   Judges(const Pool& pool, const Model& model, LoadedSession& fp32)
-      : pool_(pool), fp32_(*fp32), classes_(gives_classes(model)) {
+      : pool_(pool), fp32_(*fp32), classes_(class_output(model).has_value()) {
     for (size_t i = 0; i < model.outputs().size; ++i) {
       const OutputTensor output = output_tensor(model, model.outputs()[i]);
       if (output.elements > 0) outputs_.push_back({output, model.tensor(output.tensor).name});

@@ -17,7 +17,9 @@ constexpr const char* kCalibrateFooter =
     "The int8 model depends on the FP32 model, the set of samples and the options. It does not depend on the order\n"
     "of the samples, the machine or the number of threads. It is opened and run before it is written.\n\n"
     "A setting that int8 cannot hold is refused; 'intaglio simulate' shows its effect.\n"
-    "SQNR is in dB, and larger is better. 'alone' is a layer's error with exact inputs.\n\n"
+    "SQNR is in dB, and larger is better. 'alone' is a layer's error with exact inputs.\n"
+    "Agreement is counted of classes alone. Other outputs have errors in their own unit, of the samples held out;\n"
+    "'intaglio import --answers' says what an output is.\n\n"
     "A network's file is imported first, as 'intaglio import' does, to the same bytes. 'intaglio import --help' explains\n"
     "these options. Other commands take the model that import writes.\n\n"
     "Examples:\n"
@@ -274,7 +276,8 @@ Command add_calibrate_command(CLI::App& parent) {
   add_flag(
       *app, "--json", arguments->json,
       "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, "
-      "calibration_sqnr_db, calibration_agreement, sha256, stages:[{name, seconds}]}. With --min-sqnr or "
+      "calibration_sqnr_db, calibration_agreement, errors:[{name, mean, largest, low, high}], sha256, stages:[{name, "
+      "seconds}], warnings}. With --min-sqnr or "
       "--max-drop it also has mixed, of a model with states sequences");
   add_import_options(*app, arguments->network, ImportHelp::kBeside);
   keep_given_words(*app, arguments->words, kImportHeading);

@@ -54,6 +54,11 @@ std::string db_text(double sqnr) { return decimal(sqnr, 2) + (std::isfinite(sqnr
 void print_quality(const OutputQuality& quality) {
   print("    output SQNR  %s, before a final softmax\n", db_text(quality.sqnr).c_str());
   if (quality.agreement) print("    agreement    %s with FP32\n", decimal(*quality.agreement, 4).c_str());
+  const char* title = "errors";  // in the outputs' own unit
+  for (const OutputError& error : quality.errors) {
+    print("    %-12s '%s': %s\n", title, safe(error.name).c_str(), error_words(error).c_str());
+    title = "";
+  }
 }
 
 std::string verdict_word(const Verdict& verdict) {

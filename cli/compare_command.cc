@@ -21,7 +21,8 @@ struct CompareArguments {
 constexpr const char* kCompareFooter =
     "SQNR is 10 log10(signal / noise) in dB over all samples, and larger is better. That of the model is taken before\n"
     "a final softmax or sigmoid. In JSON it is null for equal tensors. 'alone' is a layer's error with exact inputs.\n"
-    "Agreement is the share of samples, 0 to 1, to which both models give the same class.\n"
+    "Agreement is the share of samples, 0 to 1, to which both models give the same class. Outputs that are no classes\n"
+    "have errors in their own unit instead; 'intaglio import --answers' says what an output is.\n"
     "Of models with states each runs with its own, and only their outputs are compared.\n"
     "With --labels: of b pictures lost and c won, the loss is real if b - c > 2 sqrt(b + c).\n\n"
     "Example:\n"
@@ -46,6 +47,8 @@ void print_comparison(const Comparison& comparison, const Model& reference, cons
   }
   if (const auto agreement = comparison.agreement())
     print("  agreement: %s\n", decimal(*agreement, 4).c_str());
+  for (const OutputError& error : comparison.errors)
+    print("  '%s': %s\n", safe(error.name).c_str(), error_words(error).c_str());
 }
 
 void print_paired(const PairedResult& paired, size_t count) {
@@ -101,7 +104,8 @@ Command add_compare_command(CLI::App& parent) {
   add_isa_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "print one JSON object: {count, agreement, cosine, sqnr_db, channels_scaled, channels_shifted, layers: "
+      "print one JSON object: {count, agreement, cosine, sqnr_db, errors: [{name, mean, largest, low, high}], "
+      "channels_scaled, channels_shifted, layers: "
       "[{node, name, tensor, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
       "loss_is_real");
   return make_command(app, arguments, run_compare);

@@ -3,6 +3,7 @@
 #include "cli/import_options.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
+#include "tools/answer_kind.h"
 #include "tools/import_network.h"
 #include "tools/input_text.h"
 #include "tools/loaded_model.h"
@@ -35,6 +36,14 @@ constexpr const char* kImportFooter =
     "  TFLite with metadata    the metadata's mean and std\n"
     "  8-bit quantized input   its codes are the pixels\n"
     "  any other input         it takes arrays of values, and no pictures\n\n"
+    "What the numbers of an output are, --answers says where the network does not: 'calibrate' and 'compare' then count\n"
+    "equal classes, or print errors in the outputs' own unit. Without it:\n"
+    "  classes     behind Softmax, LogSoftmax, one Sigmoid or ArgMax, and where a TFLite file names them; presumed of one\n"
+    "              row of 10 numbers and more, but for a multiple of 64, as many as an input has, and ReLU behind them\n"
+    "  map         the same for each of many places\n"
+    "  embedding   behind an L2 normalization\n"
+    "  values      one number; behind Tanh\n"
+    "  unknown     anything else: its errors are printed as those of values\n\n"
     "For who looks into an import: --dump-after takes these passes, which run in this order, in rounds, until none\n"
     "changes anything. As in: intaglio import net.onnx -o net.itg --dump-after push_transposes\n";
 
@@ -60,10 +69,10 @@ void print_inputs(const Model& model) {
 }
 
 void print_outputs(const Model& model) {
-  for (const int32_t t : model.outputs()) {
-    const TensorInfo info = model.tensor(t);
-    print("  output '%s': %s %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
-          dtype_name(info.dtype));
+  for (size_t i = 0; i < model.outputs().size; ++i) {
+    const TensorInfo info = model.tensor(model.outputs()[i]);
+    print("  output '%s': %s %s, %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
+          dtype_name(info.dtype), answer_text(model, i).c_str());
   }
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "calibrator/host/system/npy.h"
+#include "tools/answer_kind.h"
 #include "tools/import_network.h"
 
 namespace intaglio::cli {
@@ -161,6 +162,15 @@ void add_import_options(CLI::App& app, ImportChoices& choices, ImportHelp help) 
       .type_name("NAME[,NAME]")
       .repeated()
       .group(parts);
+  add_option(
+      app, "--answers", choices.answers,
+      "what the numbers of the outputs are: classes, values, boxes, map or embedding. One for all outputs, or one for "
+      "each" +
+          std::string(own ? ". See below" : ""))
+      .checked(readable_by([](const std::string& text) { return read_answers({text}); }))
+      .type_name("KIND[,KIND]")
+      .repeated()
+      .group(parts);
   add_flag(
       app, "--keep-dead", choices.keep_dead,
       "keep channels of a quantized network that hold one code whatever the input is: they are left out else, and "
@@ -215,6 +225,7 @@ std::string first_given(const ImportChoices& choices) {
                                                 {"--focus", choices.focus},
                                                 {"--keep-dead", choices.keep_dead},
                                                 {"--outputs", !choices.outputs.empty()},
+                                                {"--answers", !choices.answers.empty()},
                                                 {kConstant, !choices.constants.empty()},
                                                 {"--external-data", choices.external_data},
                                                 {"--state", !choices.states.empty()},
@@ -234,6 +245,9 @@ Outcome<ImportOptions> import_options(const ImportChoices& choices) {
   options.outputs = choices.outputs;
   options.external_data.below = choices.external_data;
   options.focus = choices.focus;
+  auto answers = read_answers(choices.answers);
+  if (!answers) return answers.failure();
+  options.answers = std::move(*answers);
   options.keep_dead = choices.keep_dead;
   options.states = choices.states;
   if (choices.stream >= 0) options.stream = choices.stream;

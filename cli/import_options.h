@@ -19,7 +19,7 @@ using namespace tools;
 struct ImportChoices {
   std::string pixels, mean, norm, color, resize;
   int32_t batch = 1, stream = -1, border = -1;  // -1: not given
-  std::vector<std::string> shapes, states, initial, constants, outputs;
+  std::vector<std::string> shapes, states, initial, constants, outputs, answers;
   bool external_data = false, focus = false, keep_dead = false;
   ImportLimits limits;
 };

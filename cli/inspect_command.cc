@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/tool_options.h"
 #include "intaglio/describe.h"
+#include "tools/answer_kind.h"
 #include "tools/input_text.h"
 #include "tools/inspect_model.h"
 #include "tools/model_json.h"
@@ -131,6 +132,12 @@ void print_tensors(const char* title, const Model& model, Span<const int32_t> te
   }
 }
 
+void print_answers(const Model& model) {
+  for (size_t i = 0; i < model.outputs().size; ++i)
+    print("  %-14s %s  %s\n", "answer", safe(model.tensor(model.outputs()[i]).name).c_str(),
+          answer_text(model, i).c_str());
+}
+
 void print_images(const Model& model) {
   for (int32_t i = 0; i < model.image_count(); ++i)
     print("  %-14s %s\n", "preprocessing", safe(input_text(model, model.image(i).input)).c_str());
@@ -184,6 +191,7 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
         static_cast<unsigned>(model.format_version()));
   print_tensors("input", model, model.inputs());
   print_tensors("output", model, model.outputs());
+  print_answers(model);
   print_images(model);
   if (session.frame)
     print("  %-14s %s: %s bytes, and %s of scratch memory for write_frame()\n", "frame",

@@ -117,8 +117,10 @@ class OutputArrays {
 // How outputs are shown: the best classes, where there are any.
 struct Shown {
   int32_t top = 0, places = 1;  // equal places, of which the first is shown
-  bool classes = false;
+  std::optional<ClassOutput> classes;
   ClassNames names;
+
+  bool has_classes(size_t output) const { return classes && classes->output == output; }
 
   std::vector<int32_t> dims_of(const TensorInfo& output) const {
     std::vector<int32_t> dims(output.shape.dims, output.shape.dims + output.shape.rank);
@@ -131,11 +133,12 @@ Json outputs_json(const Session& session, const std::string& sample, const Shown
   Json outputs = Json::array();
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
-    const std::vector<float> values = shown.classes ? class_scores(session) : real_values(view);
+    const bool are_classes = shown.has_classes(i);
+    const std::vector<float> values = are_classes ? class_scores(session, *shown.classes) : real_values(view);
     Json output{{"name", view.info.name},
                 {"dtype", dtype_name(view.info.dtype)},
                 {"shape", shown.dims_of(view.info)}};
-    if (shown.classes) {
+    if (are_classes) {
       output["top"] = Json::array();
       for (const int32_t c : best_classes(values, static_cast<size_t>(shown.top))) {
         Json found{{"class", c}, {"score", json_number(static_cast<double>(values[static_cast<size_t>(c)]))}};
@@ -155,8 +158,9 @@ void print_sample(const Session& session, const std::string& sample, const Shown
   print("%s\n", safe(sample).c_str());
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
-    const std::vector<float> values = shown.classes ? class_scores(session) : real_values(view);
-    if (shown.classes) {
+    const bool are_classes = shown.has_classes(i);
+    const std::vector<float> values = are_classes ? class_scores(session, *shown.classes) : real_values(view);
+    if (are_classes) {
       for (const int32_t c : best_classes(values, static_cast<size_t>(shown.top))) {
         const std::string score = general_text(static_cast<double>(values[static_cast<size_t>(c)]), 6);
         if (shown.names.empty())
@@ -206,8 +210,8 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   for (const std::string& name : written)
     if (auto step = samples->check_output(name); !step) return step.failure();
 
-  Shown shown{
-      arguments.top, equal_places(file->model(), *samples), gives_classes(file->model(), *samples), {}};
+  Shown shown{arguments.top, equal_places(file->model(), *samples), {}, {}};
+  if (may_give_classes(file->model(), *samples)) shown.classes = possible_class_output(file->model());
   if (!arguments.names.empty()) {
     if (!shown.classes) return no_classes(*file, *samples, "; leave --names out");
     auto names = ClassNames::read(arguments.names, file->model());

@@ -187,15 +187,17 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
   if (!fp32) return fp32.failure();
   Simulation simulation(model, **simulator);
   std::vector<int32_t> exact, found;
+  std::optional<ClassOutput> classes;
+  if (gives_classes(model, samples.samples())) classes = class_output(model);
   for (size_t i = 0; i < samples.count(); ++i) {
     work.show("simulating", i, samples.count());
     const auto sample = samples.get(i);
     if (!sample) return sample.failure();
     fill_inputs(**fp32, *sample);
     simulation.run(**fp32);
-    if (!gives_classes(model, samples.samples())) continue;
-    exact.push_back(best_class(class_scores(**fp32)).value_or(-1));
-    found.push_back(best_class(class_scores((**simulator).session())).value_or(-1));
+    if (!classes) continue;
+    exact.push_back(chosen_class(**fp32, *classes).value_or(-1));
+    found.push_back(chosen_class((**simulator).session(), *classes).value_or(-1));
   }
   work.clear();
   const std::optional<double> agreement = agreement_of(exact, found);

@@ -49,6 +49,8 @@ std::vector<ImportPass> import_passes();
 struct ImportOptions : ReadOptions {
   std::vector<InputConstant> constants;  // of an ONNX network; these are no inputs of the model
   std::optional<ImagePreprocessing> image;
+  // What the numbers of the outputs are, to be stored: one kind for all of them, or one for each; empty: not told.
+  std::vector<AnswerKind> answers;
   bool keep_dead = false;  // keeps channels of a quantized network that hold one code whatever the inputs are
   bool focus = false;      // the network begins behind YOLOv5's focus: the model takes the picture before it
   // The axis of time of the first input, in the network's own layout: the model takes one row of it a run, and keeps

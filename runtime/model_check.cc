@@ -378,4 +378,10 @@ KeptChannels Model::kept_channels(int32_t index) const {
   return count == this->tensor(index).shape.back(0) ? kept : KeptChannels();
 }
 
+// Likewise.
+Span<const uint8_t> Model::answers() const {
+  const auto* const answers = flatbuffers::GetRoot<schema::Model>(bytes().data)->answers();
+  return answers == nullptr ? Span<const uint8_t>() : Span<const uint8_t>(answers->data(), answers->size());
+}
+
 }  // namespace intaglio

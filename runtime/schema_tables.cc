@@ -15,7 +15,7 @@ constexpr uint8_t tables(int32_t t) { return static_cast<uint8_t>(kFieldTables +
 const uint8_t kFields[] = {
     // 0: Model
     kField16, kField16, kField32, tables(3), tables(8), tables(2), kFieldWords, kFieldWords, tables(9),
-    tables(10), table(12), table(13), table(14), tables(15), tables(16), table(12),
+    tables(10), table(12), table(13), table(14), tables(15), tables(16), table(12), kFieldBytes,
     // 1: Quantization
     kFieldWords, kField32, kField8, kField32,
     // 2: Buffer
@@ -89,8 +89,8 @@ const uint8_t kFields[] = {
     kField32, kField32, kField8, kField8,
 };
 const uint8_t kFirstField[] = {
-    0, 16, 20, 22, 29, 40, 44, 47, 49, 55, 58, 65, 73, 77, 83, 85, 88, 92, 98, 101, 103, 105, 107, 108, 110,
-    111, 112, 113, 115, 117, 120, 122, 123, 125, 128, 132, 136,
+    0, 17, 21, 23, 30, 41, 45, 48, 50, 56, 59, 66, 74, 78, 84, 86, 89, 93, 99, 102, 104, 106, 108, 109, 111,
+    112, 113, 114, 116, 118, 121, 123, 124, 126, 129, 133, 137,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;

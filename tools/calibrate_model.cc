@@ -71,8 +71,9 @@ class Run {
   bool from_state_ = false;
   QuantizationLists lists_;  // options_ points into them
   CalibratorOptions options_;
-  int32_t steps_ = 0;           // of the progress: the calibrator's, the samples held out, the page
-  SampleClasses fp32_classes_;  // none where the output is not classes
+  int32_t steps_ = 0;                   // of the progress: the calibrator's, the samples held out, the page
+  std::optional<ClassOutput> classes_;  // none where no output is classes
+  SampleClasses fp32_classes_;
   std::vector<int32_t> int8_classes_;
   CalibratedModel made_;
 };
@@ -120,15 +121,20 @@ Outcome<Done> Run::choose_wide_layers() {
 }
 
 Outcome<Done> Run::observe(HeldOut& held_out) {
-  const bool gives = gives_classes(model_, job_.samples.samples());
+  if (gives_classes(model_, job_.samples.samples())) classes_ = class_output(model_);
+  if (classes_) fp32_classes_.set_output(*classes_);
   const SampleSource source = job_.samples.source([&](size_t i, const Session& fp32) {
-    if (gives) fp32_classes_.add(i, job_.samples.name(i), fp32);
+    if (classes_) fp32_classes_.add(i, job_.samples.name(i), fp32);
   });
   int32_t bad = -1;
   const Error error = held_out.add_all(source, &bad);
   if (!error.ok()) return failure_of(error, bad);
   job_.work.clear();
   fp32_classes_.warn(job_.work);
+  if (fp32_classes_.are_doubtful()) {
+    classes_.reset();
+    fp32_classes_.forget();
+  }
   return Done{};
 }
 
@@ -144,8 +150,9 @@ void Run::warn_of_doubling(const CalibrationState& before, const CalibrationStat
 Outcome<Done> Run::make_model(Calibrator& calibrator) {
   FinishedModel finished(choice_.memory, choice_.write, choice_.execution.executor.width > 1);
   const SampleSource source = job_.samples.source([&](size_t i, const Session& int8) {
+    if (!classes_) return;
     int8_classes_.resize(job_.samples.count());
-    int8_classes_[i] = best_class(class_scores(int8)).value_or(-1);
+    int8_classes_[i] = chosen_class(int8, *classes_).value_or(-1);
   });
   const Error error = calibrator.finish(finished.sink(), from_state_ ? nullptr : &source);
   job_.work.clear();
@@ -174,7 +181,7 @@ Outcome<Done> Run::measure_state(const Model& int8_model) {
     job_.work.show("running the int8 model", i, job_.samples.count());
     if (auto loaded = job_.samples.load(i, *fp32, *int8); !loaded) return loaded;
     (*int8)->run();
-    int8_classes_.push_back(best_class(class_scores(**int8)).value_or(-1));
+    int8_classes_.push_back(chosen_class(**int8, *classes_).value_or(-1));
   }
   job_.work.clear();
   return Done{};
@@ -225,7 +232,9 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
     if (auto step = measure_state(*written); !step) return step;
   const std::vector<int32_t>& classes = fp32_classes_.found();
   if (!classes.empty()) figures.calibrating.agreement = agreement_of(classes, int8_classes_);
-  if (const Error error = judge_held_out(held_out, job_.samples, classes, !from_state_, figures); !error.ok())
+  const bool has_others = !classes_ || model_.outputs().size > 1;
+  const OutputsToJudge outputs{classes_, classes, has_others && !job_.steps.has_states()};
+  if (const Error error = judge_held_out(held_out, job_.samples, outputs, !from_state_, figures); !error.ok())
     return failure_of(error);
   if (job_.steps.has_states()) {
     const auto compared = compare_sequences(job_.steps.given(), *written, job_.samples.samples(),
@@ -358,6 +367,7 @@ Json json_of(const CalibratedModel& made, const CalibrateChoice& choice) {
   Json json = json_of(made.figures);
   for (const StageTime& stage : made.stages)
     json["stages"].push_back({{"name", stage.name}, {"seconds", stage.seconds}});
+  json["warnings"] = Json::array();  // whoever prints it has them
   if (made.mixed) json["mixed"] = json_of(choice.float_search, *made.mixed);
   return json;
 }

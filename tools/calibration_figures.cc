@@ -127,6 +127,7 @@ Json json_of(const CalibrationFigures& figures) {
                {"judged", figures.judged},
                {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
                {"calibration_agreement", share(figures.calibrating.agreement)},
+               {"errors", json_of(figures.held_out.errors)},
                {"sha256", figures.sha256}};
   if (figures.sequences)
     json["sequences"] = {{"count", figures.sequences->sequences},
@@ -136,32 +137,37 @@ Json json_of(const CalibrationFigures& figures) {
   return json;
 }
 
-namespace {
-
-int32_t class_of(const Session& session) { return best_class(class_scores(session)).value_or(-1); }
-
-}  // namespace
-
-Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const std::vector<int32_t>& fp32_classes,
+Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const OutputsToJudge& outputs,
                      bool repeats, CalibrationFigures& figures) {
   const bool by_others = samples.held_out_count() >= HeldOut::kFewest;
-  const bool gives = !fp32_classes.empty();
-  std::vector<int32_t> exact = by_others ? std::vector<int32_t>(samples.held_out_count()) : fp32_classes;
+  std::vector<int32_t> exact =
+      by_others ? std::vector<int32_t>(samples.held_out_count()) : outputs.fp32_classes;
+  const auto class_of = [&](const Session& session) {
+    return chosen_class(session, *outputs.classes).value_or(-1);
+  };
   SampleErrors errors;
+  OutputErrors own(outputs.classes);
   size_t equal = 0;
   HeldOut::Ran ran;
-  if (gives) {
-    ran.fp32 = [&](size_t i, const Session& fp32) { exact[i] = class_of(fp32); };
-    ran.int8 = [&](size_t i, const Session& int8) { equal += class_of(int8) == exact[i] ? 1 : 0; };
-  }
+  ran.runs_fp32 = outputs.errors;
+  ran.fp32 = [&](size_t i, const Session& fp32) {
+    if (outputs.classes) exact[i] = class_of(fp32);
+    if (outputs.errors) own.keep(fp32);
+  };
+  ran.int8 = [&](size_t i, const Session& int8) {
+    if (outputs.classes) equal += class_of(int8) == exact[i] ? 1 : 0;
+    if (outputs.errors) own.add(int8);
+  };
   const Error error = by_others ? held_out.judge_written(samples.held_out_source(), ran, errors)
                                 : held_out.judge(samples.source(), repeats, ran, errors);
   if (!error.ok()) return error;
   const NetworkError expected = errors.expected();
   figures.held_out.sqnr = sqnr_db(expected.signal, expected.noise);
+  figures.held_out.errors = own.errors();
   if (!by_others && !held_out.is_possible()) return kNoError;
   figures.judged = errors.samples();
-  if (gives) figures.held_out.agreement = static_cast<double>(equal) / static_cast<double>(figures.judged);
+  if (outputs.classes)
+    figures.held_out.agreement = static_cast<double>(equal) / static_cast<double>(figures.judged);
   return kNoError;
 }
 

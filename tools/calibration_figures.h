@@ -7,8 +7,10 @@
 
 #include "calibrator/host/accuracy/held_out.h"
 #include "intaglio/calibrator.h"
+#include "tools/answer_kind.h"
 #include "tools/calibration_samples.h"
 #include "tools/json.h"
+#include "tools/output_errors.h"
 #include "tools/sequences.h"
 #include "tools/verdict.h"
 #include "tools/work.h"
@@ -22,6 +24,7 @@ namespace intaglio::tools {
 struct OutputQuality {
   double sqnr = 0;
   std::optional<double> agreement;
+  std::vector<OutputError> errors;  // of the outputs that are none
 };
 
 // The figures that are reported beside the file itself.
@@ -66,10 +69,16 @@ Json json_of(const CalibrationFigures& figures);
 
 // The figures of `calibrate` for samples that it has not seen.
 
+// What is looked at in the outputs beside the SQNR.
+struct OutputsToJudge {
+  std::optional<ClassOutput> classes;
+  const std::vector<int32_t>& fp32_classes;  // of the samples that calibrated, where there are classes
+  bool errors = false;                       // of those that are no classes, in their own unit
+};
+
 // After finish(): figures.held_out and figures.judged. Samples that --min-sqnr or --max-drop held out judge the model
-// that was written; else those that calibrated it judge models of each other. `fp32_classes`: of the samples that
-// calibrated, where there are classes. `repeats`: finish() had the samples again.
-Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const std::vector<int32_t>& fp32_classes,
+// that was written; else those that calibrated it judge models of each other. `repeats`: finish() had the samples again.
+Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const OutputsToJudge& outputs,
                      bool repeats, CalibrationFigures& figures);
 
 // How long a calibration takes, told from its first stages.

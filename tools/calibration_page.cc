@@ -204,6 +204,11 @@ class Page {
                                         : "output SQNR without corrections: too few samples to hold any out");
     if (figures.held_out.agreement)
       tile(share(*figures.held_out.agreement), "same class as FP32, on samples held out");
+    for (const OutputError& error : figures.held_out.errors)
+      tile(html_text(significant(error.mean)),
+           "mean error of " + name_of(error.name) + ", " + html_text(significant(error.largest)) +
+               " at most, in values from " + html_text(significant(error.low)) + " to " +
+               html_text(significant(error.high)));
     tile(db(figures.calibrating.sqnr), "on the calibration samples");
     if (figures.calibrating.agreement)
       tile(share(*figures.calibrating.agreement), "same class, on the calibration samples");

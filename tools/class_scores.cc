@@ -13,16 +13,6 @@
 
 namespace intaglio::tools {
 
-int32_t picture_batch(const Model& model) {
-  if (model.image_count() == 0) return 1;
-  const int32_t batch = model.tensor(model.inputs()[static_cast<size_t>(model.image(0).input)]).shape[0];
-  const auto has_it = [&](int32_t t) {
-    const Shape& shape = model.tensor(t).shape;
-    return shape.rank > 1 && shape[0] == batch;
-  };
-  return std::all_of(model.outputs().begin(), model.outputs().end(), has_it) ? batch : 1;
-}
-
 int32_t equal_places(const Model& model, const Samples& samples) {
   std::vector<bool> pictures;
   for (size_t i = 0; i < model.inputs().size; ++i) pictures.push_back(samples.holds_pictures(i));
@@ -34,33 +24,48 @@ int32_t equal_places(const Model& model, const std::vector<bool>& holds_pictures
   return batch > 1 && holds_pictures[static_cast<size_t>(model.image(0).input)] ? batch : 1;
 }
 
+namespace {
+
+bool has_one_class(const Model& model, const Samples& samples) {
+  return equal_places(model, samples) == picture_batch(model);
+}
+
+}  // namespace
+
 bool gives_classes(const Model& model, const Samples& samples) {
-  return gives_classes(model) && equal_places(model, samples) == picture_batch(model);
+  return class_output(model).has_value() && has_one_class(model, samples);
+}
+
+bool may_give_classes(const Model& model, const Samples& samples) {
+  return possible_class_output(model).has_value() && has_one_class(model, samples);
 }
 
 Failure no_classes(const LoadedModel& file, const Samples& samples, const std::string& remedy) {
   const Model& model = file.model();
-  if (!gives_classes(model) || gives_classes(model, samples))
-    return {file.path() + ": its output holds no scores of classes" + remedy};
-  const std::string batch = std::to_string(picture_batch(model));
-  return {file.path() + ": takes a batch of " + batch + ", so each sample of the array is " + batch +
-          " pictures with a class each; import the network with " + option_word("batch", "1") +
-          ", or give pictures"};
+  if (possible_class_output(model) && !has_one_class(model, samples)) {
+    const std::string batch = std::to_string(picture_batch(model));
+    return {file.path() + ": takes a batch of " + batch + ", so each sample of the array is " + batch +
+            " pictures with a class each; import the network with " + option_word("batch", "1") +
+            ", or give pictures"};
+  }
+  const Answer answer = model.outputs().size == 1 ? answer_of(model, 0) : Answer();
+  const std::string reason = answer.kind == AnswerKind::kUnknown || answer.kind == AnswerKind::kClasses
+                                 ? ""
+                                 : " (" + std::string(answer_name(answer.kind)) + ": " + answer.reason + ")";
+  return {file.path() + ": its output holds no scores of classes" + reason + remedy};
 }
 
-bool gives_classes(const Model& model) {
-  if (model.outputs().size != 1) return false;
-  const TensorInfo output = model.tensor(model.outputs()[0]);
-  const Shape shape = output.shape;
-  return output.dtype != DType::kS32 && shape.rank > 0 && shape.back(0) > 1 &&
-         shape.back(0) * int64_t{picture_batch(model)} == shape.elements();
-}
-
-std::vector<float> class_scores(const Session& session) {
-  const TensorView output = session.output();
-  std::vector<float> scores = real_values(output);
-  scores.resize(static_cast<size_t>(output.info.shape.back(0)));
+std::vector<float> class_scores(const Session& session, const ClassOutput& of) {
+  std::vector<float> scores = real_values(session.output(static_cast<int32_t>(of.output)));
+  scores.resize(static_cast<size_t>(of.row));
+  // Of two classes: a probability has a rest, and another number is above or below zero.
+  if (of.row == 1) scores = {of.is_probability ? 1 - scores[0] : 0, scores[0]};
   return scores;
+}
+
+std::optional<int32_t> chosen_class(const Session& session, const ClassOutput& of) {
+  if (!of.is_index) return best_class(class_scores(session, of));
+  return session.output(static_cast<int32_t>(of.output)).as<int32_t>()[0];
 }
 
 std::vector<float> real_values(const TensorView& view) {
@@ -126,6 +131,13 @@ std::vector<int32_t> best_classes(const std::vector<float>& scores, size_t count
   return order;
 }
 
+namespace {
+
+// How many classes a model has whose output may hold scores.
+size_t classes_of(const Model& model) { return static_cast<size_t>(possible_class_output(model)->classes()); }
+
+}  // namespace
+
 Outcome<ClassNames> ClassNames::read(const std::string& path, const Model& model) {
   const auto file = read_file(path, kMaxModelBytes);
   return file ? of_file(path, file->span(), model) : file.failure();
@@ -133,10 +145,14 @@ Outcome<ClassNames> ClassNames::read(const std::string& path, const Model& model
 
 Outcome<ClassNames> ClassNames::of_file(const std::string& path, Span<const uint8_t> text,
                                         const Model& model) {
-  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
-  if (!gives_classes(model))
+  if (!possible_class_output(model))
     return Failure{path + ": the model's output holds no scores of classes; leave " + option_word("names") +
                    " out"};
+  return of_file(path, text, classes_of(model));
+}
+
+Outcome<ClassNames> ClassNames::of_file(const std::string& path, Span<const uint8_t> text, size_t classes) {
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   if (is_tflite_file(text)) {
     const auto labels = importers::tflite_labels(text);
     if (!labels) return Failure{path + ": " + labels.message()};
@@ -153,7 +169,6 @@ Outcome<ClassNames> ClassNames::of_file(const std::string& path, Span<const uint
                      ": is empty; each class needs a name"};
     names.names_.push_back(line.text);
   }
-  const auto classes = static_cast<size_t>(model.tensor(model.outputs()[0]).shape.back(0));
   if (names.names_.size() != classes)
     return Failure{path + ": holds " + std::to_string(names.names_.size()) + " names, the model has " +
                    std::to_string(classes) + " classes"};
@@ -167,15 +182,14 @@ Outcome<Labels> read_labels(const LabelChoice& choice, const Model& model, const
     if (!read) return read.failure();
     known = std::move(*read);
   }
-  auto labels = Labels::read(choice.path, known.all(),
-                             static_cast<size_t>(model.tensor(model.outputs()[0]).shape.back(0)));
+  auto labels = Labels::read(choice.path, known.all(), classes_of(model));
   if (labels && !labels->note().empty()) work.note(labels->note());
   return labels;
 }
 
 Outcome<std::vector<int32_t>> right_classes(const LabelChoice& choice, const std::vector<std::string>& names,
                                             const Model& model, const SampleChoice& samples, Work& work) {
-  const int64_t count = model.tensor(model.outputs()[0]).shape.back(0);
+  const auto count = static_cast<int32_t>(classes_of(model));
   if (choice.path.empty()) {
     if (choice.classes.size() != names.size())
       return Failure{option_word("labels") + ": has " + std::to_string(choice.classes.size()) +

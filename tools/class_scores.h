@@ -1,4 +1,4 @@
-// Outputs as numbers, and as classes where a model's one output holds a score for each class.
+// Outputs as numbers, and as classes where an output holds a score for each class (answer_kind.h).
 #pragma once
 
 #include <optional>
@@ -8,27 +8,29 @@
 #include "calibrator/host/pictures/labels.h"
 #include "calibrator/host/system/outcome.h"
 #include "intaglio/session.h"
+#include "tools/answer_kind.h"
 #include "tools/samples.h"
 #include "tools/work.h"
 
 namespace intaglio::tools {
 
-// How many pictures a run takes at once: the first dimension of a picture input, where every output has it. 1: no batch.
-int32_t picture_batch(const Model& model);
 // How many places of a run hold one and the same sample: of pictures all of a batch (ImageFolder::load), and results are
 // those of the first. 1: a sample of an array fills the places itself.
 int32_t equal_places(const Model& model, const Samples& samples);
 // The same, where it is known which inputs hold pictures: one flag an input.
 int32_t equal_places(const Model& model, const std::vector<bool>& holds_pictures);
 
-// Scores of classes: one output of more than one element, all along its last dimension; a row for each picture of a batch.
-bool gives_classes(const Model& model);
-// Whether a run gives such scores of one sample. An array's sample that fills a batch has no one class.
+// Whether a run gives a class for one sample. An array's sample that fills a batch has no one class.
 bool gives_classes(const Model& model, const Samples& samples);
+// Whether what it gives may be scores of classes, as labels and names say.
+bool may_give_classes(const Model& model, const Samples& samples);
 // Why it gives none.
 Failure no_classes(const LoadedModel& file, const Samples& samples, const std::string& remedy);
-// The scores that a session's run gave; of a batch those of the first picture. Only where gives_classes().
-std::vector<float> class_scores(const Session& session);
+// The scores that a session's run gave; of a batch those of the first picture. The session's model has the output, or was made
+// from the model that has it. No index.
+std::vector<float> class_scores(const Session& session, const ClassOutput& of);
+// The class that the run chose; nothing where a score is no number.
+std::optional<int32_t> chosen_class(const Session& session, const ClassOutput& of);
 
 // The elements as real numbers: int8 codes are dequantized.
 std::vector<float> real_values(const TensorView& view);
@@ -50,6 +52,8 @@ class ClassNames {
   static Outcome<ClassNames> read(const std::string& path, const Model& model);
   // The same of a file that has been read.
   static Outcome<ClassNames> of_file(const std::string& path, Span<const uint8_t> text, const Model& model);
+  // The same for so many classes.
+  static Outcome<ClassNames> of_file(const std::string& path, Span<const uint8_t> text, size_t classes);
 
   bool empty() const { return names_.empty(); }
   // Its name, "class 7" where there are none.
@@ -68,7 +72,7 @@ struct LabelChoice {
 
   bool empty() const { return path.empty() && classes.empty(); }
 };
-// Reads the labels of a list or folder. Facts that the user should know are told as notes. Only where gives_classes().
+// Reads the labels of a list or folder. Facts that the user should know are told as notes. Only with a possible_class_output().
 Outcome<Labels> read_labels(const LabelChoice& choice, const Model& model, const Work& work);
 // The class of each of these samples. Warns of labels by order that are more than there are, where `samples` takes all.
 Outcome<std::vector<int32_t>> right_classes(const LabelChoice& choice, const std::vector<std::string>& names,

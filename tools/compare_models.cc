@@ -51,6 +51,7 @@ Json comparison_json(const Comparison& comparison, const Model& reference, const
             {"agreement", agreement ? Json(*agreement) : Json(nullptr)},
             {"cosine", json_number(figures.cosine)},
             {"sqnr_db", json_number(figures.sqnr)},
+            {"errors", json_of(comparison.errors)},
             {"channels_scaled", comparison.scaled},
             {"channels_shifted", comparison.shifted},
             {"layers", Json::array()}};
@@ -97,7 +98,7 @@ Outcome<ComparedModels> compare_stoppable(const LoadedModel& reference_file, con
   }
   Outcome<std::vector<int32_t>> wanted = std::vector<int32_t>();
   if (!choice.labels.empty()) {
-    if (!gives_classes(reference_file.model(), *samples))
+    if (!may_give_classes(reference_file.model(), *samples))
       return no_classes(reference_file, *samples, "; leave " + option_word("labels") + " out");
     std::vector<std::string> names;
     for (size_t i = 0; i < samples->count(); ++i) names.push_back(samples->name(i));

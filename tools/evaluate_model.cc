@@ -13,8 +13,9 @@ Outcome<Evaluation> evaluate_stoppable(const LoadedModel& file, const EvaluateCh
   if (!session) return session.failure();
   const auto samples = Samples::open(choice.samples, file, work);
   if (!samples) return samples.failure();
-  if (!gives_classes(file.model(), *samples))
+  if (!may_give_classes(file.model(), *samples))
     return no_classes(file, *samples, ", which eval needs; see " + tool_word("compare"));
+  const ClassOutput classes = *possible_class_output(file.model());
   const auto sequences = Sequences::of(choice.steps, choice.samples, *samples, file, work);
   if (!sequences) return sequences.failure();
   const bool has_states = file.model().state_count() > 0;
@@ -34,7 +35,7 @@ Outcome<Evaluation> evaluate_stoppable(const LoadedModel& file, const EvaluateCh
     if (auto loaded = samples->load(i, **session); !loaded) return loaded.failure();
     (**session).run();
     if (!sequences->ends(i)) continue;
-    const std::vector<float> scores = class_scores(**session);
+    const std::vector<float> scores = class_scores(**session, classes);
     if (!best_class(scores))
       return Failure{file.path() + ": gives a score that is no number for " + samples->name(i)};
     const int32_t rank = rank_of(scores, (*wanted)[sequences->number(i)]);

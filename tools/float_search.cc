@@ -71,9 +71,10 @@ class FloatSearch {
 
   Outcome<Done> read_labels() {
     if (!choice_.max_drop) return Done{};
-    if (!gives_classes(model(), samples_.samples()))
+    if (!may_give_classes(model(), samples_.samples()))
       return no_classes(file_, samples_.samples(),
                         ", which " + option_word("max-drop") + " needs; ask for " + option_word("min-sqnr"));
+    classes_ = *possible_class_output(model());
     const auto labels = tools::read_labels(choice_.labels, model(), work_);
     if (!labels) return labels.failure();
     for (size_t i = 0; i < result_.judges; ++i) {
@@ -139,8 +140,8 @@ class FloatSearch {
       copy_inputs(*fp32_, **int8);
       compare_layers(*fp32_, **int8, {pairs.data(), pairs.size()}, {reports.data(), reports.size()}, false);
       if (labels_.empty()) continue;
-      exact_right += best_class(class_scores(*fp32_)) == labels_[i] ? 1 : 0;
-      right += best_class(class_scores(**int8)) == labels_[i] ? 1 : 0;
+      exact_right += chosen_class(*fp32_, classes_) == labels_[i] ? 1 : 0;
+      right += chosen_class(**int8, classes_) == labels_[i] ? 1 : 0;
     }
     work_.clear();
     Judgement judgement;
@@ -320,6 +321,7 @@ class FloatSearch {
   CalibratorOptions options_;
   Work& work_;
   uint64_t attempts_ = 0;
+  ClassOutput classes_;          // with labels
   std::vector<int32_t> labels_;  // of the samples that judge
   std::unique_ptr<FloatLayers> layers_;
   double cost_ = 0.0;  // of the result

@@ -37,6 +37,19 @@ Failure unsupported_nodes(const std::string& network, const Model& model) {
   return all;
 }
 
+// What the model says of its outputs: what was told, else classes where the file names them and the network's end does not
+// say it.
+Outcome<std::vector<uint8_t>> stored_answers(const NetworkFile& network, const ImportOptions& options,
+                                             const Model& model) {
+  if (!options.answers.empty()) return answers_to_store(options.answers, model);
+  const auto known = class_output(model);
+  const int32_t row = model.outputs().size == 1 ? row_length(model, 0) : 0;
+  const bool is_named = (!known || known->is_presumed) && row > 1 && is_tflite_file(network.bytes()) &&
+                        ClassNames::of_file(network.path(), network.bytes(), static_cast<size_t>(row));
+  if (is_named) return answers_to_store({AnswerKind::kClasses}, model);
+  return std::vector<uint8_t>();
+}
+
 // Options that nothing of this network asks for, and names that it has.
 void add_notes(const NetworkFile& network, const ImportOptions& options, const Model& model,
                std::vector<std::string>& notes) {
@@ -84,10 +97,19 @@ Outcome<ImportedNetwork> import_network(const NetworkFile& network, const Import
   HostArena memory;
   auto imported = network.import(options, memory);
   if (!imported) return imported.failure();
-  const auto bytes = finish_model(imported->graph, all_ops(), memory.arena());
+  auto bytes = finish_model(imported->graph, all_ops(), memory.arena());
   if (!bytes) return failure_in(network.path(), bytes.error());
-  const auto model = Model::open(*bytes);
+  auto model = Model::open(*bytes);
   if (!model) return failure_in(network.path(), model.error());
+  const auto answers = stored_answers(network, options, *model);
+  if (!answers) return answers.failure();
+  if (!answers->empty()) {
+    imported->graph.answers = {answers->data(), answers->size()};
+    bytes = write_model(imported->graph, memory.arena());
+    if (!bytes) return failure_in(network.path(), bytes.error());
+    model = Model::open(*bytes);
+    if (!model) return failure_in(network.path(), model.error());
+  }
   if (const Failure missing = unsupported_nodes(network.path(), *model); !missing.message.empty())
     return missing;
   const auto needs = Session::measure(*model, all_ops());
@@ -113,7 +135,7 @@ std::vector<int32_t> states_of(const Model& model) {
 Json json_of(const ImportedNetwork& made, const Model& model) {
   const std::vector<int32_t> states = states_of(model);
   return {{"inputs", json_of_tensors(model, model.inputs())},
-          {"outputs", json_of_tensors(model, model.outputs())},
+          {"outputs", json_of_outputs(model)},
           {"states", json_of_tensors(model, {states.data(), states.size()})},
           {"preprocessing", json_of_images(model)},
           {"nodes", model.node_count()},

@@ -218,7 +218,7 @@ Json json_of(const SessionReport& session, const Model& model, const InspectList
             {"arena_lower_bound", model.activation_lower_bound()},
             {"streamed", json_of_streamed(model, lists.plan)},
             {"inputs", json_of_tensors(model, model.inputs())},
-            {"outputs", json_of_tensors(model, model.outputs())},
+            {"outputs", json_of_outputs(model)},
             {"session", json_of_session(session)},
             {"calibration", json_of_calibration(model.calibration())},
             {"preprocessing", json_of_images(model)}};

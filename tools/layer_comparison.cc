@@ -1,5 +1,6 @@
 #include "tools/layer_comparison.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -21,8 +22,9 @@ namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-Outcome<Done> add_class(Session& session, const std::string& sample, std::vector<int32_t>& classes) {
-  const auto best = best_class(class_scores(session));
+Outcome<Done> add_class(Session& session, const ClassOutput& output, const std::string& sample,
+                        std::vector<int32_t>& classes) {
+  const auto best = chosen_class(session, output);
   if (!best) return Failure{"sample " + sample + ": the model gives a score that is no number"};
   classes.push_back(*best);
   return Done{};
@@ -36,6 +38,12 @@ Span<const bool> functions_with_factors(const Model& reference, const Model& tes
     if (test.node(pair.node).op == Op::kGroupedLookup)
       functions[static_cast<size_t>(pair.reference_node)] = true;
   return functions;
+}
+
+bool have_equal_outputs(const Model& a, const Model& b, size_t output) {
+  if (output >= b.outputs().size) return false;
+  const TensorInfo x = a.tensor(a.outputs()[output]), y = b.tensor(b.outputs()[output]);
+  return x.shape.elements() == y.shape.elements() && (x.dtype == DType::kS32) == (y.dtype == DType::kS32);
 }
 
 // "1x28x28x3", or several with commas between them.
@@ -87,6 +95,11 @@ OutputFigures output_figures(Span<const LayerReport> layers, Span<const int32_t>
   return figures;
 }
 
+bool is_one_class(const std::vector<int32_t>& classes) {
+  return classes.size() > 1 && classes[0] >= 0 &&
+         std::all_of(classes.begin(), classes.end(), [&](int32_t c) { return c == classes[0]; });
+}
+
 std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
   if (a.empty() || a.size() != b.size()) return std::nullopt;
   size_t equal = 0;
@@ -94,7 +107,9 @@ std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vec
   return static_cast<double>(equal) / static_cast<double>(a.size());
 }
 
-std::optional<double> Comparison::agreement() const { return agreement_of(reference_classes, test_classes); }
+std::optional<double> Comparison::agreement() const {
+  return are_classes ? agreement_of(reference_classes, test_classes) : std::nullopt;
+}
 
 Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSession& reference,
                                    const Model& test_model, LoadedSession& test, const Samples& samples,
@@ -111,9 +126,13 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   const Span<const int32_t> outputs = output_layers(reference_model, test_model, pairs, memory.arena());
   result.outputs.assign(outputs.begin(), outputs.end());
   const Span<LayerReport> layers{result.layers.data(), result.layers.size()};
-  const bool classes = gives_classes(reference_model, samples) && gives_classes(test_model, samples) &&
-                       reference_model.tensor(reference_model.outputs()[0]).shape.elements() ==
-                           test_model.tensor(test_model.outputs()[0]).shape.elements();
+  std::optional<ClassOutput> classes = possible_class_output(reference_model);
+  if (!classes) classes = class_output(reference_model);
+  if (!may_give_classes(reference_model, samples) && !gives_classes(reference_model, samples))
+    classes.reset();
+  if (classes && !have_equal_outputs(reference_model, test_model, classes->output)) classes.reset();
+  // What is presumed is classes by all samples alone: errors of all outputs are at hand then.
+  OutputErrors errors(classes && !classes->is_presumed ? classes : std::nullopt);
   for (size_t i = 0; i < samples.count(); ++i) {
     work.show("comparing", i, samples.count());
     // A run may reuse the memory of its inputs.
@@ -121,13 +140,20 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
       if (auto loaded = samples.load(i, *reference); !loaded) return loaded.failure();
       copy_inputs(*reference, *test);
       compare_layers(*reference, *test, pairs, layers, round == 1);
-      if (round == 1 || !classes) continue;
-      if (auto added = add_class(*reference, samples.name(i), result.reference_classes); !added)
+      if (round == 1) continue;
+      errors.keep(*reference);
+      errors.add(*test);
+      if (!classes) continue;
+      if (auto added = add_class(*reference, *classes, samples.name(i), result.reference_classes); !added)
         return added.failure();
-      if (auto added = add_class(*test, samples.name(i), result.test_classes); !added) return added.failure();
+      if (auto added = add_class(*test, *classes, samples.name(i), result.test_classes); !added)
+        return added.failure();
     }
   }
   work.clear();
+  result.are_classes = gives_classes(reference_model, samples) && !result.reference_classes.empty() &&
+                       !(classes->is_presumed && is_one_class(result.reference_classes));
+  if (!result.are_classes || !classes->is_presumed) result.errors = errors.errors();
   for (LayerReport& layer : result.layers) layer.clipped /= static_cast<double>(samples.count());
   result.scaled = std::strstr(test_model.calibration().options, kChannelsScaled) != nullptr;
   result.shifted = std::strstr(test_model.calibration().options, kChannelsShifted) != nullptr;

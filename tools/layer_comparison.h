@@ -9,6 +9,7 @@
 #include "calibrator/quantization/scales.h"
 #include "intaglio/calibrator.h"
 #include "tools/json.h"
+#include "tools/output_errors.h"
 #include "tools/samples.h"
 #include "tools/work.h"
 
@@ -32,7 +33,9 @@ OutputFigures output_figures(Span<const LayerReport> layers, Span<const int32_t>
 struct Comparison {
   std::vector<LayerReport> layers;  // clipped: mean over the samples
   std::vector<int32_t> outputs;     // layers that make the outputs; empty: none is paired
-  std::vector<int32_t> reference_classes, test_classes;  // a sample; empty where an output is not classes
+  std::vector<int32_t> reference_classes, test_classes;  // a sample; empty where no output may be classes
+  bool are_classes = false;                              // an output is; else labels say so
+  std::vector<OutputError> errors;                       // of the outputs that are none
   // The model is equalized, or biases are absorbed in it: layers whose channels are scaled or shifted against
   // the reference's have no figures, nor do those that read them with exact inputs.
   bool scaled = false, shifted = false;
@@ -47,6 +50,8 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
                                    const Model& test_model, LoadedSession& test, const Samples& samples,
                                    bool alone, Work& work);
 
+// Whether several samples have one class, and no other.
+bool is_one_class(const std::vector<int32_t>& classes);
 // The share of places with equal classes; nothing where there are none.
 std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vector<int32_t>& b);
 

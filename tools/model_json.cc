@@ -4,6 +4,7 @@
 #include <map>
 
 #include "intaglio/describe.h"
+#include "tools/answer_kind.h"
 #include "tools/input_text.h"
 
 namespace intaglio::tools {
@@ -38,6 +39,15 @@ size_t weight_bytes(const Model& model) {
 Json json_of_tensors(const Model& model, Span<const int32_t> tensors) {
   Json list = Json::array();
   for (const int32_t t : tensors) list.push_back(json_of_tensor(model.tensor(t)));
+  return list;
+}
+
+Json json_of_outputs(const Model& model) {
+  Json list = json_of_tensors(model, model.outputs());
+  for (size_t i = 0; i < list.size(); ++i) {
+    const AnswerKind kind = answer_of(model, i).kind;
+    list[i]["answer"] = kind == AnswerKind::kUnknown ? Json(nullptr) : Json(answer_name(kind));
+  }
   return list;
 }
 

@@ -13,6 +13,8 @@ size_t weight_bytes(const Model& model);
 int64_t channels_left_out(const Model& model);
 // [{name, dtype, shape, scale, zero_point}]
 Json json_of_tensors(const Model& model, Span<const int32_t> tensors);
+// The same of the outputs, and as `answer` what their numbers are; null where that is unknown.
+Json json_of_outputs(const Model& model);
 // [{input, color, resize, border, mean, norm}]
 Json json_of_images(const Model& model);
 

@@ -53,7 +53,7 @@ class OtherValues {
 struct SampleLook {
   uint64_t content = 0;
   Digest digest;
-  bool constant = true;
+  bool constant = true, is_long = false;               // an input has more than one number
   std::vector<std::pair<size_t, Range>> other_values;  // inputs for pictures that hold no pixels
   double filled = 0.0;        // the largest share of an input's range by its preprocessing; 1 without one
   std::string path, problem;  // why it is refused, and of which input's samples
@@ -83,6 +83,7 @@ SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples, co
       return look;
     }
     const ImageInput* const recipe = samples.recipe(j);
+    if (values.size > 1) look.is_long = true;
     look.constant = look.constant && is_constant(values);
     if (recipe != nullptr && !samples.holds_pictures(j) && !are_pixels(*recipe, values))
       look.other_values.push_back(
@@ -128,7 +129,7 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
       if (!look.problem.empty())
         return Failure{look.path + (look.path.empty() ? "" : ", ") + "sample " + name + look.problem};
       if (!seen.insert(look.content).second) duplicates.add(name);
-      if (look.constant) constants.add(name);
+      if (look.constant && look.is_long) constants.add(name);
       for (const auto& [input, range] : look.other_values) others[input].add(name, range);
       facts.digests.push_back(look.digest);
       filled = std::max(filled, look.filled);
@@ -152,16 +153,12 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
 }
 
 void SampleClasses::add(size_t i, const std::string& sample, const Session& fp32) {
-  const std::vector<float> scores = class_scores(fp32);
   found_.resize(std::max(found_.size(), i + 1));
-  found_[i] = best_class(scores).value_or(-1);
-  if (is_near_uniform(scores)) uniform_.add(sample);
+  found_[i] = chosen_class(fp32, output_).value_or(-1);
+  if (!output_.is_index && is_near_uniform(class_scores(fp32, output_))) uniform_.add(sample);
 }
 
-bool SampleClasses::one_class() const {
-  return found_.size() > 1 && found_[0] >= 0 &&
-         std::all_of(found_.begin(), found_.end(), [&](int32_t c) { return c == found_[0]; });
-}
+bool SampleClasses::one_class() const { return is_one_class(found_); }
 
 std::string SampleClasses::preprocessing_sign() const {
   if (all_uniform()) return "the FP32 model gives nearly equal scores for all classes";
@@ -174,7 +171,10 @@ void SampleClasses::warn(Work& work) const {
     uniform_.warn(work, "samples with nearly equal scores for all classes; is the preprocessing right?");
   if (one_class())
     work.warn("the FP32 model gives class " + std::to_string(found_[0]) +
-              " for every sample; check the preprocessing, and that the samples are of several classes");
+              " for every sample; check the preprocessing, and that the samples are of several classes" +
+              (output_.is_presumed
+                   ? ". If its output holds no classes, say so: " + tool_word("import", "answers")
+                   : ""));
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "calibrator/observe/digest.h"
 #include "calibrator/quantization/scales.h"
+#include "tools/answer_kind.h"
 #include "tools/calibration_samples.h"
 #include "tools/layer_comparison.h"
 #include "tools/samples.h"
@@ -26,16 +27,24 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
 // The FP32 model's classes of the samples, where its output is classes.
 class SampleClasses {
  public:
+  void set_output(const ClassOutput& output) { output_ = output; }
   // Sample `i`, in any order.
   void add(size_t i, const std::string& sample, const Session& fp32);
   void warn(Work& work) const;
   std::string preprocessing_sign() const;                       // as in SampleFacts
   const std::vector<int32_t>& found() const { return found_; }  // -1: a score is no number
+  // Nothing but a row's length says that they are classes, and one is the greatest in every sample: as of boxes and landmarks.
+  bool are_doubtful() const { return output_.is_presumed && one_class(); }
+  void forget() {
+    found_.clear();
+    uniform_ = {};
+  }
 
  private:
   bool all_uniform() const { return 2 * uniform_.count() > found_.size(); }
   bool one_class() const;
 
+  ClassOutput output_;
   std::vector<int32_t> found_;
   Suspects uniform_;
 };

@@ -36,6 +36,7 @@ class Baker : private BakedTensors {
     }
     for (const int32_t output : model_.outputs()) graph_.outputs.push(arena_, add_sink(output));
     bake_images();
+    graph_.answers = model_.answers();
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
     ITG_TRY(check_finished(model_, slots_, true));
     return graph_;

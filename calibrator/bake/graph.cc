@@ -129,6 +129,7 @@ Graph graph_of(const Model& model, Arena& arena) {
     graph.images.push(arena, model.image(i));
   }
   graph.calibration = model.calibration();
+  graph.answers = model.answers();
   return graph;
 }
 

@@ -56,7 +56,8 @@ struct Graph {
   Array<GraphNormStatistics> norm_statistics;
   Array<GraphKeptChannels> kept_channels;
   CalibrationInfo calibration;
-  Array<GraphPack> packs;  // of the nodes as they stand, ascending
+  Span<const uint8_t> answers;  // an AnswerKind an output; empty: not told
+  Array<GraphPack> packs;       // of the nodes as they stand, ascending
 
   // The activation plan, from plan_memory(); one offset a tensor.
   Span<uint32_t> offsets;

@@ -37,6 +37,7 @@ class Writer {
     const auto calibration = write_calibration();
     const auto statistics = write_statistics();
     const auto packs = write_packs();
+    const auto answers = vector(graph_.answers);
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
 
     schema::ModelBuilder model(builder_);
@@ -57,6 +58,7 @@ class Writer {
     if (*graph_.calibration.method != '\0') model.add_calibration(calibration);
     if (!graph_.norm_statistics.empty()) model.add_norm_statistics(statistics);
     if (!graph_.packs.empty()) model.add_packs(packs);
+    if (!graph_.answers.empty()) model.add_answers(answers);
     const auto root = model.Finish();
     builder_.TrackMinAlign(kModelAlignment);  // no buffer may have asked for it
     schema::FinishModelBuffer(builder_, root);
@@ -293,7 +295,7 @@ size_t file_bound(const Graph& graph) {
   for (const GraphPack& pack : graph.packs) bytes += kTensorBytes + strlen(pack.kernel) + pack.data.size;
   if (!graph.streamed.offsets.empty()) bytes += kTensorBytes + 4 * graph.tensors.size();
   for (const GraphSegment& segment : graph.streamed.segments) bytes += kTensorBytes + 12 * segment.rows.size;
-  bytes += kVectorBytes * 4 + 4 * (graph.inputs.size() + graph.outputs.size());
+  bytes += kVectorBytes * 4 + graph.answers.size + 4 * (graph.inputs.size() + graph.outputs.size());
   return (bytes + alignment_of(graph) - 1) / alignment_of(graph) * alignment_of(graph);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "python/bindings/raised.h"
+#include "tools/answer_kind.h"
 
 namespace intaglio::python {
 
@@ -271,6 +272,11 @@ ImportOptions import_options_of(const Keywords& keywords) {
     raise({"batch: " + std::to_string(options.batch) + " is not in 1 to 65536"});
   keywords.take("outputs", options.outputs);
   keywords.take("external_data", options.external_data.below);
+  std::vector<std::string> answers;
+  keywords.take("answers", answers);
+  auto kinds = tools::read_answers(answers);
+  if (!kinds) raise(kinds.failure());
+  options.answers = std::move(*kinds);
   keywords.take("focus", options.focus);
   keywords.take("keep_dead", options.keep_dead);
   keywords.take("max_work", options.limits.max_work);

@@ -19,6 +19,8 @@ from .words import Progress, encoded, existing, is_path, line_of, run, warn
 Path = Union[str, "os.PathLike[str]"]
 Pixels = Literal["0..255", "0..1", "-1..1", "imagenet", "caffe"]
 Method = Literal["auto", "minmax", "percentile", "mse", "kl", "aciq"]
+Answer = Literal["classes", "values", "boxes", "map", "embedding"]
+Answers = Union[Answer, Sequence[Answer]]
 Numbers = Union[float, Sequence[float]]
 Texts = Union[str, Sequence[str]]
 Nodes = Union[str, Sequence[Union[int, str]]]
@@ -26,7 +28,7 @@ Value = Union[float, Sequence[float], np.ndarray, str, "os.PathLike[str]"]
 
 _MODEL, _ONNX = b"ITG1", b"\x08"  # what a model has behind its first four bytes, and what an ONNX file begins with
 _NAMES = {"onnx": "an ONNX network", "tflite": "a TFLite network", "openvino": "an OpenVINO IR"}
-_OF_IMPORT = ("pixels", "shape", "batch", "mean", "norm", "color", "resize", "border", "focus", "outputs", "constant",
+_OF_IMPORT = ("pixels", "shape", "batch", "mean", "norm", "color", "resize", "border", "focus", "outputs", "answers", "constant",
               "external_data", "keep_dead", "state", "initial", "stream", "max_work", "max_memory")
 
 
@@ -98,6 +100,7 @@ _IMPORT_KEYWORDS = """
     border: the pixel of a letterbox's borders; 128 unless given.
     focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
     outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
+    answers: what the numbers of the outputs are: one kind for all of them, or one for each.
     constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
     external_data: read weights also from folders within an ONNX network's own.
     keep_dead: keep channels of a quantized network that hold one code whatever the input is.
@@ -122,9 +125,10 @@ def import_onnx(
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
     mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
-    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
-    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
-    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+    outputs: Optional[Texts] = None, answers: Optional[Answers] = None, constant: Optional[Mapping[str, Value]] = None,
+    external_data: bool = False, keep_dead: bool = False, state: Optional[Mapping[str, str]] = None,
+    initial: Optional[Mapping[str, Value]] = None, stream: Optional[int] = None, max_work: Optional[int] = None,
+    max_memory: Optional[int] = None,
 ) -> Network:
     """An ONNX network, float or quantized, as a network of ours.
 
@@ -145,9 +149,10 @@ def import_tflite(
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
     mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
-    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
-    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
-    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+    outputs: Optional[Texts] = None, answers: Optional[Answers] = None, constant: Optional[Mapping[str, Value]] = None,
+    external_data: bool = False, keep_dead: bool = False, state: Optional[Mapping[str, str]] = None,
+    initial: Optional[Mapping[str, Value]] = None, stream: Optional[int] = None, max_work: Optional[int] = None,
+    max_memory: Optional[int] = None,
 ) -> Network:
     """A TFLite network, float or quantized, as a network of ours. The same as `import_onnx` otherwise."""
     return _imported(source, "tflite", _given(locals(), "source"))
@@ -159,9 +164,10 @@ def import_openvino(
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
     mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
-    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
-    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
-    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+    outputs: Optional[Texts] = None, answers: Optional[Answers] = None, constant: Optional[Mapping[str, Value]] = None,
+    external_data: bool = False, keep_dead: bool = False, state: Optional[Mapping[str, str]] = None,
+    initial: Optional[Mapping[str, Value]] = None, stream: Optional[int] = None, max_work: Optional[int] = None,
+    max_memory: Optional[int] = None,
 ) -> Network:
     """An OpenVINO IR as a network of ours. The same as `import_onnx` otherwise.
 
@@ -210,9 +216,10 @@ def calibrate(
     shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None, mean: Optional[Numbers] = None,
     norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
-    outputs: Optional[Texts] = None, constant: Optional[Mapping[str, Value]] = None, external_data: bool = False,
-    keep_dead: bool = False, state: Optional[Mapping[str, str]] = None, initial: Optional[Mapping[str, Value]] = None,
-    stream: Optional[int] = None, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+    outputs: Optional[Texts] = None, answers: Optional[Answers] = None, constant: Optional[Mapping[str, Value]] = None,
+    external_data: bool = False, keep_dead: bool = False, state: Optional[Mapping[str, str]] = None,
+    initial: Optional[Mapping[str, Value]] = None, stream: Optional[int] = None, max_work: Optional[int] = None,
+    max_memory: Optional[int] = None,
 ) -> Network:
     """An int8 network from one in FP32 and a few samples. Its bytes are those that `intaglio calibrate` writes.
 
@@ -274,6 +281,7 @@ def calibrate(
     border: the pixel of a letterbox's borders; 128 unless given.
     focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
     outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
+    answers: what the numbers of the outputs are: one kind for all of them, or one for each.
     constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
     external_data: read weights also from folders within an ONNX network's own.
     keep_dead: keep channels of a quantized network that hold one code whatever the input is.
@@ -349,8 +357,8 @@ def compare(
 
     reference: the one in FP32. test: the one that was made from it. batches: as in `calibrate`. progress: as there.
 
-    The result has sqnr_db, cosine, agreement and a table `layers`, of which `layers.sorted_by('sqnr_db')` begins with
-    the worst.
+    The result has sqnr_db, cosine, agreement of classes, errors of outputs that are none, and a table `layers`, of which
+    `layers.sorted_by('sqnr_db')` begins with the worst.
 
     Keywords:
 

@@ -46,6 +46,21 @@ def test_keywords_are_the_commands_options(demo, command, tmp_path):
     assert bytes(made) == (tmp_path / "net.itg").read_bytes()
 
 
+def test_answers_say_what_the_outputs_are(demo, net, samples):
+    told = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1", answers="values")
+    assert [tensor["answer"] for tensor in told.report["outputs"]] == ["values"]
+    assert [tensor["answer"] for tensor in net.report["outputs"]] == ["classes"]
+    made = intaglio.calibrate(told, samples)
+    found = intaglio.compare(told, made, samples)
+    for figures in (made.report, found):
+        assert figures["agreement"] is None
+        assert 0 < figures["errors"][0]["mean"] <= figures["errors"][0]["largest"]
+    assert intaglio.compare(net, intaglio.calibrate(net, samples), samples)["errors"] == []
+    assert bytes(intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1", answers=["values"])) == bytes(told)
+    with pytest.raises(intaglio.Error, match="'pictures' is none of classes"):
+        intaglio.import_onnx(demo / "meter.onnx", answers="pictures")
+
+
 @pytest.mark.parametrize("options, words", [
     ({}, []),
     ({"method": "mse", "recover": "none"}, ["--method", "mse", "--recover", "none"]),

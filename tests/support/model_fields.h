@@ -383,7 +383,9 @@ class FieldChanges {
       case 6:
         return on(m_.norm_statistics, &FieldChanges::change_statistics);
       default:
-        return d_.below(2) == 0 ? set(made(m_.golden).input_buffers) : m_.plan.reset();
+        return d_.below(3) == 0   ? set(m_.answers)
+               : d_.below(2) == 0 ? set(made(m_.golden).input_buffers)
+                                  : m_.plan.reset();
     }
   }
   void change_statistics(schema::NormStatisticsT& statistics) {

@@ -290,7 +290,8 @@ Error HeldOut::judge_model(Span<const uint8_t> bytes, const SampleSource& source
   for (const int32_t i : which) {
     const auto at = static_cast<size_t>(i);
     ITG_TRY(load_inputs(source, i, fp32));
-    const float* const known = at < digests_.size() ? calibration.references.find(digests_[at]) : nullptr;
+    const float* const known =
+        at < digests_.size() && !ran.runs_fp32 ? calibration.references.find(digests_[at]) : nullptr;
     std::vector<NetworkError> found = errors_of(known);
     if (known == nullptr && ran.fp32) ran.fp32(at, fp32);
     if (ran.int8) ran.int8(at, *int8);

@@ -38,8 +38,10 @@ class HeldOut {
 
   // Called for a sample that has run through to the model's outputs.
   struct Ran {
-    std::function<void(size_t i, const Session& fp32)> fp32;  // only where FP32 outputs were not kept
+    // Only where FP32 outputs were not kept, or always with `runs_fp32`, which takes a run a sample.
+    std::function<void(size_t i, const Session& fp32)> fp32;
     std::function<void(size_t i, const Session& int8)> int8;
+    bool runs_fp32 = false;
   };
 
   // A calibrator to which nothing was added but a state, perhaps; its model and options. `digests`: of the

@@ -45,6 +45,16 @@ struct CalibrationInfo {
   Span<const uint8_t> samples_digest;  // 32 bytes: the sum modulo 2^256 of each sample's SHA-256
 };
 
+// What the numbers of a model's output are. No result depends on it: figures and advice do (docs/calibration.md).
+enum class AnswerKind : uint8_t {
+  kUnknown = 0,    // import was not told
+  kClasses = 1,    // a score for each class, or one score of two classes
+  kValues = 2,     // numbers in a unit of their own: angles, forecasts, pictures
+  kBoxes = 3,      // places of things, and what they are
+  kMap = 4,        // a class, or the scores of classes, for each of many places
+  kEmbedding = 5,  // directions count, and distances between them
+};
+
 // The version of the layouts in which kernels read packed weights. Raised when one of them changes.
 inline constexpr uint16_t kPackLayout = 4;
 
@@ -111,6 +121,8 @@ class Model {
   int32_t image_count() const;
   // The recipe of image input `index`. With an index out of range it has no channels and takes no picture.
   ImageInput image(int32_t index) const;
+  // What its outputs are, as import was told: an AnswerKind each. Empty: it was not.
+  Span<const uint8_t> answers() const;
   // How it was calibrated.
   CalibrationInfo calibration() const;
   // The packed weights of a node.
