@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/jpeg_writer.h"
+#include "tests/support/picture_files.h"
 
 namespace intaglio::test::exif_orientation_test {
 namespace {
@@ -74,6 +75,31 @@ TEST_CASE("a WebP's chunk is found among others, with JPEG's prefix or without")
   const std::vector<uint8_t> file = webp(with);
   for (size_t size = 0; size < file.size(); ++size)
     CHECK(orientation_of({file.begin(), file.begin() + static_cast<ptrdiff_t>(size)}) == 1);
+}
+
+TEST_CASE("a PNG's chunk is found before the pixels and behind them, and its checksum must fit") {
+  const std::vector<uint8_t> pixels = {1, 2, 3, 4, 5, 6}, plain = png_file(3, 2, 1, pixels);
+  const std::vector<uint8_t> with = exif(6, true), without(with.begin() + 6, with.end());
+  constexpr ptrdiff_t kBehindHeader = 8 + 25, kEnd = 12;  // signature and IHDR; IEND
+  for (const bool behind : {false, true})
+    for (const auto& data : {with, without, {}}) {
+      std::vector<uint8_t> chunk;
+      put_png_chunk(chunk, "eXIf", data);
+      std::vector<uint8_t> file = plain;
+      const ptrdiff_t at = behind ? static_cast<ptrdiff_t>(file.size()) - kEnd : kBehindHeader;
+      file.insert(file.begin() + at, chunk.begin(), chunk.end());
+      CHECK(png_orientation({file.data(), file.size()}) == (data.empty() ? 1 : 6));
+      const Outcome<Picture> turned = decode_picture({file.data(), file.size()});
+      REQUIRE_MESSAGE(turned, turned.message());
+      CHECK(turned->pixels == oriented({3, 2, 1, pixels}, data.empty() ? 1 : 6).pixels);
+      file[static_cast<size_t>(at) + chunk.size() - 1] ^= 1;
+      CHECK(!decode_picture({file.data(), file.size()}));
+      for (size_t size = 0; size < file.size(); ++size) {
+        const std::vector<uint8_t> part(file.begin(), file.begin() + static_cast<ptrdiff_t>(size));
+        const int32_t found = png_orientation({part.data(), part.size()});
+        CHECK((found == 1 || found == 6));
+      }
+    }
 }
 
 TEST_CASE("cut anywhere, no byte past the end is read") {

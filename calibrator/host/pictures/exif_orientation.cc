@@ -48,10 +48,18 @@ int32_t orientation_in(Span<const uint8_t> tiff) {
   return 1;
 }
 
+constexpr char kExif[] = {'E', 'x', 'i', 'f', 0, 0};
+
+// The data of a chunk. Some writers keep JPEG's prefix.
+int32_t orientation_in_chunk(Span<const uint8_t> data) {
+  const bool has_prefix = data.size >= sizeof kExif && std::memcmp(data.data, kExif, sizeof kExif) == 0;
+  const size_t skipped = has_prefix ? sizeof kExif : 0;
+  return orientation_in({data.data + skipped, data.size - skipped});
+}
+
 }  // namespace
 
 int32_t jpeg_orientation(Span<const uint8_t> file) {
-  static constexpr char kExif[] = {'E', 'x', 'i', 'f', 0, 0};
   constexpr uint32_t kApp1 = 0xffe1, kStartOfScan = 0xffda, kFill = 0xffff;
   const Numbers numbers(file);
   size_t at = 2;  // behind the start of the image
@@ -72,19 +80,26 @@ int32_t jpeg_orientation(Span<const uint8_t> file) {
 }
 
 int32_t webp_orientation(Span<const uint8_t> file) {
-  static constexpr char kPrefix[] = {'E', 'x', 'i', 'f', 0, 0};  // some writers keep JPEG's
   Numbers numbers(file);
   numbers.use_big_endian(false);
   for (size_t at = 12; at + 8 <= file.size;) {
     const size_t bytes = numbers.u32(at + 4);
     if (bytes > file.size - at - 8) return 1;
-    if (std::memcmp(file.data + at, "EXIF", 4) == 0) {
-      const bool has_prefix =
-          bytes >= sizeof kPrefix && std::memcmp(file.data + at + 8, kPrefix, sizeof kPrefix) == 0;
-      const size_t skipped = has_prefix ? sizeof kPrefix : 0;
-      return orientation_in({file.data + at + 8 + skipped, bytes - skipped});
-    }
+    if (std::memcmp(file.data + at, "EXIF", 4) == 0) return orientation_in_chunk({file.data + at + 8, bytes});
     at += 8 + bytes + bytes % 2;
+  }
+  return 1;
+}
+
+int32_t png_orientation(Span<const uint8_t> file) {
+  constexpr size_t kSignature = 8, kFrame = 12;  // of a chunk: its length, type and checksum
+  const Numbers numbers(file);
+  for (size_t at = kSignature; at + kFrame <= file.size;) {
+    const size_t bytes = numbers.u32(at);
+    if (bytes > file.size - at - kFrame) return 1;
+    if (std::memcmp(file.data + at + 4, "eXIf", 4) == 0)
+      return orientation_in_chunk({file.data + at + 8, bytes});
+    at += kFrame + bytes;
   }
   return 1;
 }

@@ -1,4 +1,4 @@
-// How the pixels of a JPEG or a WebP are to be turned, by its Exif data: cameras write rows as the sensor lies.
+// How the pixels of a JPEG, a WebP or a PNG are to be turned, by its Exif data: cameras write rows as the sensor lies.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace intaglio {
 // cannot be understood: pixels do not depend on the rest of this data.
 int32_t jpeg_orientation(Span<const uint8_t> file);
 int32_t webp_orientation(Span<const uint8_t> file);  // of the chunk EXIF
+int32_t png_orientation(Span<const uint8_t> file);   // of the chunk eXIf, before the pixels or behind them
 
 // 1: nothing; 2: mirrored left to right; 3: turned by half; 4: mirrored top to bottom; 5: mirrored at the diagonal through
 // the first pixel; 6: turned by a quarter, clockwise; 7: mirrored at the other diagonal; 8: turned by a quarter,

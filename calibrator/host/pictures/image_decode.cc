@@ -336,8 +336,9 @@ Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& li
   }
   if (const std::string fault = png_fault(file, limits.check_sums); !fault.empty()) return Failure{fault};
   const std::vector<uint8_t> marked = png_with_whole_palette(file);
-  if (!marked.empty()) return decode_png({marked.data(), marked.size()}, limits, true);
-  return decode_png(file, limits, false);
+  return upright(marked.empty() ? decode_png(file, limits, false)
+                                : decode_png({marked.data(), marked.size()}, limits, true),
+                 png_orientation(file), limits);
 }
 
 }  // namespace intaglio

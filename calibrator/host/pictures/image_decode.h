@@ -28,7 +28,7 @@ struct Picture {
 // The message says what is wrong with the bytes; the caller adds whose they are. The kind of picture is read
 // from the bytes. Each pixel follows from the file, or the file is refused: a PNG's checksums must fit, a JPEG must
 // hold every block and table (picture_faults.h), and palettes every colour that a pixel names.
-// Pixels of JPEG and WebP are turned as their Exif data say (exif_orientation.h), so that they stand upright as a camera on a board
+// Pixels of JPEG, WebP and PNG are turned as their Exif data say (exif_orientation.h), so that they stand upright as a camera on a board
 // gives them.
 Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits = {});
 

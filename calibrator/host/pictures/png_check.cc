@@ -30,7 +30,7 @@ class PngChunks {
     return size_ <= file_.size - at_ - kFrame;
   }
   bool is(const char* type) const { return std::memcmp(file_.data + at_ + 4, type, 4) == 0; }
-  bool makes_pixels() const { return (file_[at_ + 4] & 0x20) == 0; }
+  bool makes_pixels() const { return (file_[at_ + 4] & 0x20) == 0 || is("eXIf"); }  // that one turns them
   bool sum_fits() const {
     return crc32(0, file_.data + at_ + 4, size_ + 4) == big_endian(file_, at_ + 8 + size_);
   }
