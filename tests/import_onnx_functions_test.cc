@@ -100,6 +100,92 @@ TEST_CASE("PRelu has a slope for each channel, whatever the layout") {
               {-0.5, 3, -4, -8});  // NHWC in, NCHW out
 }
 
+TEST_CASE("PRelu has slopes of any shape that repeats, at any rank, also computed ones") {
+  const struct {
+    std::vector<int64_t> x, slopes;
+    bool is_one_node;
+  } cases[] = {{{6}, {6}, true},
+               {{2, 3}, {3}, true},
+               {{2, 3}, {2, 1}, true},
+               {{1, 3, 5}, {3, 1}, true},
+               {{1, 3, 5}, {1, 3, 1}, true},
+               {{1, 3, 5}, {5}, true},
+               {{1, 3, 5}, {1}, true},
+               {{1, 3, 5}, {1, 1, 1}, true},
+               {{1, 3, 5}, {3, 5}, false},
+               {{1, 2, 3, 4}, {4}, true},
+               {{1, 2, 3, 4}, {3, 1}, true},
+               {{1, 2, 3, 4}, {2, 3, 4}, false},
+               {{1, 2, 3, 4}, {2, 1, 4}, false},
+               {{1, 2, 3, 4, 2}, {2, 1, 1, 1}, true},
+               {{1, 2, 3, 4, 2}, {4, 2}, false}};
+  const auto count_of = [](const std::vector<int64_t>& dims) {
+    size_t count = 1;
+    for (const int64_t dim : dims) count *= static_cast<size_t>(dim);
+    return count;
+  };
+  Random random(8);
+  for (const auto& c : cases)
+    for (const bool computed : {false, true}) {
+      CAPTURE(shape_text(c.x));
+      CAPTURE(shape_text(c.slopes));
+      const size_t count = count_of(c.x);
+      const std::vector<float> slopes = random.reals(count_of(c.slopes), -2, 2);
+      std::vector<float> x = random.reals(count, -3, 3);
+      OnnxBuilder file(16);
+      file.input("in", {static_cast<int64_t>(count)});
+      file.integers("shape", c.x);
+      file.integers("flat", {-1});
+      file.floats("slopes", c.slopes, slopes);
+      file.node("Reshape", {"in", "shape"}, "x");
+      if (computed) {  // slopes + 0 * x[0]
+        file.integers("first", {0});
+        file.floats("zero", {}, {0});
+        file.node("Gather", {"in", "first"}, "one");
+        file.node("Mul", {"one", "zero"}, "none");
+        file.node("Add", {"slopes", "none"}, "run_slopes");
+      }
+      file.node("PRelu", {"x", computed ? "run_slopes" : "slopes"}, "bent");
+      file.node("Reshape", {"bent", "flat"}, "y");
+      file.output("y");
+      Import import(file.bytes());
+      REQUIRE_MESSAGE(import.good(), import.message());
+      if (!computed) CHECK((import.count(Op::kPRelu) + import.count(Op::kLeakyRelu) == 1) == c.is_one_node);
+      // Where each element's slope lies: axes of size 1 are repeated.
+      std::vector<double> expected;
+      for (size_t i = 0; i < count; ++i) {
+        size_t rest = i, at = 0, step = 1;
+        for (size_t d = c.x.size(), s = c.slopes.size(); d-- > 0;) {
+          const size_t place = rest % static_cast<size_t>(c.x[d]);
+          rest /= static_cast<size_t>(c.x[d]);
+          if (s == 0) continue;
+          const auto size = static_cast<size_t>(c.slopes[--s]);
+          at += size == 1 ? 0 : place * step;
+          step *= size;
+        }
+        expected.push_back(x[i] > 0 ? x[i] : double{x[i]} * slopes[at]);
+      }
+      check_close(run_import<float>(import, x), expected);
+    }
+}
+
+TEST_CASE("PRelu: slopes that do not repeat to the input are refused") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 3, 5});
+  file.floats("slope", {4, 1}, {1, 2, 3, 4});
+  file.node("PRelu", {"x", "slope"}, "y");
+  file.output("y");
+  CHECK_FALSE(Import(file.bytes()).good());
+  OnnxBuilder larger(13);
+  larger.input("x", {1, 1, 5});
+  larger.floats("slope", {2, 1}, {1, 2});
+  larger.node("PRelu", {"x", "slope"}, "y");
+  larger.output("y");
+  Import import(larger.bytes());
+  REQUIRE_FALSE(import.good());
+  CHECK(import.message().find("does not repeat") != std::string::npos);
+}
+
 TEST_CASE("Swish, HardSigmoid and HardSwish spelled out become one node") {
   OnnxBuilder swish(13);
   swish.input("x", {1, 8});

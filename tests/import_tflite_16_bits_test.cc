@@ -55,6 +55,49 @@ TEST_CASE("a layer of 16 bits with int8 weights and a bias of 64 bits") {
   }
 }
 
+TEST_CASE(
+    "int32 with a scale is the numbers that its codes stand for, between codes of 8 and 16 bits and reals") {
+  constexpr int32_t kQuantize = 114, kDequantize = 6;
+  constexpr float kFine = 0x1p-20f, kCoarse = 0x1p-10f;
+  const struct {
+    int32_t code;
+    int8_t from, to;
+    float from_scale, to_scale;  // 0: none
+    Reals in, out;               // as the model has them: integers are codes, all else is reals
+  } cases[] = {
+      {kQuantize, kInt16, kTfliteInt32, kCoarse, kFine, {2.5f, -0.25f}, {2.5f / kFine, -0.25f / kFine}},
+      {kQuantize, kTfliteInt32, kInt16, kFine, kCoarse, {2621440.0f, -262144.0f}, {2.5f, -0.25f}},
+      {kQuantize, kTfliteInt32, kTfliteInt32, kFine, kCoarse, {2621440.0f, -1536.0f}, {2560, -2}},
+      {kQuantize, 0, kTfliteInt32, 0, kCoarse, {2.5f, -0.25f}, {2560, -256}},
+      {kDequantize, kTfliteInt32, 0, kFine, 0, {2621440.0f, -262144.0f}, {2.5f, -0.25f}},
+      {kDequantize, kTfliteInt32, 0, 0, 0, {7, -3}, {7, -3}}};
+  for (const auto& c : cases) {
+    CAPTURE(static_cast<int>(c.from));
+    CAPTURE(static_cast<int>(c.to));
+    TfliteBuilder file;
+    const int32_t x = c.from_scale == 0 ? file.tensor("x", c.from, {1, 2})
+                                        : file.tensor("x", c.from, {1, 2}, by(c.from_scale));
+    const int32_t y =
+        c.to_scale == 0 ? file.tensor("y", c.to, {1, 2}) : file.tensor("y", c.to, {1, 2}, by(c.to_scale));
+    file.op(c.code, {x}, {y});
+    Import import(file.finish({x}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const std::vector<int32_t> codes(c.in.begin(), c.in.end());
+    const bool gives_integers = c.to == kTfliteInt32;
+    Reals got;
+    const auto take = [&](const auto& values) { got.assign(values.begin(), values.end()); };
+    if (c.from == kTfliteInt32 && gives_integers) take(run_import<int32_t>(import, codes));
+    if (c.from == kTfliteInt32 && !gives_integers) take(run_import<float>(import, codes));
+    if (c.from != kTfliteInt32 && gives_integers) take(run_import<int32_t>(import, c.in));
+    CHECK(got == c.out);
+  }
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteInt32, {1, 2}, by(kFine, 3));
+  const int32_t y = file.tensor("y", kInt16, {1, 2}, by(kCoarse));
+  file.op(kQuantize, {x}, {y});
+  CHECK(Import(file.finish({x}, {y})).says("needs one scale and the zero point 0"));
+}
+
 TEST_CASE("what only moves elements has no bounds, what rescales has") {
   for (const float scale : {0.5f, 0.25f}) {
     TfliteBuilder file;

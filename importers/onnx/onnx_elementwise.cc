@@ -133,8 +133,42 @@ void import_leaky_relu(OnnxOp& op) {
   add_unary(op, Op::kLeakyRelu).options.as<UnaryOptions>().alpha = alpha;
 }
 
+int32_t add_clamped(OnnxOp& op, int32_t x, float low, float high) {
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
+  clamp.min = low;
+  clamp.max = high;
+  return y;
+}
+
+// Slopes of any shape that repeats to the input's, also computed ones: max(x, 0) + slope * min(x, 0).
+void import_broadcast_prelu(OnnxOp& op) {
+  const OnnxPair pair = read_pair(op);
+  const Shape shape = op.draft().tensor(pair.first).shape;
+  const int32_t below = add_clamped(op, pair.first, -INFINITY, 0.0f);
+  const int32_t scaled = add_binary(op, Op::kMul, below, pair.second);
+  if (op.draft().tensor(scaled).shape != shape)
+    fail("its slopes have the shape ", shape_text(op.draft().tensor(pair.second).shape),
+         ", which does not repeat to that of its input, ", shape_text(shape));
+  op.set_output(add_binary(op, Op::kAdd, add_clamped(op, pair.first, 0.0f, INFINITY), scaled));
+}
+
+// The axis of the input whose indices have a slope each, where there is one such axis; -1: another shape.
+int32_t slopes_axis(const Shape& shape, const Shape& slopes) {
+  if (slopes.size() > shape.size()) return -1;
+  const size_t in_front = shape.size() - slopes.size();
+  int32_t axis = -1;
+  for (size_t i = 0; i < slopes.size(); ++i) {
+    if (slopes[i] == 1) continue;
+    if (axis >= 0 || slopes[i] != shape[in_front + i]) return -1;
+    axis = static_cast<int32_t>(in_front + i);
+  }
+  return axis;
+}
+
 void import_prelu(OnnxOp& op) {
   op.check_inputs(2, 2);
+  if (!op.is_constant(1)) return import_broadcast_prelu(op);
   const int32_t input = op.activation(0);
   const OnnxConstant<float> slope = op.floats(1);
   if (slope.values.size() == 1) {
@@ -142,20 +176,15 @@ void import_prelu(OnnxOp& op) {
     op.add(Op::kLeakyRelu, {input}, y).options.as<UnaryOptions>().alpha = slope.values[0];
     return op.set_output(y);
   }
-  const size_t rank = op.draft().tensor(input).shape.size();
-  if (rank != 2 && rank != 4) fail("its input has rank ", rank, "; 2 or 4 is expected");
-  const int32_t x = rank == 4 ? op.nhwc(input) : input;
-  const Shape shape = op.draft().tensor(x).shape;
-  const auto count = static_cast<int32_t>(slope.values.size());
-  const size_t behind = rank - 2;  // axes behind the channels' in the file
-  if (count != shape.back() || slope.shape.size() <= behind ||
-      slope.shape[slope.shape.size() - 1 - behind] != count)
-    fail("its slopes have the shape ", shape_text(slope.shape), "; one for each of ", shape.back(),
-         " channels is expected");
-  const int32_t slopes = add_constant(op.draft(), op.input_name(1), DType::kF32, {count}, slope.values);
-  const int32_t y = op.new_tensor(shape);
-  op.add(Op::kPRelu, {x, slopes}, y);
-  rank == 4 ? op.set_nhwc_output(y) : op.set_output(y);
+  const int32_t axis = slopes_axis(op.draft().tensor(input).shape, slope.shape);
+  if (axis < 0) return import_broadcast_prelu(op);
+  const int32_t slopes = add_constant(op.draft(), op.input_name(1), DType::kF32,
+                                      {static_cast<int32_t>(slope.values.size())}, slope.values);
+  op.set_output(op.along_last_axis(input, axis, [&](int32_t x) {
+    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+    op.add(Op::kPRelu, {x, slopes}, y);
+    return y;
+  }));
 }
 
 void import_identity(OnnxOp& op) {
@@ -222,8 +251,8 @@ constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Mish", import_unary<Op::kMish>, {Op::kMish}, ""},
     {"PRelu",
      import_prelu,
-     {Op::kPRelu, Op::kLeakyRelu},
-     "Slopes are constants: one, or one a channel of rank 2 or 4."},
+     {Op::kPRelu, Op::kLeakyRelu, Op::kClamp, Op::kMul},
+     "Slopes repeat to the input's shape. Computed ones, and those of several axes, become bounds and a product."},
     {"QuickGelu", import_swish, {Op::kSigmoid, Op::kMul}, "", "com.microsoft"},
     {"Reciprocal", import_unary<Op::kReciprocal>, {Op::kReciprocal}, ""},
     {"Relu", import_relu, {Op::kClamp}, ""},

@@ -105,10 +105,7 @@ constexpr OnnxOperator kOnnxNormOperators[] = {
      import_layer_normalization,
      {Op::kNormalize},
      "Scale and bias are constants; the first output alone."},
-    {"LogSoftmax",
-     import_log_softmax,
-     {Op::kMaxPool2d, Op::kExp, Op::kMean, Op::kLog},
-     "From opset 13 on; at most 4096 elements."},
+    {"LogSoftmax", import_log_softmax, {Op::kMaxPool2d, Op::kExp, Op::kMean, Op::kLog}, "From opset 13 on."},
     {"RMSNormalization", import_layer_normalization, {Op::kNormalize}, "The scale is a constant."},
 };
 

@@ -154,6 +154,7 @@ bool fuse_gelu(Draft& draft) {
 // times the slopes, is added to it or subtracted from it:
 //   -Relu(-x)         Keras
 //   (x - |x|) / 2     TensorFlow 1
+//   Min(x, 0)         by hand, and of slopes that the importers repeat
 
 namespace {
 
@@ -162,8 +163,15 @@ bool is_relu(const DraftNode& node) {
   return clamp.min == 0.0f && clamp.max == std::numeric_limits<float>::infinity();
 }
 
+bool is_least_with_zero(const DraftNode& node) {
+  const Clamp& clamp = node.options.as<Clamp>();
+  return clamp.min == -std::numeric_limits<float>::infinity() && clamp.max == 0.0f;
+}
+
 // How often min(x, 0) stands in a tensor; 0: it is something else.
 double times_below_zero(const Matcher& matcher, int32_t tensor, int32_t x) {
+  const DraftNode* const least = matcher.only(tensor, Op::kClamp);
+  if (least != nullptr && least->input() == x && is_least_with_zero(*least)) return 1.0;
   const DraftNode* const negated = matcher.only(tensor, Op::kMul);
   if (negated != nullptr && is_relu(*negated) && matcher.beside(*negated, -1.0f) == x) return -1.0;
   const DraftNode* const less = matcher.only(tensor, Op::kSub);

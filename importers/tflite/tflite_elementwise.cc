@@ -123,9 +123,37 @@ void import_softmax(TfliteOp& op) {
   op.add(Op::kSoftmax, inputs, y);
 }
 
+// The scale of a tensor of int32 or int64. Its numbers stand for themselves where it has none, and for every operator but these.
+float integer_scale(TfliteOp& op, int32_t index) {
+  const DraftTensor in_file = tflite_tensor(op.file(), index);
+  if (in_file.dtype != DType::kS32 || in_file.scales.empty()) return 1.0f;
+  if (in_file.scales.size() != 1 || in_file.zero_point != 0)
+    fail("tensor ", quoted(in_file.name), " of integers needs one scale and the zero point 0");
+  return in_file.scales[0];
+}
+
+int32_t add_scaled(TfliteOp& op, int32_t x, float scale) {
+  return scale == 1.0f ? x : add_real_binary(op, Op::kMul, x, add_number(op, x, scale));
+}
+
+// Input 0, of numbers that have a scale as their reals.
+int32_t read_scaled(TfliteOp& op) {
+  const int32_t x = op.activation(0);
+  return add_scaled(op, x, integer_scale(op, op.input_index(0)));
+}
+
+// Codes of int32: the whole numbers that the reals are of their scale, exact up to 2^24 and within 2^-24 of themselves above.
+void quantize_to_integers(TfliteOp& op) {
+  const int32_t codes = read_scaled(op);
+  const int32_t reals = op.draft().tensor(codes).dtype == DType::kS8 ? read_real(op, 0) : codes;
+  const int32_t steps = add_scaled(op, reals, 1.0f / integer_scale(op, op.output_index(0)));
+  op.add(Op::kRound, {steps}, op.output(op.draft().tensor(steps).shape));
+}
+
 void import_quantize(TfliteOp& op) {
   op.check_inputs(1, 1);
-  const int32_t x = op.activation(0);
+  if (op.output_holds_integers()) return quantize_to_integers(op);
+  const int32_t x = read_scaled(op);
   const DType from = op.draft().tensor(x).dtype;
   const int32_t y = op.output(op.draft().tensor(x).shape);
   const DType to = op.draft().tensor(y).dtype;  // FP32: codes of 16 bits, too, which come behind
@@ -138,7 +166,7 @@ void import_quantize(TfliteOp& op) {
 void import_dequantize(TfliteOp& op) {
   op.check_inputs(1, 1);
   if (op.is_constant(0)) return op.set_constant(dequantized(op.constant(0)));
-  const int32_t x = op.activation(0);
+  const int32_t x = read_scaled(op);
   const int32_t y = op.output(op.draft().tensor(x).shape);
   if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32");
   op.add(op.draft().tensor(x).dtype == DType::kS8 ? Op::kDequantize : Op::kReshape, {x}, y);
@@ -162,7 +190,7 @@ constexpr TfliteOperator kTfliteElementwiseOperators[] = {
     {Builtin::DEQUANTIZE,
      import_dequantize,
      {Op::kReshape, Op::kDequantize},
-     "From 8 and 16 bits, and from float16."},
+     "From 8, 16, 32 and 64 bits, and from float16."},
     {Builtin::ELU, import_elu, {Op::kElu}, ""},
     {Builtin::EXP, import_exp, {Op::kExp}, ""},
     {Builtin::FLOOR, import_unary<Op::kFloor>, {Op::kFloor}, ""},
@@ -176,7 +204,10 @@ constexpr TfliteOperator kTfliteElementwiseOperators[] = {
      import_prelu,
      {Op::kPRelu, Op::kClamp, Op::kMul, Op::kAdd},
      "Slopes are constants; in int8 one a channel."},
-    {Builtin::QUANTIZE, import_quantize, {Op::kQuantize, Op::kDequantize, Op::kLookup}, "To 8 and 16 bits."},
+    {Builtin::QUANTIZE,
+     import_quantize,
+     {Op::kQuantize, Op::kDequantize, Op::kLookup, Op::kRound},
+     "To 8 and 16 bits; to int32 by way of FP32."},
     {Builtin::RELU, import_relu, {Op::kClamp}, ""},
     {Builtin::RELU6, import_relu6, {Op::kClamp}, ""},
     {Builtin::RELU_0_TO_1, import_relu_0_to_1, {Op::kClamp}, ""},

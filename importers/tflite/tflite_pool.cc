@@ -177,14 +177,8 @@ constexpr TfliteOperator kTflitePoolOperators[] = {
      "Of 8 bits a half is rounded as in TFLite, in windows of up to 32 taps."},
     {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
     {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
-    {Builtin::REDUCE_MAX,
-     import_reduce_max,
-     {Op::kMaxPool2d},
-     "Axes are constants, at most 4096 elements each way."},
-    {Builtin::REDUCE_MIN,
-     import_reduce_min,
-     {Op::kMaxPool2d, Op::kLookup},
-     "Axes are constants, at most 4096 elements each way."},
+    {Builtin::REDUCE_MAX, import_reduce_max, {Op::kMaxPool2d}, "Axes are constants."},
+    {Builtin::REDUCE_MIN, import_reduce_min, {Op::kMaxPool2d, Op::kLookup}, "Axes are constants."},
     {Builtin::SUM, import_sum, {Op::kMean, Op::kMul, Op::kRound}, "Axes are constants."},
 };
 
