@@ -83,7 +83,34 @@ TEST_CASE("what is nearly a normalization stays as it is") {
   const std::vector<Op> fused{Op::kNormalize};
   CHECK(ops_with("m", 1) == fused);
   CHECK(ops_with("variance", 0) != fused);
-  for (const Op op : ops_with("variance", 0)) CHECK(op != Op::kNormalize);
+}
+
+// d / sqrt(mean(d * d) + epsilon) over the first axis, of a d whose rows have the mean 0.
+TEST_CASE("a variance over another axis than the mean's is a root mean square") {
+  OnnxBuilder file =
+      pieces(true, Root::kDivBySqrt, std::vector<float>(kChannels, 1), std::vector<float>(kChannels, 0));
+  for (auto& node : file.graph().node)
+    if (node.output[0] == "variance") node.attribute[0].ints[0] = 0;
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kSub) == 1);
+  CHECK(import.node(Op::kNormalize).options.as<NormalizeOptions>().keeps_mean);
+  Random random(3);
+  const std::vector<float> x = random.reals(kRows * kChannels, -2, 2), y = run_import<float>(import, x);
+  std::vector<double> d(x.begin(), x.end());
+  for (size_t row = 0; row < kRows; ++row) {
+    double mean = 0.0;
+    for (size_t c = 0; c < kChannels; ++c) mean += d[row * kChannels + c] / kChannels;
+    for (size_t c = 0; c < kChannels; ++c) d[row * kChannels + c] -= mean;
+  }
+  for (size_t c = 0; c < kChannels; ++c) {
+    double squares = 0.0;
+    for (size_t row = 0; row < kRows; ++row)
+      squares += d[row * kChannels + c] * d[row * kChannels + c] / kRows;
+    for (size_t row = 0; row < kRows; ++row)
+      CHECK(std::fabs(double{y[row * kChannels + c]} - d[row * kChannels + c] / std::sqrt(squares + 0.25)) <=
+            1e-5);
+  }
 }
 
 TEST_CASE("factors of a product of two activations go into it, across what moves elements") {

@@ -1,79 +1,364 @@
-// A normalization of the last axis that is made of small operators becomes one node, and takes in what a channel is multiplied by
-// and what is added to it behind it:
-//   d / Sqrt(mean(d * d) + epsilon), d * Rsqrt(...), d * Reciprocal(Sqrt(...))      where d is x - mean(x), or x
+// A normalization that is made of small operators becomes one node, and takes in what a channel is multiplied by and what is
+// added to it behind it. Whatever the spelling is, it is the same polynomial of x and its moments (moments.h):
+//   (x - mean) / sqrt(variance + epsilon), or without the mean      variance: mean(d * d), mean(x * x) - mean * mean, ...
+//   x * s + (shift - mean * s), where s is 1 / sqrt(...), or that times a factor
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "importers/passes/folding.h"
 #include "importers/passes/matcher.h"
+#include "importers/passes/moments.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
 
 namespace {
 
+// x as the operator takes it: [batches, places, channels], of which a group of channels is normalized over all places, or
+// [rows, channels].
+struct NormLayout {
+  Shape shape;
+  NormalizeOptions options;
+  std::vector<size_t> channel_axes;  // of x, which are the last axis here
+  Permutation order;                 // of x's axes, in front of the shape; empty: as they are
+};
+
+std::vector<size_t> axes_from(size_t first, size_t rank) {
+  std::vector<size_t> axes(rank - first);
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+
+// As rows, with the reduced axes behind the others.
+NormLayout transposed_layout(const Shape& shape, const std::vector<int32_t>& axes) {
+  NormLayout layout;
+  int64_t rows = 1, channels = 1;
+  for (const bool reduced : {false, true})
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const auto axis = static_cast<int32_t>(d);
+      if ((std::find(axes.begin(), axes.end(), axis) != axes.end()) != reduced) continue;
+      layout.order.push_back(axis);
+      if (reduced) layout.channel_axes.push_back(d);
+      (reduced ? channels : rows) *= shape[d];
+    }
+  layout.shape = axes.size() == 1 ? permuted(shape, layout.order)
+                                  : Shape{narrow(rows, "size"), narrow(channels, "size")};
+  return layout;
+}
+
+// Axes that stand side by side and are all reduced, or all kept.
+struct AxisRun {
+  bool is_reduced;
+  size_t first;
+  int64_t size;
+};
+
+std::vector<AxisRun> runs_of(const Shape& shape, const std::vector<int32_t>& axes) {
+  std::vector<AxisRun> runs;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;  // it is both
+    const bool is_reduced = std::find(axes.begin(), axes.end(), static_cast<int32_t>(d)) != axes.end();
+    if (runs.empty() || runs.back().is_reduced != is_reduced)
+      runs.push_back({is_reduced, d, shape[d]});
+    else
+      runs.back().size *= shape[d];
+  }
+  return runs;
+}
+
+// The ways to take x, the best first; none: the operator has no such groups.
+std::vector<NormLayout> layouts_of(const Shape& shape, const std::vector<int32_t>& axes) {
+  const size_t rank = shape.size();
+  NormLayout layout;
+  if (axes == std::vector<int32_t>{static_cast<int32_t>(rank) - 1}) {
+    layout.shape = shape;
+    layout.channel_axes = {rank - 1};
+    return {layout};
+  }
+  std::vector<AxisRun> runs = runs_of(shape, axes);
+  if (runs.empty()) return {};
+  if (runs[0].is_reduced) runs.insert(runs.begin(), {false, 0, 1});
+  const auto size = [&](size_t i) { return narrow(runs[i].size, "size"); };
+  if (runs.size() == 2) {  // one group of each index of the first axis as it is, or rows
+    std::vector<NormLayout> layouts;
+    if (shape[0] == runs[0].size && rank > 1 && shape.back() != 1) {
+      layout.shape = shape;
+      layout.options.over_map = true;
+      layout.channel_axes = {rank - 1};
+      layouts.push_back(layout);
+    }
+    layout.options.over_map = false;
+    layout.shape = runs[1].first + 1 == rank ? shape : Shape{size(0), size(1)};
+    layout.channel_axes = axes_from(runs[1].first, rank);
+    layouts.push_back(layout);
+    return layouts;
+  }
+  if (runs.size() > 4) return {transposed_layout(shape, axes)};
+  layout.options.over_map = true;
+  layout.options.groups = size(2);
+  layout.channel_axes = axes_from(runs[2].first, rank);
+  layout.shape = {size(0), size(1), runs.size() == 3 ? size(2) : narrow(runs[2].size * runs[3].size, "size")};
+  if (shape[0] == layout.shape[0] && shape.back() == layout.shape[2]) layout.shape = shape;
+  return {layout, transposed_layout(shape, axes)};
+}
+
+// The coefficient's numbers along the last axis of the layout; empty: it has others along other axes.
+std::vector<float> channels_of(const Coefficient* coefficient, double factor, const Shape& x,
+                               const NormLayout& layout) {
+  size_t channels = 1;
+  for (const size_t axis : layout.channel_axes) channels *= static_cast<size_t>(x[axis]);
+  std::vector<float> made(channels, 0.0f);
+  if (coefficient == nullptr) return made;
+  std::vector<size_t> steps;  // of the coefficient's own numbers
+  size_t step = 1;
+  for (size_t d = x.size(); d-- > 0;) {
+    const auto own = static_cast<size_t>(coefficient->shape[d]);
+    const auto& of = layout.channel_axes;
+    if (own != 1 && std::find(of.begin(), of.end(), d) == of.end()) return {};
+    steps.insert(steps.begin(), own == 1 ? 0 : step);
+    step *= own;
+  }
+  for (size_t i = 0; i < channels; ++i) {
+    size_t at = 0, rest = i;
+    for (size_t k = layout.channel_axes.size(); k-- > 0;) {
+      const size_t axis = layout.channel_axes[k];
+      at += rest % static_cast<size_t>(x[axis]) * steps[axis];
+      rest /= static_cast<size_t>(x[axis]);
+    }
+    made[i] = static_cast<float>(coefficient->values[at] * factor);
+    if (!std::isfinite(made[i])) return {};
+  }
+  return made;
+}
+
+struct Normalization {
+  std::vector<float> scale, shift;
+};
+
+// What a polynomial of normalized x is multiplied by and what is added; none: it is another polynomial.
+std::optional<Normalization> normalization_in(const Polynomial& polynomial, const Moments& moments,
+                                              const Shape& x, const NormLayout& layout) {
+  constexpr Exponents kScaledX{1, 0, 0, 1}, kScaledMean{0, 1, 0, 1}, kOther{};
+  const auto term = [&](const Exponents& exponents) {
+    const auto found = polynomial.find(exponents);
+    return found == polynomial.end() ? nullptr : &found->second;
+  };
+  const Coefficient *const scale = term(kScaledX), *const mean = term(kScaledMean),
+                           *const shift = term(kOther);
+  const bool is_centred = moments.variance().is_centred;
+  const size_t terms = 1U + (is_centred ? 1U : 0U) + (shift != nullptr ? 1U : 0U);
+  if (scale == nullptr || polynomial.size() != terms || (mean != nullptr) != is_centred) return std::nullopt;
+  if (is_centred && (mean->shape != scale->shape ||
+                     !std::equal(mean->values.begin(), mean->values.end(), scale->values.begin(),
+                                 [](double m, double s) { return m == -s || near(-m, s); })))
+    return std::nullopt;
+  Normalization made{channels_of(scale, 1.0 / std::sqrt(moments.variance().factor), x, layout),
+                     channels_of(shift, 1.0, x, layout)};
+  if (made.scale.empty() || made.shift.empty()) return std::nullopt;
+  return made;
+}
+
 class NormFusion {
  public:
-  NormFusion(const Draft& draft, const Matcher& matcher) : draft_(draft), matcher_(matcher) {}
+  // `rows`: over the last axis alone. Whether a picture's channels are its last axis shows once transposes have been pushed.
+  NormFusion(Draft& draft, bool rows) : draft_(draft), links_(draft), rows_(rows) {}
 
-  // Whether a node divides d by its rows' deviations.
-  bool find(const DraftNode& node, int32_t* x, NormalizeOptions* options) const {
-    const Op op = node.op;
-    if ((op != Op::kDiv && op != Op::kMul) || has_clamp(node) || node.inputs.size() != 2) return false;
-    for (const size_t i : {size_t{0}, size_t{1}}) {
-      const int32_t d = node.inputs[i], divisor = node.inputs[1 - i];
-      if (op == Op::kDiv && i == 1) return false;
-      const int32_t variance = op == Op::kDiv ? under_root(divisor) : under_inverse_root(divisor);
-      if (variance < 0 || !is_variance(variance, d, &options->epsilon)) continue;
-      const DraftNode* const sub = matcher_.writer(d, Op::kSub);
-      const bool centred = sub != nullptr && !has_clamp(*sub) && is_mean(sub->inputs[1], sub->inputs[0]);
-      *x = centred ? sub->inputs[0] : d;
-      options->keeps_mean = !centred;
-      return draft_.tensor(*x).shape == draft_.tensor(node.output()).shape;
+  bool run() {
+    for (size_t n = 0; n < draft_.nodes.size(); ++n) {
+      const DraftNode& root = draft_.nodes[n];
+      const bool is_root = root.op == Op::kSqrt || root.op == Op::kRsqrt;
+      if (is_root && draft_.tensor(root.output()).dtype == DType::kF32) fuse_behind(root);
     }
-    return false;
+    insert_moves();
+    return changed_;
   }
 
  private:
-  int32_t under_root(int32_t tensor) const {
-    const DraftNode* const root = matcher_.only(tensor, Op::kSqrt);
-    return root == nullptr ? -1 : root->input();
-  }
-  int32_t under_inverse_root(int32_t tensor) const {
-    if (const DraftNode* const one = matcher_.only(tensor, Op::kReciprocal); one != nullptr)
-      return under_root(one->input());
-    const DraftNode* const inverse = matcher_.only(tensor, Op::kRsqrt);
-    return inverse == nullptr ? -1 : inverse->input();
-  }
-
-  // Whether the tensor is mean(d * d) + epsilon.
-  bool is_variance(int32_t tensor, int32_t d, float* epsilon) const {
-    const DraftNode* const add = matcher_.only(tensor, Op::kAdd);
-    if (add == nullptr || has_clamp(*add)) return false;
-    for (const size_t i : {size_t{0}, size_t{1}}) {
-      const DraftTensor& number = draft_.tensor(add->inputs[i]);
-      if (!number.constant || number.dtype != DType::kF32 || elements(number.shape) != 1) continue;
-      *epsilon = values_of<float>(number)[0];
-      const DraftNode* const mean = matcher_.only(add->inputs[1 - i], Op::kMean);
-      const DraftNode* const square = mean == nullptr ? nullptr : matcher_.only(mean->input(), Op::kMul);
-      return square != nullptr && !has_clamp(*square) && square->inputs[0] == d && square->inputs[1] == d &&
-             is_mean(mean->output(), mean->input()) && *epsilon >= 0.0f;
+  static bool is_small(const DraftNode& node) {
+    switch (node.op) {
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kDiv:
+      case Op::kMean:
+      case Op::kClamp:
+      case Op::kReshape:
+      case Op::kReciprocal:
+        return true;
+      default:
+        return false;
     }
-    return false;
+  }
+  const DraftNode* writer(int32_t tensor) const {
+    const bool is_known = tensor >= 0 && static_cast<size_t>(tensor) < links_.producer.size();
+    const int32_t index = is_known ? links_.producer_of(tensor) : -1;
+    return index < 0 ? nullptr : &draft_.nodes[static_cast<size_t>(index)];
   }
 
-  // Whether the tensor is the mean of each row of `of`, as an axis of 1.
-  bool is_mean(int32_t tensor, int32_t of) const {
-    const DraftNode* const mean = matcher_.writer(tensor, Op::kMean);
-    if (mean == nullptr || mean->input() != of || has_clamp(*mean)) return false;
-    Shape rows = draft_.tensor(of).shape;
-    rows.back() = 1;
-    return to_vector(mean->options.as<ReduceOptions>().axes) ==
-               std::vector<int32_t>{static_cast<int32_t>(rows.size()) - 1} &&
-           draft_.tensor(mean->output()).shape == rows;
+  // Tensors and axes that a variance may be of: the nearest first.
+  struct Candidate {
+    int32_t x;
+    std::vector<int32_t> axes;
+  };
+  std::vector<Candidate> candidates(int32_t variance) const {
+    constexpr size_t kMostTensors = 32;
+    std::vector<int32_t> before{variance};
+    std::vector<const DraftNode*> means;
+    for (size_t i = 0; i < before.size() && before.size() < kMostTensors; ++i) {
+      const DraftNode* const node = writer(before[i]);
+      if (node == nullptr || !is_small(*node)) continue;
+      if (node->op == Op::kMean && !has_clamp(*node)) means.push_back(node);
+      for (const int32_t input : node->inputs)
+        if (!draft_.tensor(input).constant && std::find(before.begin(), before.end(), input) == before.end())
+          before.push_back(input);
+    }
+    std::vector<Candidate> found;
+    for (const int32_t tensor : before)
+      for (const DraftNode* const mean : means) {
+        const auto axes = to_vector(mean->options.as<ReduceOptions>().axes);
+        const bool is_new = std::none_of(found.begin(), found.end(),
+                                         [&](const Candidate& c) { return c.x == tensor && c.axes == axes; });
+        if (is_new && draft_.tensor(tensor).shape == draft_.tensor(mean->input()).shape)
+          found.push_back({tensor, axes});
+      }
+    return found;
   }
 
-  const Draft& draft_;
-  const Matcher& matcher_;
+  // A tensor less its mean is a tensor of its own, whose mean counts as 0: what it is made of goes before it.
+  void fuse_behind(const DraftNode& root) {
+    const std::vector<Candidate> found = candidates(root.input());
+    for (const bool is_centred : {true, false})
+      for (const Candidate& candidate : found) {
+        const Shape& x = draft_.tensor(candidate.x).shape;
+        const bool is_row = candidate.axes == std::vector<int32_t>{static_cast<int32_t>(x.size()) - 1};
+        if (is_row != rows_) continue;
+        Moments moments(draft_, links_, candidate.x, candidate.axes);
+        if (!moments.set_variance(root.input())) continue;
+        // The norm of a vector is another operator's.
+        const Variance& variance = moments.variance();
+        if (variance.is_centred != is_centred || (!is_centred && variance.epsilon == 0.0)) continue;
+        if (fuse(root, moments, layouts_of(x, candidate.axes))) return;
+      }
+  }
+
+  // What a node makes of normalized x; none: something else.
+  std::optional<Normalization> normalization_of(const DraftNode& node, Moments& moments,
+                                                const NormLayout& layout) {
+    const Shape& x = draft_.tensor(moments.x()).shape;
+    if (!is_small(node) || node.op == Op::kReshape || draft_.tensor(node.output()).shape != x)
+      return std::nullopt;
+    const std::optional<Polynomial> polynomial = moments.of(node.output());
+    return polynomial ? normalization_in(*polynomial, moments, x, layout) : std::nullopt;
+  }
+
+  // A node that gives normalized x, and what it makes of it.
+  struct Found {
+    size_t index;
+    Normalization normalization;
+  };
+  // The first one behind the root. Factors and summands that moves would part from it go into it at once.
+  std::optional<Found> find(const DraftNode& root, Moments& moments, const NormLayout& layout) {
+    constexpr size_t kMostNodes = 32;
+    std::vector<int32_t> behind = links_.consumers_of(root.output());
+    for (size_t i = 0; i < behind.size() && i < kMostNodes; ++i) {
+      std::sort(behind.begin() + static_cast<std::ptrdiff_t>(i), behind.end());
+      auto index = static_cast<size_t>(behind[i]);
+      const DraftNode& node = draft_.nodes[index];
+      if (!is_small(node) || node.outputs.size() != 1 || !moments.of(node.output())) continue;
+      std::optional<Normalization> found = normalization_of(node, moments, layout);
+      if (!found) {
+        for (const int32_t reader : links_.consumers_of(node.output()))
+          if (std::find(behind.begin(), behind.end(), reader) == behind.end()) behind.push_back(reader);
+        continue;
+      }
+      while (!rows_ && links_.single_use(draft_.nodes[index].output())) {
+        const auto next = static_cast<size_t>(links_.consumers_of(draft_.nodes[index].output())[0]);
+        auto more = normalization_of(draft_.nodes[next], moments, layout);
+        if (!more) break;
+        index = next;
+        found = std::move(more);
+      }
+      return Found{index, std::move(*found)};
+    }
+    return std::nullopt;
+  }
+
+  // By the layout that takes in most of what stands behind; the first of several.
+  bool fuse(const DraftNode& root, Moments& moments, const std::vector<NormLayout>& layouts) {
+    std::optional<Found> best;
+    const NormLayout* by = nullptr;
+    for (const NormLayout& layout : layouts) {
+      std::optional<Found> found = find(root, moments, layout);
+      if (!found || (best && found->index <= best->index)) continue;
+      best = std::move(found);
+      by = &layout;
+    }
+    if (best) become(best->index, moments, *by, best->normalization);
+    return best.has_value();
+  }
+
+  void become(size_t index, const Moments& moments, const NormLayout& layout,
+              const Normalization& normalization) {
+    int32_t x = moments.x();
+    DraftNode& node = draft_.nodes[index];
+    const int32_t y = node.output();
+    const std::string name = draft_.tensor(y).name;
+    const auto channels = static_cast<int32_t>(normalization.scale.size());
+    node.become(Op::kNormalize);
+    const auto move = [&](Op op, const Shape& before, const Shape& behind, const Permutation& order) {
+      const int32_t from = add_activation_like(draft_, name + "/groups", x, before);
+      const int32_t to = add_activation_like(draft_, name + "/normalized", y, behind);
+      before_.emplace_back(index, moved(op, name, x, from, order));
+      behind_.emplace_back(index, moved(op, name, to, node.outputs[0], inverse(order)));
+      x = from;
+      node.outputs[0] = to;
+    };
+    Shape shape = draft_.tensor(x).shape;
+    if (!layout.order.empty()) {
+      const Shape turned = permuted(shape, layout.order);
+      move(Op::kTranspose, turned, turned, layout.order);
+      shape = turned;
+    }
+    if (layout.shape != shape) move(Op::kReshape, layout.shape, layout.shape, {});
+    node.inputs = {x, add_constant(draft_, name + "/scale", DType::kF32, {channels}, normalization.scale),
+                   add_constant(draft_, name + "/shift", DType::kF32, {channels}, normalization.shift)};
+    node.options.as<NormalizeOptions>() = layout.options;
+    const Variance& variance = moments.variance();
+    node.options.as<NormalizeOptions>().epsilon = static_cast<float>(variance.epsilon / variance.factor);
+    node.options.as<NormalizeOptions>().keeps_mean = !variance.is_centred;
+    changed_ = true;
+  }
+
+  DraftNode moved(Op op, const std::string& name, int32_t from, int32_t to, const Permutation& order) {
+    DraftNode made;
+    made.become(op);
+    made.name = name;
+    made.source = "Reshape";
+    made.inputs = {from};
+    made.outputs = {to};
+    if (op == Op::kTranspose) made.options.as<TransposeOptions>().permutation = draft_.list(order);
+    return made;
+  }
+  // The last one that was made stands nearest behind its node.
+  void insert_moves() {
+    if (before_.empty()) return;
+    std::deque<DraftNode> old;
+    old.swap(draft_.nodes);
+    for (size_t n = 0; n < old.size(); ++n) {
+      for (auto& [at, node] : before_)
+        if (at == n) draft_.nodes.push_back(std::move(node));
+      draft_.nodes.push_back(std::move(old[n]));
+      for (auto made = behind_.rbegin(); made != behind_.rend(); ++made)
+        if (made->first == n) draft_.nodes.push_back(std::move(made->second));
+    }
+  }
+
+  Draft& draft_;
+  const Links links_;
+  bool rows_, changed_ = false;
+  std::vector<std::pair<size_t, DraftNode>> before_, behind_;  // nodes, and what goes before and behind them
 };
 
 // One value a channel, or one for all, as one a channel; empty: neither.
@@ -84,6 +369,22 @@ std::vector<float> channel_values(const Draft& draft, int32_t tensor, int32_t ch
   return values;
 }
 
+// The normalization whose channels are a tensor's, -1: none. `last` is the node that writes the tensor: a Reshape that leaves the
+// last axis may stand between.
+int32_t normalization_before(const Draft& draft, const Links& links, int32_t tensor, int32_t* last) {
+  *last = links.producer_of(tensor);
+  for (int32_t index = *last; index >= 0 && links.single_use(tensor);) {
+    const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+    if (node.outputs.empty() || draft.tensor(tensor).dtype != DType::kF32) return -1;
+    if (node.op == Op::kNormalize) return index;
+    const Shape &from = draft.tensor(node.input()).shape, &to = draft.tensor(tensor).shape;
+    if (node.op != Op::kReshape || from.empty() || to.empty() || from.back() != to.back()) return -1;
+    tensor = node.input();
+    index = links.producer_of(tensor);
+  }
+  return -1;
+}
+
 // A factor or a summand behind a normalization goes into it.
 bool take_in(Draft& draft, Links& links, DraftNode& node) {
   if (node.outputs.empty() || (node.op != Op::kMul && node.op != Op::kAdd) || has_clamp(node) ||
@@ -91,12 +392,10 @@ bool take_in(Draft& draft, Links& links, DraftNode& node) {
     return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const int32_t x = node.inputs[i];
-    const int32_t index = links.producer_of(x);
-    if (index < 0 || !links.single_use(x)) continue;
+    int32_t last = -1;
+    const int32_t index = normalization_before(draft, links, x, &last);
+    if (index < 0 || draft.tensor(node.output()).shape != draft.tensor(x).shape) continue;
     DraftNode& norm = draft.nodes[static_cast<size_t>(index)];
-    if (norm.op != Op::kNormalize || norm.outputs.empty() || draft.tensor(x).dtype != DType::kF32 ||
-        draft.tensor(node.output()).shape != draft.tensor(x).shape)
-      continue;
     const int32_t channels = draft.tensor(x).shape.back();
     const std::vector<float> values = channel_values(draft, node.inputs[1 - i], channels);
     if (values.empty()) continue;
@@ -108,36 +407,25 @@ bool take_in(Draft& draft, Links& links, DraftNode& node) {
       norm.inputs[parameter] =
           add_constant(draft, draft.tensor(node.inputs[1 - i]).name, DType::kF32, {channels}, own);
     }
-    take_over_output(draft, norm, node.output());
-    links.producer[static_cast<size_t>(node.output())] = index;
+    take_over_output(draft, draft.nodes[static_cast<size_t>(last)], node.output());
+    links.producer[static_cast<size_t>(node.output())] = last;
     node.outputs.clear();  // dead
     return true;
   }
   return false;
 }
 
-}  // namespace
-
-bool fuse_normalize(Draft& draft) {
-  bool changed = false;
-  const Matcher matcher(draft);
-  const NormFusion fusion(draft, matcher);
-  for (DraftNode& node : draft.nodes) {
-    int32_t x = -1;
-    NormalizeOptions options;
-    if (draft.tensor(node.output()).dtype != DType::kF32 || !fusion.find(node, &x, &options)) continue;
-    const int32_t channels = draft.tensor(x).shape.back();
-    const std::string name = draft.tensor(node.output()).name;
-    node.become(Op::kNormalize);
-    node.inputs = {x, add_channel_constant(draft, name + "/scale", channels, 1.0f),
-                   add_channel_constant(draft, name + "/shift", channels, 0.0f)};
-    node.options.as<NormalizeOptions>() = options;
-    changed = true;
-  }
+bool fuse_normalize_over(Draft& draft, bool rows) {
+  bool changed = NormFusion(draft, rows).run();
   Links links(draft);
   for (DraftNode& node : draft.nodes) changed = take_in(draft, links, node) || changed;
   return changed;
 }
+
+}  // namespace
+
+bool fuse_normalize(Draft& draft) { return fuse_normalize_over(draft, true); }
+bool fuse_group_normalize(Draft& draft) { return fuse_normalize_over(draft, false); }
 
 // x divided by the root of the sum of its squares over the last axis becomes one node:
 //   x / Sqrt(sum(x * x)), x * Rsqrt(sum(x * x)), x * Reciprocal(Sqrt(...)); the sum, or its root, may be

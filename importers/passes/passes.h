@@ -44,6 +44,8 @@ bool fuse_clamp(Draft& draft);
 bool fuse_gelu(Draft& draft);
 bool fuse_l2_normalize(Draft& draft);
 bool fuse_normalize(Draft& draft);
+bool fuse_group_normalize(Draft& draft);
+bool fuse_softmax(Draft& draft);
 bool fuse_prelu(Draft& draft);
 bool fuse_swish(Draft& draft);
 bool join_lookups(Draft& draft);
