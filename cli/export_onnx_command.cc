@@ -18,7 +18,8 @@ struct ExportOnnxArguments {
 
 constexpr const char* kExportOnnxFooter =
     "The file is the network itself, with the model's scales, int8 weights and int32 biases, as they were baked. Batch\n"
-    "normalization is in the weights. The file is read back before it is written, and each layer compared.\n\n"
+    "normalization is in the weights. The file is read back before it is written, each layer is compared, and the model and\n"
+    "the file run on sixteen draws of inputs.\n\n"
     "  qdq           QuantizeLinear and DequantizeLinear, opset 13: onnxruntime, TensorRT and most compilers\n"
     "  qoperator     QLinearConv, QGemm, QLinearMatMul, QLinearAdd and the like; QDQ around other operators\n"
     "  fakequantize  OpenVINO's FakeQuantize: ranges and FP32 weights on their grid\n\n"

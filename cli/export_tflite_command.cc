@@ -16,8 +16,8 @@ struct ExportTfliteArguments {
 constexpr const char* kExportTfliteFooter =
     "For LiteRT, TFLite Micro and the compilers of accelerators that read TFLite. The file has the model's int8\n"
     "weights with a scale a channel, int32 biases, scales and zero points, as they were baked. It is read back\n"
-    "before it is written, and each layer compared. Other runtimes round sums in their own way: codes may differ\n"
-    "by one a layer.\n\n"
+    "before it is written, each layer is compared, and the model and the file run on sixteen draws of inputs. Other\n"
+    "runtimes round sums in their own way: codes may differ by one a layer.\n\n"
     "A last layer that reads codes and gives FP32 has FP32 weights in the file. For a file of int8 alone calibrate\n"
     "with --int8-answers.\n\n"
     "Example:\n"

@@ -1,4 +1,4 @@
-// Shared by the exporters: notes about 16 bits, and a file read back as the model that the importer makes of it.
+// Shared by the exporters: notes about 16 bits, and a file read back as the model that the importer makes of it, compared and run.
 #pragma once
 
 #include <string>
@@ -23,5 +23,14 @@ struct Reimported {
 // Fills `back`, which is new. A failure begins with `name` and says which node or tensor is in the way.
 Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, ImportOptions options,
                            Reimported& back);
+
+// Runs `model` and what came `back` of its file on sixteen draws from the ranges of the inputs, the same each time, and compares the
+// outputs. Inputs and outputs are matched by name. States begin each draw with their first values.
+//
+// Notes say how far outputs differ, where it is more than FP32 sums in another order do. A failure, which begins with `path`, names an
+// output that is less than 30 dB from the model's and 2 dB farther from the network's than the model's is. `fp32` is the network;
+// nullptr where there is none: then 12 dB from the model are asked for. Decibels are the median of the draws.
+Outcome<Done> compare_runs(const Model& model, const Model& back, const Model* fp32, const std::string& path,
+                           std::vector<std::string>& notes);
 
 }  // namespace intaglio::exporters

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "exporters/onnx/onnx_export.h"
+#include "exporters/readback.h"
 #include "tests/support/calibrated_network.h"
+#include "tests/support/decibels.h"
 #include "tests/support/small_onnx_network.h"
 
 namespace intaglio::test::import_exported_onnx_test {
@@ -344,9 +346,160 @@ TEST_CASE("what comes back in FP32 is noted by name, in each form") {
     set(*net.last, "axis", int64_t{1});
     const auto made = Calibrated(net.file).to_onnx(form);
     REQUIRE_MESSAGE(made, made.message());
-    REQUIRE(made->notes.size() == 1);
+    REQUIRE(!made->notes.empty());
     CHECK_MESSAGE(made->notes[0].find("'" + wide + "_node' (Resize)") != std::string::npos, made->notes[0]);
+    for (size_t i = 1; i < made->notes.size(); ++i)  // how much that is
+      CHECK_MESSAGE(made->notes[i].find("output '") == 0, made->notes[i]);
   }
+}
+
+TEST_CASE("a node that becomes several: its value is that of the last one, in the model and in the file") {
+  Network net(10);
+  const std::string base = net.node("Sigmoid", {net.conv("x", 3, 6, 3)});
+  const std::string exponents = net.node("Sigmoid", {net.conv("x", 3, 6, 3)});
+  const std::string power = net.node("Pow", {base, exponents});  // exp(exponents * log(base))
+  net.file.output(net.conv(power, 6, 4, 3));
+  const Calibrated calibrated(net.file);
+  const Result<Model> model = Model::open(calibrated.int8.view());
+  REQUIRE(static_cast<bool>(model));
+  for (int32_t n = 0; n < model->node_count(); ++n) {
+    const NodeInfo node = model->node(n);
+    if (std::string(model->tensor(node.outputs[0]).name) != power) continue;
+    CHECK(std::string(node.name).find("Pow") == 0);
+    CHECK(std::string(model->tensor(node.inputs[0]).name).find(power + "~") == 0);
+  }
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    const auto made = calibrated.to_onnx(form);
+    REQUIRE_MESSAGE(made, made.message());
+    Import back(made->bytes);
+    REQUIRE_MESSAGE(back.good(), back.message());
+    SignalAndNoise distance;
+    const auto a = run_real(AlignedBytes(calibrated.int8.view()), calibrated.samples);
+    const auto b = run_real(back.write(), calibrated.samples);
+    for (size_t i = 0; i < a.size(); ++i) distance.add(a[i], b[i]);
+    CHECK(distance.sqnr_db() > 25);
+  }
+}
+
+TEST_CASE("a file that would give other values is not written, however well its layers agree") {
+  const auto calibrated = [](uint32_t seed) {
+    Network net(12);
+    const std::string x = net.node("Relu", {net.conv("x", 3, 6, 3)});
+    net.random = Random(seed);
+    net.file.output(net.conv(x, 6, 4, 3));
+    return Calibrated(net.file);
+  };
+  const Calibrated net = calibrated(1), other = calibrated(2);  // the last layer has other weights
+  Import fp32(net.network);
+  REQUIRE_MESSAGE(fp32.good(), fp32.message());
+  const AlignedBytes reference = fp32.write();
+  const Result<Model> network = Model::open(reference.view()), model = Model::open(net.int8.view()),
+                      wrong = Model::open(other.int8.view());
+  REQUIRE((network && model && wrong));
+  std::vector<std::string> notes;
+  CHECK(exporters::compare_runs(*model, *model, &*network, "net.itg", notes));
+  CHECK(notes.empty());
+  for (const Model* const judge :
+       {&*network, static_cast<const Model*>(nullptr)}) {  // nullptr: as for TFLite
+    const auto told = exporters::compare_runs(*model, *wrong, judge, "net.itg", notes);
+    REQUIRE(!told);
+    CHECK_MESSAGE(told.message().find("would not give what the model gives: output '") != std::string::npos,
+                  told.message());
+  }
+}
+
+TEST_CASE("weights that follow from constants come back to the bit") {
+  const char* const kSources[] = {"Identity", "Reshape", "Transpose", "Mul", "Cast"};
+  for (const std::string source : kSources) {
+    CAPTURE(source);
+    Network net(13);
+    std::vector<int64_t> dims = {6, 3, 3, 3};
+    if (source == "Reshape") dims = {6, 27};
+    if (source == "Transpose") dims = {3, 6, 3, 3};
+    std::vector<std::string> inputs = {net.floats(dims, -0.4f, 0.4f)};
+    if (source == "Reshape") inputs.push_back("shape"), net.file.integers("shape", {6, 3, 3, 3});
+    if (source == "Mul") inputs.push_back(net.floats({}, 2, 2));
+    const std::string weights = net.node(source, inputs);
+    if (source == "Transpose") set(*net.last, "perm", std::vector<int64_t>{1, 0, 2, 3});
+    if (source == "Cast") set(*net.last, "to", int64_t{onnx_file::TensorProto::FLOAT});
+    const std::string y = net.node("Conv", {"x", weights});
+    net.file.output(net.conv(net.node("Relu", {y}), 6, 4, 1));
+    const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
+    CHECK(count(file, source) == 0);
+  }
+}
+
+TEST_CASE("a matrix that is read twice, once turned, comes back to the bit") {
+  Network net(14);
+  const std::string matrix = net.floats({12, 12}, -0.4f, 0.4f);
+  const std::string flat = net.node("Flatten", {net.node("GlobalAveragePool", {net.conv("x", 3, 12, 3)})});
+  const std::string turned = net.node("Transpose", {matrix});
+  set(*net.last, "perm", std::vector<int64_t>{1, 0});
+  net.file.output(net.node("MatMul", {net.node("Relu", {net.node("MatMul", {flat, matrix})}), turned}));
+  check_same_bytes(Calibrated(net.file));
+}
+
+TEST_CASE("the branch that an If takes comes back to the bit") {
+  Network net(15);
+  onnx_file::TensorProto& condition = net.file.integers("condition", {1});
+  condition.data_type = onnx_file::TensorProto::BOOL;
+  condition.dims.clear();
+  condition.int64_data.clear();
+  condition.int32_data.push_back(1);
+  const std::string x = net.conv("x", 3, 3, 3);
+  const std::string weights = net.floats({4, 3, 3, 3}, -0.4f, 0.4f);
+  const std::string y = net.node("If", {"condition"});
+  for (const char* const side : {"then_branch", "else_branch"}) {
+    onnx_file::AttributeProto& attribute = net.last->attribute.add();
+    attribute.name = side;
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    onnx_file::GraphProto& branch = attribute.g.make();
+    Node& conv = branch.node.add();
+    conv.op_type = "Conv";
+    conv.input = {x, weights};
+    conv.output = {std::string(side) + "_y"};
+    branch.output.add().name = conv.output[0];
+  }
+  net.file.output(net.conv(y, 4, 4, 1));
+  const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
+  CHECK(count(file, "If") == 0);
+}
+
+TEST_CASE("a network of small or large reals has quantizers of FP32, and keeps its ends") {
+  using onnx_file::TensorProto;
+  for (const TensorProto::DataType type : {TensorProto::BFLOAT16, TensorProto::DOUBLE})
+    for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+      Network net(16);
+      net.file.output(net.conv(net.node("Relu", {net.conv("x", 3, 6, 3)}), 6, 4, 1));
+      for (TensorProto& tensor : net.file.graph().initializer) {
+        std::vector<float> values(tensor.raw_data.size() / sizeof(float));
+        memcpy(values.data(), tensor.raw_data.data(), tensor.raw_data.size());
+        std::vector<uint16_t> halves;
+        for (const float value : values) {
+          uint32_t bits = 0;
+          memcpy(&bits, &value, sizeof bits);
+          halves.push_back(static_cast<uint16_t>(bits >> 16));
+        }
+        const std::vector<double> doubles(values.begin(), values.end());
+        tensor.data_type = type;
+        if (type == TensorProto::DOUBLE)
+          tensor.raw_data.set(doubles.data(), sizeof(double) * doubles.size());
+        else
+          tensor.raw_data.set(halves.data(), sizeof(uint16_t) * halves.size());
+      }
+      for (auto* const ends : {&net.file.graph().input, &net.file.graph().output})
+        for (auto& end : *ends) end.type.make().tensor_type.make().elem_type = type;
+      const auto made = Calibrated(net.file).to_onnx(form);
+      REQUIRE_MESSAGE(made, made.message());
+      REQUIRE(made->notes.size() == 1);
+      CHECK(made->notes[0] == "numbers of FP16, BF16 and FP64 within the network are FP32 in the file");
+      const onnx_file::ModelProto file = parsed_onnx(made->bytes);
+      check_order(file);
+      CHECK(file.graph->input[0].type->tensor_type->elem_type == type);
+      CHECK(file.graph->output[0].type->tensor_type->elem_type == type);
+      for (const TensorProto& tensor : file.graph->initializer) CHECK(tensor.data_type != type);
+      CHECK(count(file, "Cast") == 2);
+    }
 }
 
 TEST_CASE("each output of a node keeps its writer") {

@@ -1,10 +1,12 @@
 #include "exporters/onnx/onnx_export.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 
 #include "exporters/onnx/onnx_graph.h"
 #include "exporters/onnx/onnx_readback.h"
+#include "exporters/onnx/plain_network.h"
 #include "exporters/onnx/quantized_graph.h"
 #include "exporters/onnx/quantizers.h"
 #include "importers/draft/import_error.h"
@@ -36,6 +38,14 @@ void set_version(onnx_file::ModelProto& file, const std::string& domain, int64_t
   entry.version = version;
 }
 
+importers::OnnxConstants constants_of(Span<const uint8_t> network, const ExternalData& external,
+                                      const Model& model, const ImportLimits& limits,
+                                      const onnx_file::GraphProto& graph) {
+  const auto budget = std::make_shared<importers::ImportBudget>(limits);
+  budget->add_file(network.size);
+  return importers::onnx_constants(network, network_options(graph, external, model, limits), {}, budget);
+}
+
 void export_steps(Span<const uint8_t> network, const ExternalData& external, const Model& model,
                   OnnxForm form, const ImportLimits& limits, OnnxExport& result) {
   auto parsed = onnx_file::parse_model(onnx_file::text_of(network.data, network.size));  // as it was imported
@@ -45,6 +55,7 @@ void export_steps(Span<const uint8_t> network, const ExternalData& external, con
     importers::ImportBudget budget(limits);
     importers::load_external_data(file, external, budget);
   }
+  make_plain(file.graph.make(), constants_of(network, external, model, limits, *file.graph), result.notes);
   const int64_t opset = standard_version(file);
   quantize_graph(file.graph.make(), model, form, opset, result);
   if (form != OnnxForm::kFakeQuantize) set_version(file, "", std::max(opset, kQuantizedOpset));
@@ -65,7 +76,8 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
                                 const ExternalData& external, const Model& model,
                                 const std::string& model_path, OnnxForm form, const ImportLimits& limits) {
   // A network that the importer refuses is not rewritten.
-  if (auto step = exporters::check_network(network, path, external, model, model_path, limits); !step)
+  exporters::Reimported fp32;
+  if (auto step = exporters::check_network(network, path, external, model, model_path, limits, fp32); !step)
     return step.failure();
   OnnxExport result;
   try {
@@ -80,7 +92,8 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
     note_unforeseen();
     return Failure{path + ": " + error.what()};
   }
-  if (auto step = exporters::read_back(result, model, model_path, form); !step) return step.failure();
+  if (auto step = exporters::read_back(result, model, fp32.model, model_path, form); !step)
+    return step.failure();
   return result;
 }
 

@@ -7,23 +7,17 @@
 #include <optional>
 #include <set>
 
-#include "exporters/readback.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/describe.h"
 #include "intaglio/ops.h"
 
 namespace intaglio::exporters {
-namespace {
-
-using importers::quoted;
-using importers::text;
-
-// The shapes of the model's inputs in the file's own layout.
-ImportOptions options_for(const onnx_file::GraphProto& graph, const ExternalData& external,
-                          const Model& model) {
+ImportOptions network_options(const onnx_file::GraphProto& graph, const ExternalData& external,
+                              const Model& model, const ImportLimits& limits) {
   ImportOptions options;
   options.external_data = external;
+  options.limits = limits;
   for (const auto& input : graph.input) {
     for (const int32_t t : model.inputs()) {
       const TensorInfo info = model.tensor(t);
@@ -46,6 +40,11 @@ ImportOptions options_for(const onnx_file::GraphProto& graph, const ExternalData
   return options;
 }
 
+namespace {
+
+using importers::quoted;
+using importers::text;
+
 // `name` is for messages.
 Outcome<Done> import_network(Span<const uint8_t> bytes, const std::string& name, const ExternalData& external,
                              const Model& model, const ImportLimits& limits, Reimported& back) {
@@ -60,9 +59,8 @@ Outcome<Done> import_network(Span<const uint8_t> bytes, const std::string& name,
     return Failure{name + ": " + error.what()};
   }
   if (!file) return Failure{name + ": is no ONNX file (the protobuf is damaged or cut short)"};
-  ImportOptions options = options_for(*file->graph, external, model);
+  const ImportOptions options = network_options(*file->graph, external, model, limits);
   file.reset();
-  options.limits = limits;
   return import_again(bytes, name, options, back);
 }
 
@@ -225,11 +223,10 @@ std::string counted_twice(const Model& model, const Model& back) {
 
 Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path,
                             const ExternalData& external, const Model& model, const std::string& model_path,
-                            const ImportLimits& limits) {
+                            const ImportLimits& limits, Reimported& fp32) {
   if (is_tflite_file(network))
     return Failure{path +
                    ": is a TFLite network; only a model that was imported from ONNX can be written as ONNX"};
-  Reimported fp32;
   if (auto step = import_network(network, path, external, model, limits, fp32); !step) return step.failure();
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < fp32.model.node_count(); ++n) names[fp32.model.node(n).name] = n;
@@ -249,8 +246,8 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
   return Done{};
 }
 
-Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::string& model_path,
-                        OnnxForm form) {
+Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp32,
+                        const std::string& model_path, OnnxForm form) {
   const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(result.bytes.data()), result.bytes.size());
   Reimported back;
   if (auto step = import_network(bytes, model_path + ": the exported file", {}, model, kNoImportLimits, back);
@@ -296,7 +293,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
     result.notes.push_back(
         text(in_float, " of ", layers,
              " int8 layers come back in FP32 if intaglio imports the file; their weights are the same"));
-  return Done{};
+  return compare_runs(model, back.model, &fp32, model_path, result.notes);
 }
 
 }  // namespace intaglio::exporters

@@ -7,6 +7,7 @@
 
 #include "exporters/onnx/layer_layout.h"
 #include "exporters/onnx/onnx_graph.h"
+#include "exporters/onnx/plain_network.h"
 #include "exporters/onnx/quantizers.h"
 #include "exporters/readback.h"
 #include "importers/draft/import_error.h"
@@ -59,9 +60,12 @@ class Export {
       if (node->input.count() > 0 && node->output.count() > 0) nodes_[name_of(*node)].push_back(node);
       for (const std::string& output : node->output) values_[clean_name(output)] = output;
     }
+    for (const auto& output : graph.output)
+      if (graph_.is_known(output.name + kOfF32)) values_[clean_name(output.name)] = output.name + kOfF32;
     for (const auto& input : graph.input) {
       if (!graph_.is_input(input.name)) continue;
-      values_[clean_name(input.name)] = input.name;
+      const std::string in_f32 = input.name + kOfF32;
+      values_[clean_name(input.name)] = graph_.is_known(in_f32) ? in_f32 : input.name;
       const int32_t type = input.type->tensor_type->elem_type;
       if (type != OnnxTensor::FLOAT && type != OnnxTensor::FLOAT16 && type != OnnxTensor::DOUBLE &&
           type != OnnxTensor::BFLOAT16)

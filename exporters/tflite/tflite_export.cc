@@ -95,7 +95,7 @@ std::string difference(const Layer& a, const Layer& b) {
   return "";
 }
 
-Outcome<Done> read_back(const TfliteExport& result, const Model& model, const std::string& path) {
+Outcome<Done> read_back(TfliteExport& result, const Model& model, const std::string& path) {
   Reimported file;
   ImportOptions options;
   options.limits = kNoImportLimits;
@@ -118,7 +118,7 @@ Outcome<Done> read_back(const TfliteExport& result, const Model& model, const st
                           " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
     ++at;
   }
-  return Done{};
+  return compare_runs(model, file.model, nullptr, path, result.notes);
 }
 
 }  // namespace

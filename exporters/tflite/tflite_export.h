@@ -20,7 +20,7 @@ struct TfliteExport {
 // points and int32 biases. What the model fuses and TFLite does not (a residual, a bound that is no activation, padding of
 // its own) becomes operators of their own; a table becomes the function that it is of, or a Gather.
 //
-// The file is imported again before it is given, and each layer compared: codes of weights, scales, biases and grids. A
+// The file is imported again before it is given, each layer compared: codes of weights, scales, biases and grids, and both run. A
 // failure names the node that TFLite has no form for, or the first layer that would not come back. `path` is for messages.
 Outcome<TfliteExport> export_tflite(const Model& model, const std::string& path);
 

@@ -80,6 +80,7 @@ int32_t add_activation_like(Draft& draft, const std::string& name, int32_t like,
   DraftTensor& tensor = draft.tensor(index);
   tensor.scales = model.scales;
   tensor.zero_point = model.zero_point;
+  tensor.is_of_file = model.is_of_file && model.name == name;
   return index;
 }
 

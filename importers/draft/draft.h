@@ -31,6 +31,8 @@ struct DraftTensor {
   int32_t zero_point = 0;
   int32_t axis = -1;  // of the scales; -1: one for all
   bool constant = false;
+  bool is_of_file =
+      false;  // a value of the file, and no step on the way to one, which may have its name, too
   std::vector<uint8_t> data;  // of a constant
 
   // The same codes for the same reals; FP32 has none.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "importers/draft/choice.h"
 #include "importers/draft/names.h"
@@ -130,6 +131,7 @@ class Builder {
     // The model's own ends keep their names whatever stands between them.
     name_ends(draft_.inputs);
     name_ends(draft_.outputs);
+    name_values();
     std::vector<bool> input_is_state(draft_.inputs.size(), false),
         output_is_state(draft_.outputs.size(), false);
     for (const DraftState& state : draft_.states)
@@ -157,12 +159,31 @@ class Builder {
     for (const int32_t tensor : tensors) number(tensor);
   }
 
+  // A value of the file has its name. Steps on the way to it that are called so, too, are numbered.
+  void name_values() {
+    std::unordered_map<int32_t, int32_t> moved;  // what a tensor of the same name is a move of
+    for (const DraftNode& node : draft_.nodes)
+      if (node.op == Op::kReshape || node.op == Op::kTranspose) moved[node.outputs[0]] = node.inputs[0];
+    for (const DraftNode& node : draft_.nodes)
+      for (const int32_t output : node.outputs) {
+        if (output < 0 || !draft_.tensor(output).is_of_file) continue;
+        int32_t value = output;
+        for (auto from = moved.find(value); from != moved.end(); from = moved.find(value)) {
+          if (draft_.tensor(from->second).name != draft_.tensor(value).name) break;
+          value = from->second;
+        }
+        if (numbers_[static_cast<size_t>(value)] < 0 && names_.count(value) == 0)
+          names_[value] = tensor_names_.take(draft_.tensor(value).name);
+      }
+  }
+
   int32_t number(int32_t index) {
     if (index < 0) return -1;
     int32_t& number = numbers_[static_cast<size_t>(index)];
     if (number >= 0) return number;
     const DraftTensor& tensor = draft_.tensor(index);
-    const std::string name = tensor_names_.take(tensor.name);
+    const auto named = names_.find(index);
+    const std::string name = named == names_.end() ? tensor_names_.take(tensor.name) : named->second;
     number = tensor.constant ? add_constant(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape),
                                             span(tensor.data))
                              : add_tensor(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape));
@@ -189,6 +210,7 @@ class Builder {
   Graph graph_;
   std::vector<int32_t> numbers_;  // in the graph, of each tensor of the draft
   UniqueNames tensor_names_, node_names_;
+  std::unordered_map<int32_t, std::string> names_;  // of tensors that are not in the graph yet
 };
 
 }  // namespace

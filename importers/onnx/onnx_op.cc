@@ -242,6 +242,8 @@ const OnnxGrid* OnnxOp::grid(int i) const {
 
 void OnnxOp::set_value(OnnxValue value, int i) {
   if (node_.output[i].empty()) return;  // nobody asks for it
+  if (value.tensor >= 0 && draft().tensor(value.tensor).name == node_.output[i])
+    draft().tensor(value.tensor).is_of_file = true;
   if (!file_.values.emplace(node_.output[i], value).second)
     fail("its output ", quoted(node_.output[i]), " is written twice");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "importers/draft/input_constant.h"
@@ -22,6 +23,12 @@ inline constexpr char kAddBitsKey[] = "intaglio.add_bits";
 Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options,
                 const std::vector<InputConstant>& constants, const std::shared_ptr<ImportBudget>& budget,
                 Problems& problems);
+
+// What nodes of the file give that the importer finds constant, by name. Empty where the file cannot be imported.
+using OnnxConstants = std::unordered_map<std::string, onnx_file::TensorProto>;
+OnnxConstants onnx_constants(Span<const uint8_t> bytes, const ReadOptions& options,
+                             const std::vector<InputConstant>& constants,
+                             const std::shared_ptr<ImportBudget>& budget);
 
 // The order in which a graph's nodes run, and which of them the outputs need.
 

@@ -135,6 +135,7 @@ DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
     made.name = tflite_tensor_name(file, index);
     made.dtype = with_codes && tensor.type() == kTfliteInt16 ? DType::kS32 : dtype_of(tensor.type());
     made.shape = shape_of(tensor);
+    made.is_of_file = true;
     read_quantization(tensor, made);
     return made;
   });
