@@ -276,7 +276,7 @@ Command add_calibrate_command(CLI::App& parent) {
   add_flag(
       *app, "--json", arguments->json,
       "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, "
-      "calibration_sqnr_db, calibration_agreement, errors:[{name, mean, largest, low, high}], sha256, stages:[{name, "
+      "calibration_sqnr_db, calibration_agreement, errors:[{name, mean, largest, low, high}], worst:{name, sqnr_db}, sha256, stages:[{name, "
       "seconds}], warnings}. With --min-sqnr or "
       "--max-drop it also has mixed, of a model with states sequences");
   add_import_options(*app, arguments->network, ImportHelp::kBeside);

@@ -53,6 +53,9 @@ std::string db_text(double sqnr) { return decimal(sqnr, 2) + (std::isfinite(sqnr
 
 void print_quality(const OutputQuality& quality) {
   print("    output SQNR  %s, before a final softmax\n", db_text(quality.sqnr).c_str());
+  if (quality.worst)
+    print("    worst part   %s, %s\n", db_text(quality.worst->sqnr).c_str(),
+          safe(quality.worst->name).c_str());
   if (quality.agreement) print("    agreement    %s with FP32\n", decimal(*quality.agreement, 4).c_str());
   const char* title = "errors";  // in the outputs' own unit
   for (const OutputError& error : quality.errors) {

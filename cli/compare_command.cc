@@ -20,7 +20,8 @@ struct CompareArguments {
 
 constexpr const char* kCompareFooter =
     "SQNR is 10 log10(signal / noise) in dB over all samples, and larger is better. That of the model is taken before\n"
-    "a final softmax or sigmoid. In JSON it is null for equal tensors. 'alone' is a layer's error with exact inputs.\n"
+    "a final softmax. In JSON it is null for equal tensors. 'alone' is a layer's error with exact inputs.\n"
+    "The worst part is that of the outputs, of what a Concat joins, and of channels whose values have another size.\n"
     "Agreement is the share of samples, 0 to 1, to which both models give the same class. Outputs that are no classes\n"
     "have errors in their own unit instead; 'intaglio import --answers' says what an output is.\n"
     "Of models with states each runs with its own, and only their outputs are compared.\n"
@@ -45,6 +46,9 @@ void print_comparison(const Comparison& comparison, const Model& reference, cons
     print("  all outputs: SQNR %s dB, cosine %s\n", decimal(figures.sqnr, 2).c_str(),
           decimal(figures.cosine, 6).c_str());
   }
+  if (const auto worst = worst_part(comparison.parts))
+    print("  worst part of the outputs (%s): SQNR %s dB\n", safe(worst->name).c_str(),
+          decimal(worst->sqnr, 2).c_str());
   if (const auto agreement = comparison.agreement())
     print("  agreement: %s\n", decimal(*agreement, 4).c_str());
   for (const OutputError& error : comparison.errors)
@@ -104,7 +108,8 @@ Command add_compare_command(CLI::App& parent) {
   add_isa_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "print one JSON object: {count, agreement, cosine, sqnr_db, errors: [{name, mean, largest, low, high}], "
+      "print one JSON object: {count, agreement, cosine, sqnr_db, errors: [{name, mean, largest, low, high}], worst: "
+      "{name, sqnr_db}, "
       "channels_scaled, channels_shifted, layers: "
       "[{node, name, tensor, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
       "loss_is_real");

@@ -39,7 +39,7 @@ constexpr const char* kImportFooter =
     "What the numbers of an output are, --answers says where the network does not: 'calibrate' and 'compare' then count\n"
     "equal classes, or print errors in the outputs' own unit. Without it:\n"
     "  classes     behind Softmax, LogSoftmax, one Sigmoid or ArgMax, and where a TFLite file names them; presumed of one\n"
-    "              row of 10 numbers and more, but for a multiple of 64, as many as an input has, and ReLU behind them\n"
+    "              row of 10 numbers and more, but for a multiple of 64, as many as an input has, and ReLU or Sigmoid behind\n"
     "  map         the same for each of many places\n"
     "  embedding   behind an L2 normalization\n"
     "  values      one number; behind Tanh\n"

@@ -75,6 +75,14 @@ void put_samples(const CommandFolder& folder, int64_t count = 24) {
                     {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}));
 }
 
+std::vector<float> numbers_of(const CommandFolder& folder, const char* array) {
+  const auto read = read_npy(folder / array);
+  REQUIRE(read);
+  std::vector<float> numbers(read->header.elements());
+  REQUIRE(npy_values(read->header.type, read->data.span(), {numbers.data(), numbers.size()}));
+  return numbers;
+}
+
 constexpr const char* kCalibrate = "calibrate %/net.itg --images %/x.npy -o %/int8.itg";
 constexpr const char* kCompare = "compare %/net.itg %/int8.itg --images %/x.npy";
 
@@ -101,6 +109,7 @@ TEST_CASE("a row of numbers is presumed to be classes, but for what is as often 
     CHECK(Network(numbers).kind() == AnswerKind::kUnknown);
   }
   CHECK(Network(12, 0.0f).kind() == AnswerKind::kUnknown);  // ReLU
+  CHECK(Network(12).then(Op::kSigmoid).kind() == AnswerKind::kUnknown);
 }
 
 TEST_CASE("what import was told rules, and a number that nobody knows is not told") {
@@ -169,14 +178,7 @@ TEST_CASE("errors are those of the arrays that run writes") {
   folder.good(kCalibrate);
   folder.good("run %/net.itg --input %/x.npy --output %/a.npy");
   folder.good("run %/int8.itg --input %/x.npy --output %/b.npy");
-  const auto read = [&](const char* name) {
-    auto array = read_npy(folder / name);
-    REQUIRE(array);
-    std::vector<float> numbers(array->header.elements());
-    REQUIRE(npy_values(array->header.type, array->data.span(), {numbers.data(), numbers.size()}));
-    return numbers;
-  };
-  const std::vector<float> a = read("a.npy"), b = read("b.npy");
+  const std::vector<float> a = numbers_of(folder, "a.npy"), b = numbers_of(folder, "b.npy");
   double sum = 0, largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
@@ -239,6 +241,60 @@ TEST_CASE("import stores the kind, calibrate keeps it, and inspect shows it") {
   const Ran unknown = folder.run(import + " --answers classes,labels");
   CHECK(unknown.code == 2);
   CHECK(holds(unknown.err, "'labels' is none of classes, values"));
+}
+
+TEST_CASE("the worst part rules the verdict, and is named") {
+  const CommandFolder folder;
+  put_samples(folder);
+  // Four numbers in hundreds, and five below ten beside them, in one output.
+  ModelBuilder b;
+  Random random(7);
+  std::vector<float> weights = random.reals(size_t{9} * kIn, -1, 1);
+  for (size_t i = 0; i < size_t{4} * kIn; ++i) weights[i] *= 100;
+  const int32_t x = b.tensor("x", DType::kF32, {1, kIn}), w = b.constant("w", DType::kF32, {9, kIn}, weights),
+                y = b.tensor("y", DType::kF32, {1, 9});
+  b.input(x);
+  b.node(Op::kFullyConnected, {x, w}, {y});
+  b.output(y);
+  put(folder, b.finish());
+  const auto fine = folder.json(std::string(kCalibrate) + " --json");
+  CHECK(fine["verdict"] == "good");  // answers are FP32
+  CHECK(fine["worst"]["sqnr_db"] > 25);
+  const std::string codes = std::string(kCalibrate) + " --int8-answers";
+  const auto made = folder.json(codes + " --json"), compared = folder.json(std::string(kCompare) + " --json");
+  CHECK(made["sqnr_db"] > 20);
+  CHECK(made["verdict"] == "poor");
+  for (const auto& worst : {made["worst"], compared["worst"]}) {
+    CHECK(worst["name"] == "'y', channels 4 to 8");
+    CHECK(worst["sqnr_db"] < 8);
+  }
+  const std::string text = folder.good(codes + " --report %/page.html").out;
+  CHECK(holds(text, " dB, 'y', channels 4 to 8\n"));
+  CHECK(holds(folder.get("page.html"), "the worst part of the outputs: &#39;y&#39;, channels 4 to 8"));
+  CHECK(holds(folder.good(kCompare).out, "worst part of the outputs ('y', channels 4 to 8): SQNR "));
+  // More bits reach every part.
+  CHECK(folder.json(codes + " --min-sqnr 20 --json")["worst"]["sqnr_db"] > 15);
+}
+
+TEST_CASE("outputs are judged as the caller reads them: behind Sigmoid, Tanh and L2 normalization") {
+  const CommandFolder folder;
+  put_samples(folder);
+  for (const Op op : {Op::kSigmoid, Op::kTanh, Op::kL2Normalize}) {
+    CAPTURE(static_cast<int>(op));
+    put(folder, Network(20).then(op).finish());
+    folder.good(kCalibrate);
+    folder.good("run %/net.itg --input %/x.npy --output %/a.npy");
+    folder.good("run %/int8.itg --input %/x.npy --output %/b.npy");
+    const std::vector<float> a = numbers_of(folder, "a.npy"), b = numbers_of(folder, "b.npy");
+    double signal = 0, noise = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const auto exact = static_cast<double>(a[i]), difference = exact - static_cast<double>(b[i]);
+      signal += exact * exact;
+      noise += difference * difference;
+    }
+    CHECK(folder.json(std::string(kCompare) + " --json")["sqnr_db"].get<double>() ==
+          doctest::Approx(10 * std::log10(signal / noise)));
+  }
 }
 
 }  // namespace intaglio::test::cli_answer_kinds_test

@@ -1,11 +1,17 @@
 // What is to be expected of other samples, from the errors of some.
-#include "calibrator/host/accuracy/held_out.h"
+#include "calibrator/host/accuracy/sample_errors.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "tests/support/model_builder.h"
+
 namespace intaglio::test::sample_errors_test {
+
+using intaglio::DType;
+using intaglio::Op;
+
 namespace {
 
 TEST_CASE("few samples seldom show those that lose most: a spread of the noise adds to it") {
@@ -40,6 +46,75 @@ TEST_CASE("the order of the samples does not reach the last digit") {
   }
   CHECK(forwards.expected().signal == backwards.expected().signal);
   CHECK(forwards.expected().noise == backwards.expected().noise);
+}
+
+TEST_CASE(
+    "channels that are a factor of eight apart are judged apart, and what is nearly nothing is not judged") {
+  using Groups = std::vector<std::vector<int32_t>>;
+  CHECK(groups_of_like_size({1.0, 8.0, 2.0}) == Groups{{0, 1, 2}});
+  CHECK(groups_of_like_size({1.0, 8.5}) == Groups{{1}, {0}});
+  CHECK(groups_of_like_size({1.0, 8.5, 2.0, 0.2, 0.03}) == Groups{{0, 1, 2, 3, 4}});
+  CHECK(groups_of_like_size({640, 1, 600, 0.9, 0.2, 300}) == Groups{{0, 2, 5}, {1, 3, 4}});
+  CHECK(groups_of_like_size({1.0, 0.0, 0x1p-15}) == Groups{{0}});
+  CHECK(groups_of_like_size({0.0, 0.0}).empty());
+  CHECK(groups_of_like_size({}).empty());
+}
+
+TEST_CASE("channels lie along the last axis of pictures, else along the shortest") {
+  // Of an output with these dimensions; behind a Transpose of this order.
+  const auto axis = [](const std::vector<int32_t>& dims, const std::vector<int32_t>& order = {}) {
+    ModelBuilder b;
+    std::vector<int32_t> before = dims;
+    for (size_t a = 0; a < order.size(); ++a) before[static_cast<size_t>(order[a])] = dims[a];
+    const int32_t x = b.tensor("x", DType::kF32, before), y = b.tensor("y", DType::kF32, dims);
+    b.input(x);
+    if (order.empty())
+      b.node(Op::kAbs, {x}, {y});
+    else
+      b.node(Op::kTranspose, {x}, {y}).options.as<TransposeOptions>().permutation = b.keep(order);
+    b.output(y);
+    const AlignedBytes bytes = b.finish();
+    const Model model = *Model::open(bytes.view());
+    return part_axis(model, model.outputs()[0]);
+  };
+  CHECK(axis({1, 20, 20, 85}) == 3);
+  CHECK(axis({1, 85, 20, 20}, {0, 3, 1, 2}) == 1);
+  CHECK(axis({1, 3, 8, 8, 85}, {0, 3, 1, 2, 4}) == 4);
+  CHECK(axis({1, 84, 8400}) == 1);
+  CHECK(axis({1, 8400, 84}) == 2);
+  CHECK(axis({1, 6}) == 1);
+  CHECK(axis({4, 16, 16}) == 0);
+  CHECK(axis({100, 6}) == 1);
+  CHECK(axis({1, 1}) == -1);
+  CHECK(axis({1, 100, 1}) == -1);
+  CHECK(axis({1, 1, 100}) == -1);
+  CHECK(axis({100, 1}) == -1);
+  CHECK(axis({1, 20, 20, 1}) == -1);
+  CHECK(axis({1, 2000}) == -1);
+}
+
+TEST_CASE("the worst part is a tensor, or channels of unlike size") {
+  SampleErrors errors;
+  errors.name({"joint", "other"});
+  for (int i = 0; i < 20; ++i) {
+    const ChannelError large{{1e6, 1.0}, 600}, small{{1.0, 0.5}, 1};
+    errors.add({{2e6 + 1, 2.5}, {4.0, 0.1}}, {{large, small, large}, {}});
+  }
+  const std::vector<PartError> parts = errors.parts(false);
+  REQUIRE(parts.size() == 3);
+  CHECK(parts[0].channels == std::vector<int32_t>{0, 2});
+  CHECK(parts[1].channels == std::vector<int32_t>{1});
+  CHECK(parts[1].all_channels == 3);
+  CHECK(parts[2].tensor == "other");
+  CHECK(parts[2].channels.empty());
+  const PartError* const worst = worst_of(parts);
+  REQUIRE(worst != nullptr);
+  CHECK(worst->tensor == "joint");
+  CHECK(worst->error.ratio() == doctest::Approx(0.5));
+  CHECK(errors.parts()[1].error.ratio() > 0.5);
+  CHECK(worst_of({}) == nullptr);
+  // The whole is what it was: two outputs, each with its own ratio.
+  CHECK(errors.expected().signal == 2.0);
 }
 
 }  // namespace

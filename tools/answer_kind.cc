@@ -8,6 +8,8 @@
 #include "calibrator/host/system/text_lines.h"
 #include "calibrator/host/system/wording.h"
 #include "runtime/liveness.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
 #include "tools/text.h"
 
 namespace intaglio::tools {
@@ -77,14 +79,15 @@ Answer answer_by_end(const Model& model, size_t output) {
   return {};
 }
 
-// Whether scores of classes do not end so: behind a bound (ReLU), or behind a table, whose function nothing tells.
+// Whether scores of classes seldom end so: behind a bound (ReLU), a function of one variable (a Sigmoid of each), or a table of one.
 bool ends_unlike_scores(const Model& model, size_t output) {
   const int32_t maker = maker_of(model, model.outputs()[output]);
   if (maker < 0) return false;
   const NodeInfo node = model.node(maker);
+  const OpDef* const def = find_op(all_ops(), model, node);
   const Clamp* const clamp = node.options.get<Clamp>();
   return node.op == Op::kLookup || node.op == Op::kGroupedLookup ||
-         (clamp != nullptr && std::isfinite(clamp->min));
+         (def != nullptr && def->quant.unary != nullptr) || (clamp != nullptr && std::isfinite(clamp->min));
 }
 
 bool is_as_long_as_an_input(const Model& model, size_t output) {
@@ -150,6 +153,16 @@ std::optional<ClassOutput> possible_class_output(const Model& model) {
   const bool is_open = model.outputs().size == 1 && answer_of(model, 0).kind == AnswerKind::kUnknown;
   if (!found && is_open && row_length(model, 0) > 1) found = class_output_at(model, 0, true);
   return found && found->is_index ? std::nullopt : found;
+}
+
+bool has_channels_of_their_own(const Model& model) {
+  for (size_t i = 0; i < model.outputs().size; ++i) {
+    const AnswerKind kind = answer_of(model, i).kind;
+    const bool counts =
+        kind == AnswerKind::kUnknown || kind == AnswerKind::kValues || kind == AnswerKind::kBoxes;
+    if (!counts || (row_length(model, i) > 0 && is_as_long_as_an_input(model, i))) return false;
+  }
+  return true;
 }
 
 const char* answer_name(AnswerKind kind) {

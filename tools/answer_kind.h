@@ -18,7 +18,7 @@ namespace intaglio::tools {
 //   3. one number: a value;
 //   4. a row of numbers that is the only output is presumed to be scores of classes, since most classifiers are exported
 //      without their Softmax. Not fewer than ten: boxes, angles and forecasts are as short. Not a multiple of 64, as embeddings
-//      are. Not as many as an input has: an autoencoder. Not behind a bound below, such as ReLU's;
+//      are. Not as many as an input has: an autoencoder. Not behind ReLU, or a Sigmoid of each number;
 //   5. else it is unknown.
 struct Answer {
   AnswerKind kind = AnswerKind::kUnknown;
@@ -42,6 +42,10 @@ std::optional<ClassOutput> class_output(const Model& model);
 // The same, or where there is none the model's only output if that is a row of numbers of which nothing is known: labels and
 // names say that it holds scores. No index.
 std::optional<ClassOutput> possible_class_output(const Model& model);
+
+// Whether channels of unlike size stand for unlike things, each of which counts: of boxes and values, not of scores, maps,
+// embeddings and what an autoencoder gives.
+bool has_channels_of_their_own(const Model& model);
 
 // How many pictures a run takes at once: the first dimension of a picture input, where every output has it. 1: no batch.
 int32_t picture_batch(const Model& model);

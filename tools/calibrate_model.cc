@@ -233,7 +233,9 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   const std::vector<int32_t>& classes = fp32_classes_.found();
   if (!classes.empty()) figures.calibrating.agreement = agreement_of(classes, int8_classes_);
   const bool has_others = !classes_ || model_.outputs().size > 1;
-  const OutputsToJudge outputs{classes_, classes, has_others && !job_.steps.has_states()};
+  const bool has_states = job_.steps.has_states();
+  const OutputsToJudge outputs{classes_, classes, !has_states && has_channels_of_their_own(model_),
+                               !has_states && has_others};
   if (const Error error = judge_held_out(held_out, job_.samples, outputs, !from_state_, figures); !error.ok())
     return failure_of(error);
   if (job_.steps.has_states()) {
@@ -245,9 +247,14 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   }
   job_.work.clear();
   const std::string& sign = job_.facts.preprocessing_sign;
-  figures.verdict = judge(
-      {figures.held_out.sqnr, figures.held_out.agreement, figures.judged, static_cast<size_t>(report.samples),
-       sign.empty() ? fp32_classes_.preprocessing_sign() : sign, job_.file.model().image_count() > 0});
+  const std::optional<WorstPart>& worst = figures.held_out.worst;
+  figures.verdict =
+      judge({worst ? worst->sqnr : figures.held_out.sqnr, figures.held_out.agreement, figures.judged,
+             static_cast<size_t>(report.samples), sign.empty() ? fp32_classes_.preprocessing_sign() : sign,
+             job_.file.model().image_count() > 0});
+  if (worst && figures.verdict.grade != Grade::kGood && figures.verdict.grade != Grade::kNone)
+    figures.verdict.text +=
+        " Its worst part is " + safe(worst->name) + ": " + decimal(worst->sqnr, 1) + " dB.";
   if (choice_.advised_command) figures.command = choice_.advised_command(figures.verdict);
   figures.calibrating_seconds = seconds();
   if (choice_.page)

@@ -128,6 +128,7 @@ Json json_of(const CalibrationFigures& figures) {
                {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
                {"calibration_agreement", share(figures.calibrating.agreement)},
                {"errors", json_of(figures.held_out.errors)},
+               {"worst", json_of(figures.held_out.worst)},
                {"sha256", figures.sha256}};
   if (figures.sequences)
     json["sequences"] = {{"count", figures.sequences->sequences},
@@ -135,6 +136,37 @@ Json json_of(const CalibrationFigures& figures) {
                          {"sqnr_db", json_number(figures.sequences->sqnr)},
                          {"late_sqnr_db", json_number(figures.sequences->late_sqnr)}};
   return json;
+}
+
+namespace {
+
+// "channels 4 to 83", "channels 0, 2 and 5", "80 of 84 channels"
+std::string channels_text(const PartError& part) {
+  constexpr size_t kListed = 4;
+  const std::vector<int32_t>& list = part.channels;
+  const auto number = [](int32_t c) { return std::to_string(c); };
+  if (list.size() == 1) return "channel " + number(list[0]);
+  if (static_cast<size_t>(list.back() - list[0]) == list.size() - 1)
+    return "channels " + number(list[0]) + " to " + number(list.back());
+  if (list.size() > kListed)
+    return std::to_string(list.size()) + " of " + number(part.all_channels) + " channels";
+  std::string text = "channels " + number(list[0]);
+  for (size_t i = 1; i < list.size(); ++i) text += (i + 1 < list.size() ? ", " : " and ") + number(list[i]);
+  return text;
+}
+
+}  // namespace
+
+std::optional<WorstPart> worst_part(const std::vector<PartError>& parts) {
+  const PartError* const worst = parts.size() < 2 ? nullptr : worst_of(parts);
+  if (worst == nullptr) return std::nullopt;
+  return WorstPart{"'" + worst->tensor + "'" + (worst->channels.empty() ? "" : ", " + channels_text(*worst)),
+                   sqnr_db(worst->error.signal, worst->error.noise)};
+}
+
+Json json_of(const std::optional<WorstPart>& worst) {
+  if (!worst) return nullptr;
+  return {{"name", worst->name}, {"sqnr_db", json_number(worst->sqnr)}};
 }
 
 Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const OutputsToJudge& outputs,
@@ -150,6 +182,7 @@ Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const Outpu
   size_t equal = 0;
   HeldOut::Ran ran;
   ran.runs_fp32 = outputs.errors;
+  ran.by_channels = outputs.channels;
   ran.fp32 = [&](size_t i, const Session& fp32) {
     if (outputs.classes) exact[i] = class_of(fp32);
     if (outputs.errors) own.keep(fp32);
@@ -164,6 +197,7 @@ Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const Outpu
   const NetworkError expected = errors.expected();
   figures.held_out.sqnr = sqnr_db(expected.signal, expected.noise);
   figures.held_out.errors = own.errors();
+  figures.held_out.worst = worst_part(errors.parts());
   if (!by_others && !held_out.is_possible()) return kNoError;
   figures.judged = errors.samples();
   if (outputs.classes)

@@ -19,12 +19,22 @@ namespace intaglio::tools {
 
 // The figures of a finished calibration.
 
+// The part of the outputs that loses most: a tensor, or channels of one whose values are of another size than the others'.
+struct WorstPart {
+  std::string name;  // "'boxes'", "'y', channels 4 to 83"
+  double sqnr = 0;
+};
+// Nothing where there are fewer than two parts.
+std::optional<WorstPart> worst_part(const std::vector<PartError>& parts);
+Json json_of(const std::optional<WorstPart>& worst);
+
 // An SQNR in dB, before a final softmax, and the share of samples with the FP32 model's class where there are
 // classes.
 struct OutputQuality {
   double sqnr = 0;
   std::optional<double> agreement;
   std::vector<OutputError> errors;  // of the outputs that are none
+  std::optional<WorstPart> worst;   // of several parts
 };
 
 // The figures that are reported beside the file itself.
@@ -73,6 +83,7 @@ Json json_of(const CalibrationFigures& figures);
 struct OutputsToJudge {
   std::optional<ClassOutput> classes;
   const std::vector<int32_t>& fp32_classes;  // of the samples that calibrated, where there are classes
+  bool channels = false;                     // of unlike size are parts of their own
   bool errors = false;                       // of those that are no classes, in their own unit
 };
 

@@ -202,6 +202,9 @@ class Page {
     tile(db(figures.held_out.sqnr), judged
                                         ? "output SQNR, to be expected of other samples"
                                         : "output SQNR without corrections: too few samples to hold any out");
+    if (figures.held_out.worst)
+      tile(db(figures.held_out.worst->sqnr),
+           "the worst part of the outputs: " + html_text(safe(figures.held_out.worst->name)));
     if (figures.held_out.agreement)
       tile(share(*figures.held_out.agreement), "same class as FP32, on samples held out");
     for (const OutputError& error : figures.held_out.errors)

@@ -52,6 +52,7 @@ Json comparison_json(const Comparison& comparison, const Model& reference, const
             {"cosine", json_number(figures.cosine)},
             {"sqnr_db", json_number(figures.sqnr)},
             {"errors", json_of(comparison.errors)},
+            {"worst", json_of(worst_part(comparison.parts))},
             {"channels_scaled", comparison.scaled},
             {"channels_shifted", comparison.shifted},
             {"layers", Json::array()}};

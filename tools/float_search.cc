@@ -9,6 +9,7 @@
 #include <string>
 
 #include "calibrator/host/accuracy/float_layers.h"
+#include "calibrator/host/accuracy/sample_errors.h"
 #include "calibrator/host/system/wording.h"
 #include "calibrator/judge/evaluate.h"
 #include "tools/class_scores.h"
@@ -122,30 +123,26 @@ class FloatSearch {
     auto int8 = LoadedSession::create(*int8_model, execution);
     if (!int8) return Failure{"the int8 model does not run: " + error_text(int8.error(), &*int8_model)};
     HostArena arena;
-    const Span<const LayerPair> all = pair_layers(model(), *int8_model, arena.arena());
-    std::vector<LayerPair> pairs;
-    for (const int32_t output : output_layers(model(), *int8_model, all, arena.arena()))
-      pairs.push_back(all[static_cast<size_t>(output)]);
-    std::sort(pairs.begin(), pairs.end(),
-              [](const LayerPair& a, const LayerPair& b) { return a.node < b.node; });
-    std::vector<LayerReport> reports(pairs.size());
-    std::vector<int32_t> outputs(pairs.size());
-    std::iota(outputs.begin(), outputs.end(), 0);
+    const Span<const OutputTensor> outputs = output_tensors(model(), arena.arena());
+    OutputComparison comparison(model(), *int8_model, outputs, has_channels_of_their_own(model()));
+    SampleErrors errors;
     size_t right = 0, exact_right = 0;
     for (size_t i = 0; i < result_.judges; ++i) {
       work_.show("judging", i, result_.judges);
       const auto sample = judge_sample(i);
       if (!sample) return sample.failure();
       fill_inputs(*fp32_, *sample);
-      copy_inputs(*fp32_, **int8);
-      compare_layers(*fp32_, **int8, {pairs.data(), pairs.size()}, {reports.data(), reports.size()}, false);
+      const std::vector<NetworkError> found = comparison.run(*fp32_, **int8);
+      errors.add(found, comparison.take_channels());
       if (labels_.empty()) continue;
       exact_right += chosen_class(*fp32_, classes_) == labels_[i] ? 1 : 0;
       right += chosen_class(**int8, classes_) == labels_[i] ? 1 : 0;
     }
     work_.clear();
     Judgement judgement;
-    judgement.sqnr = output_figures({reports.data(), reports.size()}, {outputs.data(), outputs.size()}).sqnr;
+    const std::vector<PartError> parts = errors.parts(false);
+    if (const PartError* const worst = worst_of(parts))
+      judgement.sqnr = sqnr_db(worst->error.signal, worst->error.noise);
     const auto count = static_cast<double>(result_.judges);
     judgement.top1 = 100 * static_cast<double>(right) / count;
     judgement.drop = 100 * static_cast<double>(exact_right) / count - judgement.top1;

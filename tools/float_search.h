@@ -27,7 +27,7 @@ struct FloatSearchChoice {
 
 // A model on the samples that judge.
 struct Judgement {
-  double sqnr = 0.0;              // dB, before a final softmax
+  double sqnr = 0.0;              // dB, of the worst part of the outputs, before a final softmax
   double top1 = 0.0, drop = 0.0;  // points; only with labels
 };
 

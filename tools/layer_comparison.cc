@@ -131,6 +131,12 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   if (!may_give_classes(reference_model, samples) && !gives_classes(reference_model, samples))
     classes.reset();
   if (classes && !have_equal_outputs(reference_model, test_model, classes->output)) classes.reset();
+  const Span<const OutputTensor> parts = output_tensors(reference_model, memory.arena());
+  const bool by_channels = has_channels_of_their_own(reference_model);
+  const bool has_parts = by_channels || parts.size > 1;
+  OutputComparison by_parts(reference_model, test_model, parts, by_channels);
+  SampleErrors part_errors;
+  part_errors.name(by_parts.names());
   // What is presumed is classes by all samples alone: errors of all outputs are at hand then.
   OutputErrors errors(classes && !classes->is_presumed ? classes : std::nullopt);
   for (size_t i = 0; i < samples.count(); ++i) {
@@ -141,6 +147,11 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
       copy_inputs(*reference, *test);
       compare_layers(*reference, *test, pairs, layers, round == 1);
       if (round == 1) continue;
+      if (has_parts) {
+        if (auto loaded = samples.load(i, *reference); !loaded) return loaded.failure();
+        const std::vector<NetworkError> found = by_parts.run(*reference, *test);
+        part_errors.add(found, by_parts.take_channels());
+      }
       errors.keep(*reference);
       errors.add(*test);
       if (!classes) continue;
@@ -151,6 +162,7 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
     }
   }
   work.clear();
+  result.parts = part_errors.parts(false);
   result.are_classes = gives_classes(reference_model, samples) && !result.reference_classes.empty() &&
                        !(classes->is_presumed && is_one_class(result.reference_classes));
   if (!result.are_classes || !classes->is_presumed) result.errors = errors.errors();

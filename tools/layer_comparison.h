@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrator/host/accuracy/sample_errors.h"
 #include "calibrator/quantization/scales.h"
 #include "intaglio/calibrator.h"
 #include "tools/json.h"
@@ -36,6 +37,7 @@ struct Comparison {
   std::vector<int32_t> reference_classes, test_classes;  // a sample; empty where no output may be classes
   bool are_classes = false;                              // an output is; else labels say so
   std::vector<OutputError> errors;                       // of the outputs that are none
+  std::vector<PartError> parts;                          // of the outputs
   // The model is equalized, or biases are absorbed in it: layers whose channels are scaled or shifted against
   // the reference's have no figures, nor do those that read them with exact inputs.
   bool scaled = false, shifted = false;

@@ -184,7 +184,7 @@ int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, 
   if (found < 0) return -1;
   const NodeInfo exact = reference.node(pairs[static_cast<size_t>(found)].reference_node);
   const OpDef* const def = find_op(all_ops(), reference, exact);
-  if (def == nullptr || def->quant.output != OutputRule::kFixed) return found;
+  if (def == nullptr || def->quant.table != TableRule::kSoftmax) return found;
   const int32_t before = pair_before(exact);
   return before < 0 ? found : before;
 }
@@ -283,9 +283,10 @@ int32_t run_outputs(Session& fp32, Span<const OutputTensor> outputs, float* valu
 }
 
 int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pairs, const float* exact,
-                        NetworkError* errors) {
-  for (const OutputPair& pair : pairs) {
-    NetworkError& error = *errors++ = {};
+                        NetworkError* errors, const OutputLook& look) {
+  for (size_t i = 0; i < pairs.size; ++i) {
+    const OutputPair& pair = pairs[i];
+    NetworkError& error = errors[i] = {};
     if (pair.tensor < 0) continue;
     int8.run_nodes(node, pair.node + 1);
     node = pair.node + 1;
@@ -294,6 +295,7 @@ int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pair
     LayerReport sums;
     compare_values(exact + pair.exact.first, view, sums);
     error = {sums.signal, sums.noise};
+    if (look.look != nullptr) look.look(look.context, i, exact + pair.exact.first, view);
   }
   return node;
 }

@@ -37,7 +37,7 @@ void convert_values(const TensorView& from, const TensorView& to);
 void copy_inputs(const Session& reference, Session& test);
 
 // Those of the pairs whose errors are the model's, as indices, each once: of every output the layer that
-// makes it, or what feeds that where the reference has a softmax or sigmoid there (fixed output).
+// makes it, or what feeds that where the reference has a softmax there.
 Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,
                                   Arena& arena);
 
@@ -66,10 +66,15 @@ void pair_outputs(const Model& fp32, const Model& int8, Span<const OutputTensor>
 // Runs the sample that stands in a session of the FP32 model as far as these outputs, and writes their values. Returns the node
 // before which it stands then.
 int32_t run_outputs(Session& fp32, Span<const OutputTensor> outputs, float* values);
+// Called with an output of the int8 model, while it stands in the session, and with the exact values.
+struct OutputLook {
+  void (*look)(void* context, size_t pair, const float* exact, const TensorView& found) = nullptr;
+  void* context = nullptr;
+};
 // Runs a session of the int8 model from the node before which it stands, as far as its outputs, and compares them with these
 // values. Returns as above.
 int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pairs, const float* exact,
-                        NetworkError* errors);
+                        NetworkError* errors, const OutputLook& look = {});
 
 // Every layer of the int8 model against the same layer in FP32, over all samples.
 

@@ -16,7 +16,8 @@ OutputTensor output_tensor(const Model& model, int32_t tensor) {
   }
   if (model.tensor(tensor).dtype != DType::kF32) return {tensor, writer, 0, 0};
   const OpDef* const def = writer < 0 ? nullptr : find_op(float_ops(), model, model.node(writer));
-  if (def != nullptr && def->quant.output == OutputRule::kFixed) {
+  // Scores that one class has won say nothing of the others. Every other output is judged as the caller reads it.
+  if (def != nullptr && def->quant.table == TableRule::kSoftmax) {
     tensor = model.node_inputs(writer)[0];
     writer = writer_of(model, tensor);
   }

@@ -8,8 +8,7 @@
 
 namespace intaglio {
 
-// An output of the FP32 model, or what its last operator reads where that has a fixed output (softmax,
-// sigmoid) or gives indices.
+// An output of the FP32 model, or what its last operator reads where that is a softmax or gives indices.
 struct OutputTensor {
   int32_t tensor = -1;
   int32_t node = -1;  // that writes it; -1 for a model input

@@ -166,7 +166,7 @@ typedef struct itg_calibration_report {
   int32_t layer_count;    /* for itg_calibrator_layer() */
   int32_t samples;        /* how many were observed */
   int32_t recovery_count; /* for itg_calibrator_recovery() */
-  /* Sums of squares of the output, before a final softmax or sigmoid, and of the differences. These samples have
+  /* Sums of squares of the output, before a final softmax, and of the differences. These samples have
    * calibrated the model: other samples lose more. */
   double signal, noise;
   double noise_without_recovery; /* as `noise`, of the model without any recovery */

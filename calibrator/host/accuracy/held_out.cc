@@ -20,13 +20,6 @@ constexpr size_t kManyForSlow = 16;
 // Pictures that judge shifted by a pixel, too: n of n, or so many less n where that is fewer. So all of few, none of many.
 constexpr size_t kMostShifted = 16;
 
-// expected() adds all of its correction up to so many samples, and 6 dB at most.
-constexpr double kManySamples = 16;
-const double kMostMore = std::log(4.0);
-// Before any is measured: the variance of the logarithms of the samples' noise, and how many samples that guess is worth.
-// The spread of few samples is a guess itself.
-constexpr double kSpread = 1.5, kSpreadSamples = 4;
-
 // Whether a shift moves all that a sample has: what fits a picture (a mask, a state) would stay where it is.
 bool all_are_pictures(const Model& model, const CalibratorOptions& options) {
   const bool is_plain =
@@ -93,48 +86,6 @@ void shift_pictures(const Session& session) {
 }
 
 }  // namespace
-
-void SampleErrors::add(const std::vector<NetworkError>& outputs) { samples_.push_back(outputs); }
-
-NetworkError SampleErrors::expected() const {
-  NetworkError whole;
-  const size_t outputs = samples_.empty() ? 0 : samples_[0].size();
-  const auto count = static_cast<double>(samples_.size());
-  for (size_t o = 0; o < outputs; ++o) {
-    // One order, any, whatever the samples' is: sums have the same last digits then.
-    std::vector<NetworkError> ordered;
-    for (const auto& sample : samples_) ordered.push_back(sample[o]);
-    std::sort(ordered.begin(), ordered.end(),
-              [](const NetworkError& a, const NetworkError& b) { return std::memcmp(&a, &b, sizeof a) < 0; });
-    NetworkError sum;
-    double logarithms = 0.0, squares = 0.0, noisy = 0.0, ratios = 0.0, loud = 0.0;
-    for (const NetworkError& sample : ordered) {
-      sum.signal += sample.signal;
-      sum.noise += sample.noise;
-      if (sample.signal > 0.0) {
-        ratios += sample.ratio();
-        ++loud;
-      }
-      if (!(sample.noise > 0.0)) continue;
-      const double log_noise = std::log(sample.noise);
-      logarithms += log_noise;
-      squares += log_noise * log_noise;
-      ++noisy;
-    }
-    if (noisy > 1) {
-      const double mean = logarithms / noisy;
-      const double measured = std::max(0.0, squares / noisy - mean * mean) * noisy;
-      const double variance = (kSpreadSamples * kSpread + measured) / (kSpreadSamples + noisy - 1);
-      double more = std::max(0.0, mean + variance / 2 - std::log(sum.noise / count));
-      // A few loud samples can hide what the others lose.
-      if (loud > 0 && sum.signal > 0.0)
-        more += std::max(0.0, std::log(ratios / loud) - std::log(sum.ratio()) - more) / 2;
-      sum.noise *= std::exp(std::min(1.0, kManySamples / count) * std::min(more, kMostMore));
-    }
-    whole.add(sum, outputs);
-  }
-  return whole;
-}
 
 HeldOut::Seen::Seen(const CalibrationState& from)
     : memory(observer_list_bytes(from.observers.size, bins_of(from.observers))),
@@ -274,35 +225,24 @@ Error HeldOut::judge_model(Span<const uint8_t> bytes, const SampleSource& source
   FileBytes memory;
   Result<Session> int8 = open_session(*model, execution, memory);
   if (!int8) return int8.error();
-  std::vector<OutputPair> pairs(outputs.size);
-  pair_outputs(calibration.fp32.model, *model, outputs, span_of(pairs));
-  // The errors for the sample in the inputs of the FP32 session, which runs where its outputs are not `known`. Both sessions
-  // then hold the models' outputs.
-  std::vector<float> own(output_elements(outputs));
-  const auto errors_of = [&](const float* known) {
-    std::vector<NetworkError> found(pairs.size());
-    copy_inputs(fp32, *int8);
-    if (known == nullptr) fp32.run_nodes(run_outputs(fp32, outputs, own.data()), fp32.model().node_count());
-    const float* const exact = known == nullptr ? own.data() : known;
-    int8->run_nodes(compare_outputs(*int8, 0, span_of(pairs), exact, found.data()), model->node_count());
-    return found;
-  };
+  OutputComparison comparison(calibration.fp32.model, *model, outputs, ran.by_channels);
+  errors.name(comparison.names());
   for (const int32_t i : which) {
     const auto at = static_cast<size_t>(i);
     ITG_TRY(load_inputs(source, i, fp32));
     const float* const known =
         at < digests_.size() && !ran.runs_fp32 ? calibration.references.find(digests_[at]) : nullptr;
-    std::vector<NetworkError> found = errors_of(known);
+    std::vector<NetworkError> found = comparison.run(fp32, *int8, known);
     if (known == nullptr && ran.fp32) ran.fp32(at, fp32);
     if (ran.int8) ran.int8(at, *int8);
     if (at < shifted_.size() && shifted_[at]) {
       ITG_TRY(load_inputs(source, i, fp32));
       shift_pictures(fp32);
-      const std::vector<NetworkError> shifted = errors_of(nullptr);
+      const std::vector<NetworkError> shifted = comparison.run(fp32, *int8);
       for (size_t o = 0; o < found.size(); ++o)
         found[o] = {(found[o].signal + shifted[o].signal) / 2, (found[o].noise + shifted[o].noise) / 2};
     }
-    errors.add(found);
+    errors.add(found, comparison.take_channels(at < shifted_.size() && shifted_[at] ? 2 : 1));
   }
   return kNoError;
 }

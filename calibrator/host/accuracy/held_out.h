@@ -12,24 +12,9 @@
 #include <vector>
 
 #include "calibrator/calibration.h"
+#include "calibrator/host/accuracy/sample_errors.h"
 
 namespace intaglio {
-
-// The errors of a model's outputs over some samples.
-class SampleErrors {
- public:
-  // One sample's: sums of squares of the FP32 values and of the differences, an output each.
-  void add(const std::vector<NetworkError>& outputs);
-  size_t samples() const { return samples_.size(); }
-  // As in CalibrationReport, of what is to be expected of other samples: few samples seldom show the rare ones
-  // that lose most, so noise is at least the mean of a log-normal distribution with the logarithms' own mean and their
-  // spread, drawn to a usual one. Where the mean of each sample's own noise over signal is worse, it is half way (in
-  // logarithms) to that. All this adds 6 dB at most, and less so with more than 16 samples.
-  NetworkError expected() const;
-
- private:
-  std::vector<std::vector<NetworkError>> samples_;
-};
 
 class HeldOut {
  public:
@@ -42,6 +27,7 @@ class HeldOut {
     std::function<void(size_t i, const Session& fp32)> fp32;
     std::function<void(size_t i, const Session& int8)> int8;
     bool runs_fp32 = false;
+    bool by_channels = false;  // SampleErrors::parts() are channels of unlike size, too
   };
 
   // A calibrator to which nothing was added but a state, perhaps; its model and options. `digests`: of the

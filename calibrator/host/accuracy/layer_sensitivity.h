@@ -20,7 +20,7 @@ int64_t macs_of(const Model& model, const NodeInfo& node);
 // rounding at a time.
 
 // One layer of the int8 model, with the nodes of the FP32 model that it computes. Errors are noise over
-// signal of the model's outputs, before a final softmax or sigmoid; of several outputs the mean.
+// signal of the model's outputs, before a final softmax; of several outputs the mean.
 struct LayerSensitivity {
   std::vector<int32_t> nodes;  // ascending
   std::vector<int32_t> reads;  // layers whose output it reads, as indices; kModelInput: an input of the model

@@ -216,7 +216,7 @@ struct CalibrationReport {
   Span<const RecoveryRecord> recoveries;    // in the order of their attempts
   int32_t samples = 0;                      // how many were observed
   RangeMethod method = RangeMethod::kAuto;  // the method that chose the ranges
-  // Sums of squares of the FP32 values of the output, and of the differences, before a final softmax or sigmoid. For
+  // Sums of squares of the FP32 values of the output, and of the differences, before a final softmax. For
   // several outputs: their number, and the sum of each one's noise over its signal. These samples have calibrated the
   // model: other samples lose more, and much more where there are few.
   double signal = 0, noise = 0;
