@@ -521,6 +521,39 @@ TEST_CASE("each output of a node keeps its writer") {
   }
 }
 
+TEST_CASE("forms of opset 7 to 10 are raised, exactly") {
+  for (const int64_t opset : {7, 8, 9, 10}) {
+    CAPTURE(opset);
+    Network net(8, opset);
+    const auto add_floats = [&](const std::string& name, const std::vector<float>& values) {
+      auto& attribute = net.last->attribute.add();
+      attribute.name = name;
+      attribute.type = onnx_file::AttributeProto::FLOATS;
+      for (const float value : values) attribute.floats.push_back(value);
+    };
+    std::string y = net.node("Dropout", {net.node("Relu", {net.batch_norm(net.conv("x", 3, 6, 3), 6)})});
+    y = net.node("Pad", {y});
+    set(*net.last, "pads", std::vector<int64_t>{0, 0, 1, 1, 0, 0, 0, 2});
+    net.file.floats("scales", {4}, {1, 1, 2, 2});
+    if (opset < 9) {
+      y = net.node("Upsample", {y});
+      add_floats("scales", {1, 1, 2, 2});
+    } else {
+      y = net.node(opset == 9 ? "Upsample" : "Resize", {y, "scales"});
+    }
+    if (opset < 10) {
+      y = net.node("Slice", {net.conv(y, 6, 4, 3)});
+      set(*net.last, "starts", std::vector<int64_t>{1, 2});
+      set(*net.last, "ends", std::vector<int64_t>{12, 9});
+      set(*net.last, "axes", std::vector<int64_t>{2, 3});
+    }
+    net.file.output(net.conv(y, opset < 10 ? 4 : 6, 4, 3));
+    const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
+    CHECK(file.opset_import[0].version == 13);
+    CHECK(count(file, "Resize") == 1);
+  }
+}
+
 TEST_CASE("older opsets are raised, exactly") {
   Network net(7, 11);
   const std::string a = net.node("Clip", {net.conv("x", 3, 6, 3)});
@@ -599,10 +632,10 @@ TEST_CASE("what cannot be written is refused, with its name") {
   says(export_onnx(span_of(net.network), "net.onnx", {}, *float_model, "net.itg", OnnxForm::kQdq),
        "net.itg: holds no int8 layer");
   Network old(7, 10);
-  const std::string padded = old.node("Pad", {old.conv("x", 3, 6, 3)});
-  set(*old.last, "pads", std::vector<int64_t>{0, 0, 1, 1, 0, 0, 1, 1});
-  old.file.output(old.conv(padded, 6, 2, 1));
-  says(Calibrated(old.file).to_onnx(), "(Pad): its form of opset 10 is not that of opset 13");
+  old.file.floats("scales", {4}, {1, 1, 0.5f, 0.5f});
+  const std::string smaller = old.node("Resize", {old.conv("x", 3, 6, 3), "scales"});
+  old.file.output(old.conv(smaller, 6, 2, 1));
+  says(Calibrated(old.file).to_onnx(), "(Resize): it makes a picture smaller in the form of an old opset");
 }
 
 TEST_CASE("operators of codes: no layer stands between quantizers, and the same bytes come back") {

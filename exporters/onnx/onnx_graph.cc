@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "importers/draft/import_error.h"
 
@@ -240,39 +241,88 @@ using importers::fail;
 using importers::quoted;
 using onnx_file::AttributeProto;
 
-// The first opset whose form is the one of opset 13, of operators that changed after opset 9 in a way that is not
+// The first opset whose form is the one of opset 13, of operators that changed after opset 7 in a way that is not
 // rewritten here. All others kept theirs, or got only more.
 struct Changed {
   const char* op;
   int64_t since;
 };
 constexpr Changed kChanged[] = {
-    {"Resize", 11}, {"Upsample", 100},         {"Slice", 10},   {"TopK", 11}, {"Pad", 11},
-    {"Scan", 11},   {"NonMaxSuppression", 10}, {"Dropout", 12}, {"Mod", 10},  {"Loop", 13},
-    {"If", 13}};
+    {"Scan", 11}, {"NonMaxSuppression", 10}, {"Mod", 10}, {"Loop", 13}, {"If", 13}};
 
-void axes_to_input(OnnxGraph& graph, OnnxNode& node, const char* attribute_name) {
-  const AttributeProto* const axes = find_attribute(node, attribute_name);
-  if (axes == nullptr || node.input.count() > 1) return;
-  const std::vector<int64_t> values(axes->ints.begin(), axes->ints.end());
-  const std::string name = graph.unused_name(node.output[0] + "/" + attribute_name);
-  graph.add_constant(name, OnnxTensor::INT64, {static_cast<int64_t>(values.size())}, values.data(),
+void number_to_input(OnnxGraph& graph, OnnxNode& node, const std::string& name, int input, float value) {
+  const std::string made = graph.unused_name(node.output[0] + "/" + name);
+  graph.add_constant(made, OnnxTensor::FLOAT, {}, &value, sizeof value);
+  graph.set_input(node, input, made);
+  remove_attribute(node, name);
+}
+
+// A list of integers, or an integer as a list of one.
+void attribute_to_input(OnnxGraph& graph, OnnxNode& node, const char* name, int input) {
+  const AttributeProto* const given = find_attribute(node, name);
+  if (given == nullptr || node.input.count() > input) return;
+  std::vector<int64_t> values(given->ints.begin(), given->ints.end());
+  if (given->i) values = {*given->i};
+  const std::string made = graph.unused_name(node.output[0] + "/" + name);
+  graph.add_constant(made, OnnxTensor::INT64, {static_cast<int64_t>(values.size())}, values.data(),
                      values.size() * sizeof(int64_t));
-  graph.set_input(node, 1, name);
-  remove_attribute(node, attribute_name);
+  graph.set_input(node, input, made);
+  remove_attribute(node, name);
+}
+
+void set_words(OnnxNode& node, const std::string& name, const std::string& words) {
+  remove_attribute(node, name);
+  AttributeProto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = AttributeProto::STRING;
+  attribute.s = words;
+}
+
+// Upsample, and Resize of opset 10: pixel y is pixel floor(y / scale), or lies at y / scale. Where Resize-10 makes a picture smaller,
+// runtimes differ.
+void to_resize(OnnxGraph& graph, OnnxNode& node) {
+  const bool is_upsample = node.op_type == "Upsample";
+  std::string scales = node.input.count() > 1 ? node.input[1] : "";
+  if (const AttributeProto* const given = find_attribute(node, "scales");
+      given != nullptr && scales.empty()) {
+    const std::vector<float> values(given->floats.begin(), given->floats.end());
+    scales = graph.unused_name(node.output[0] + "/scales");
+    graph.add_constant(scales, OnnxTensor::FLOAT, {static_cast<int64_t>(values.size())}, values.data(),
+                       values.size() * sizeof(float));
+    remove_attribute(node, "scales");
+  }
+  const OnnxTensor* const constant = graph.constant(scales);
+  bool grows = is_upsample;
+  if (constant != nullptr && constant->data_type == OnnxTensor::FLOAT) {
+    std::vector<float> values(constant->float_data.begin(), constant->float_data.end());
+    if (values.empty()) values.resize(constant->raw_data.size() / sizeof(float));
+    if (constant->float_data.empty())
+      std::memcpy(values.data(), constant->raw_data.data(), values.size() * sizeof(float));
+    grows = std::all_of(values.begin(), values.end(), [](float scale) { return scale >= 1.0f; });
+  }
+  if (!grows)
+    fail(
+        "node ", quoted(node.name), " (", node.op_type,
+        "): it makes a picture smaller in the form of an old opset; convert the network with onnx.version_converter first");
+  const AttributeProto* const mode = find_attribute(node, "mode");
+  if (mode == nullptr || mode->s.value_or("nearest") == "nearest") set_words(node, "nearest_mode", "floor");
+  set_words(node, "coordinate_transformation_mode", "asymmetric");
+  node.op_type = "Resize";
+  graph.set_input(node, 2, scales);
+  graph.set_input(node, 1, "");
 }
 
 void bounds_to_inputs(OnnxGraph& graph, OnnxNode& node) {
   constexpr std::array<const char*, 2> kBounds{"min", "max"};
-  for (size_t i = 0; i < kBounds.size(); ++i) {
-    const AttributeProto* const bound = find_attribute(node, kBounds[i]);
-    if (bound == nullptr) continue;
-    const float value = bound->f.value_or(0.0f);
-    const std::string name = graph.unused_name(node.output[0] + "/" + kBounds[i]);
-    graph.add_constant(name, OnnxTensor::FLOAT, {}, &value, sizeof value);
-    graph.set_input(node, static_cast<int>(i) + 1, name);
-    remove_attribute(node, kBounds[i]);
-  }
+  for (size_t i = 0; i < kBounds.size(); ++i)
+    if (const AttributeProto* const bound = find_attribute(node, kBounds[i]))
+      number_to_input(graph, node, kBounds[i], static_cast<int>(i) + 1, bound->f.value_or(0.0f));
+}
+
+void pads_to_inputs(OnnxGraph& graph, OnnxNode& node) {
+  attribute_to_input(graph, node, "pads", 1);
+  const AttributeProto* const value = find_attribute(node, "value");
+  number_to_input(graph, node, "value", 2, value == nullptr ? 0.0f : value->f.value_or(0.0f));
 }
 
 // The rank of a value where its writer alone says it; -1 elsewhere.
@@ -311,7 +361,7 @@ void set_softmax_axis(OnnxGraph& graph, OnnxNode& node) {
 
 void raise_opset(OnnxGraph& graph, int64_t from) {
   if (from >= kQuantizedOpset) return;
-  if (from < 9)
+  if (from < 7)
     fail("opset ", from,
          " is too old to be written; convert the network to opset 13 with onnx.version_converter");
   for (OnnxNode* const node : graph.nodes()) {
@@ -321,8 +371,19 @@ void raise_opset(OnnxGraph& graph, int64_t from) {
       if (op == changed.op && from < changed.since)
         fail("node ", quoted(node->name), " (", op, "): its form of opset ", from,
              " is not that of opset 13; convert the network with onnx.version_converter first");
-    if (op == "Squeeze" || op == "Unsqueeze" || op == "ReduceSum") axes_to_input(graph, *node, "axes");
-    if (op == "Split") axes_to_input(graph, *node, "split");
+    if (op == "Squeeze" || op == "Unsqueeze" || op == "ReduceSum")
+      attribute_to_input(graph, *node, "axes", 1);
+    if (op == "Split") attribute_to_input(graph, *node, "split", 1);
+    if (op == "TopK" && from < 10) attribute_to_input(graph, *node, "k", 1);
+    if (op == "Slice" && from < 10) {
+      attribute_to_input(graph, *node, "starts", 1);
+      attribute_to_input(graph, *node, "ends", 2);
+      attribute_to_input(graph, *node, "axes", 3);
+    }
+    if (op == "Pad" && from < 11) pads_to_inputs(graph, *node);
+    if (op == "Upsample" || (op == "Resize" && from < 11)) to_resize(graph, *node);
+    if (op == "Dropout" && from < 12) remove_attribute(*node, "ratio");
+    if (op == "BatchNormalization" && from < 9) remove_attribute(*node, "spatial");
     if (op == "Clip" && from < 11) bounds_to_inputs(graph, *node);
     if (op == "Softmax" || op == "LogSoftmax" || op == "Hardmax") set_softmax_axis(graph, *node);
   }

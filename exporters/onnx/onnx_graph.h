@@ -77,7 +77,7 @@ void set_attribute(OnnxNode& node, const std::string& name, const std::vector<in
 
 inline constexpr int64_t kQuantizedOpset = 13;
 
-// Rewrites the nodes of a graph of opset `from` for opset 13, exactly. `from` is at least 9. Throws ImportError where a
+// Rewrites the nodes of a graph of opset `from` for opset 13, exactly. `from` is at least 7. Throws ImportError where a
 // node has a form that has no exact one there, or none that is known here.
 void raise_opset(OnnxGraph& graph, int64_t from);
 
