@@ -429,6 +429,23 @@ TEST_CASE("weights that follow from constants come back to the bit") {
   }
 }
 
+TEST_CASE("a matrix behind a part of a sequence comes back to the bit") {
+  OnnxBuilder file(13);
+  Random random(17);
+  file.input("x", {1, 3, 12});
+  file.floats("w1", {5, 3, 3}, random.reals(5 * 9, -0.4f, 0.4f));
+  file.floats("w2", {4, 20}, random.reals(4 * 20, -0.4f, 0.4f));
+  for (const auto& [name, number] : {std::pair("from", 3), std::pair("to", 7), std::pair("axis", 2)})
+    file.integers(name, {number});
+  file.node("Conv", {"x", "w1"}, "c");
+  file.node("Relu", {"c"}, "r");
+  file.node("Slice", {"r", "from", "to", "axis"}, "part");
+  file.node("Flatten", {"part"}, "flat");
+  set(file.node("Gemm", {"flat", "w2"}, "y"), "transB", int64_t{1});
+  file.output("y");
+  check_same_bytes(Calibrated(file));
+}
+
 TEST_CASE("a matrix that is read twice, once turned, comes back to the bit") {
   Network net(14);
   const std::string matrix = net.floats({12, 12}, -0.4f, 0.4f);

@@ -1,6 +1,11 @@
 #include "exporters/onnx/layer_layout.h"
 
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
 #include "importers/draft/import_error.h"
+#include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::exporters {
 namespace {
@@ -70,20 +75,42 @@ Shape flattened_picture(const Model& model, const NodeInfo& layer) {
   return shape.rank == 4 ? shape : Shape{};
 }
 
+// For each column of the file's matrix, that of the model's: the import may have brought them from the order of channels first into that of
+// channels last. The network says it by its own weights, where nothing was folded into them; empty elsewhere.
+std::vector<size_t> matched_columns(const std::vector<float>& own, bool rows, size_t n, size_t k,
+                                    const Model& network, const char* name) {
+  int32_t found = network.node_count() - 1;
+  while (found >= 0 && std::strcmp(network.node(found).name, name) != 0) --found;
+  if (found < 0 || network.node(found).op != Op::kFullyConnected) return {};
+  const TensorInfo weights = network.tensor(network.node_inputs(found)[1]);
+  if (weights.dtype != DType::kF32 || weights.constant.size != n * k * sizeof(float)) return {};
+  std::unordered_map<std::string, std::vector<size_t>> places;  // of a column's bytes, the last first
+  std::string column(n * sizeof(float), '\0');
+  for (size_t j = k; j-- > 0;) {
+    for (size_t i = 0; i < n; ++i)
+      std::memcpy(&column[i * sizeof(float)], weights.constant.data + (i * k + j) * sizeof(float),
+                  sizeof(float));
+    places[column].push_back(j);
+  }
+  std::vector<size_t> columns;
+  for (size_t j = 0; j < k; ++j) {
+    for (size_t i = 0; i < n; ++i)
+      std::memcpy(&column[i * sizeof(float)], &own[rows ? i * k + j : j * n + i], sizeof(float));
+    std::vector<size_t>& of = places[column];
+    if (of.empty()) return {};
+    columns.push_back(of.back());
+    of.pop_back();
+  }
+  return columns;
+}
+
 LayerLayout matrix_layout(const OnnxGraph& graph, const OnnxNode& node, const Model& model,
-                          const NodeInfo& layer, const Shape& weights) {
+                          const NodeInfo& layer, const Shape& weights, const Model& network) {
   const onnx_file::AttributeProto* const transposed = find_attribute(node, "transB");
   const bool rows = transposed != nullptr && transposed->i.value_or(0) != 0;
   const int64_t n = weights[0], k = weights.elements() / n;
   std::vector<size_t> column(static_cast<size_t>(k));
   for (size_t i = 0; i < column.size(); ++i) column[i] = i;
-  const Shape picture = flattened_picture(model, layer);
-  if (picture.rank == 4 && picture.elements(1, 4) == k && !is_turned(graph, node)) {
-    const auto places = static_cast<size_t>(picture[1]) * static_cast<size_t>(picture[2]);
-    const auto channels = static_cast<size_t>(picture[3]);
-    for (size_t c = 0; c < channels; ++c)
-      for (size_t p = 0; p < places; ++p) column[c * places + p] = p * channels + c;
-  }
   LayerLayout layout;
   layout.dims = rows ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n};
   layout.axis = rows ? 0 : 1;
@@ -91,6 +118,19 @@ LayerLayout matrix_layout(const OnnxGraph& graph, const OnnxNode& node, const Mo
   if (own == nullptr || own->dims.count() != 2 || own->dims[0] != layout.dims[0] ||
       own->dims[1] != layout.dims[1])
     does_not_fit(node);
+  const std::vector<float> reals =
+      importers::stored_onnx_floats(*own, importers::stored_onnx_shape(*own), static_cast<uint64_t>(n * k))
+          .values;
+  const std::vector<size_t> matched =
+      matched_columns(reals, rows, static_cast<size_t>(n), static_cast<size_t>(k), network, layer.name);
+  if (!matched.empty()) column = matched;
+  const Shape picture = flattened_picture(model, layer);
+  if (matched.empty() && picture.rank == 4 && picture.elements(1, 4) == k && !is_turned(graph, node)) {
+    const auto places = static_cast<size_t>(picture[1]) * static_cast<size_t>(picture[2]);
+    const auto channels = static_cast<size_t>(picture[3]);
+    for (size_t c = 0; c < channels; ++c)
+      for (size_t p = 0; p < places; ++p) column[c * places + p] = p * channels + c;
+  }
   const auto width = static_cast<size_t>(k), height = static_cast<size_t>(n);
   for (size_t i = 0; i < (rows ? height : width); ++i)
     for (size_t j = 0; j < (rows ? width : height); ++j)
@@ -101,13 +141,13 @@ LayerLayout matrix_layout(const OnnxGraph& graph, const OnnxNode& node, const Mo
 }  // namespace
 
 LayerLayout layer_layout(const OnnxGraph& graph, const OnnxNode& node, const Model& model,
-                         const NodeInfo& layer) {
+                         const NodeInfo& layer, const Model& network) {
   const Shape weights = model.tensor(layer.inputs[1]).shape;
   const bool is_depthwise = layer.op == Op::kDepthwiseConv2d;
   if (node.op_type == "Conv") return conv_layout(graph, node, weights, is_depthwise);
   if (node.op_type == "Gemm" || node.op_type == "MatMul") {
     if (layer.op != Op::kFullyConnected) does_not_fit(node);
-    return matrix_layout(graph, node, model, layer, weights);
+    return matrix_layout(graph, node, model, layer, weights, network);
   }
   LayerLayout layout;
   const int64_t channels = weights.elements();

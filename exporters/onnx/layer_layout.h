@@ -17,7 +17,7 @@ struct LayerLayout {
       false;  // the import has moved pixels in front of the Conv into its window: the model's is written
 };
 
-// `layer` is a node of the model with weights, Conv2D, DepthwiseConv2D or FullyConnected, and `node` is its Conv, Gemm,
+// `network` is what the file is imported as, in FP32. `layer` is a node of the model with weights, Conv2D, DepthwiseConv2D or FullyConnected, and `node` is its Conv, Gemm,
 // MatMul or BatchNormalization. Throws ImportError where they do not fit each other.
 //
 //   Conv                [oc, ic, kh, kw] of the model's [oc, kh, kw, ic] or [kh, kw, oc]; with a window of its own the model's sizes
@@ -25,6 +25,6 @@ struct LayerLayout {
 //                       NCHW into that of NHWC go back
 //   BatchNormalization  [c, 1, 1, 1] of [1, 1, c]: a depthwise convolution is written
 LayerLayout layer_layout(const OnnxGraph& graph, const OnnxNode& node, const Model& model,
-                         const NodeInfo& layer);
+                         const NodeInfo& layer, const Model& network);
 
 }  // namespace intaglio::exporters

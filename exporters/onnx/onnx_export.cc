@@ -47,7 +47,7 @@ importers::OnnxConstants constants_of(Span<const uint8_t> network, const Externa
 }
 
 void export_steps(Span<const uint8_t> network, const ExternalData& external, const Model& model,
-                  OnnxForm form, const ImportLimits& limits, OnnxExport& result) {
+                  const Model& fp32, OnnxForm form, const ImportLimits& limits, OnnxExport& result) {
   auto parsed = onnx_file::parse_model(onnx_file::text_of(network.data, network.size));  // as it was imported
   if (!parsed || !parsed->graph.has()) fail("is no ONNX file");
   onnx_file::ModelProto& file = *parsed;
@@ -57,7 +57,7 @@ void export_steps(Span<const uint8_t> network, const ExternalData& external, con
   }
   make_plain(file.graph.make(), constants_of(network, external, model, limits, *file.graph), result.notes);
   const int64_t opset = standard_version(file);
-  quantize_graph(file.graph.make(), model, form, opset, result);
+  quantize_graph(file.graph.make(), model, fp32, form, opset, result);
   if (form != OnnxForm::kFakeQuantize) set_version(file, "", std::max(opset, kQuantizedOpset));
   if (form == OnnxForm::kQOperator) set_version(file, kCodeOperatorsDomain, 1);
   if (form == OnnxForm::kFakeQuantize) set_version(file, "org.openvinotoolkit", 1);
@@ -81,7 +81,7 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
     return step.failure();
   OnnxExport result;
   try {
-    exporters::export_steps(network, external, model, form, limits, result);
+    exporters::export_steps(network, external, model, fp32.model, form, limits, result);
   } catch (const importers::ImportError& error) {
     return Failure{path + ": " + error.what()};
   } catch (const importers::OverBudget& error) {

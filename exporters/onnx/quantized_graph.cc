@@ -44,8 +44,14 @@ bool bears_weights(const OnnxNode& node) {
 // One export. Layers first, while the graph is the user's; then what lies between them.
 class Export {
  public:
-  Export(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset, OnnxExport& result)
-      : graph_(graph), form_(form), quantizers_(graph_, form), model_(model), result_(result) {
+  Export(onnx_file::GraphProto& graph, const Model& model, const Model& network, OnnxForm form, int64_t opset,
+         OnnxExport& result)
+      : graph_(graph),
+        form_(form),
+        quantizers_(graph_, form),
+        model_(model),
+        network_(network),
+        result_(result) {
     note_16_bits(model, result.notes);
     for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
     for (int32_t n = 0; n < model.node_count(); ++n) {
@@ -254,7 +260,7 @@ class Export {
                  "the network's own FP32 weights"));
       return;
     }
-    const LayerLayout layout = layer_layout(graph_, *node, model_, layer);
+    const LayerLayout layout = layer_layout(graph_, *node, model_, layer, network_);
     if (layout.has_own_window) take_window(*node, layer);
     const bool folded = drop_folded(*node, index);
     if (node->op_type == "BatchNormalization") become_depthwise(*node, layout.dims[0]);
@@ -550,7 +556,7 @@ class Export {
   OnnxGraph graph_;
   OnnxForm form_;
   Quantizers quantizers_;
-  const Model& model_;
+  const Model &model_, &network_;
   OnnxExport& result_;
   std::map<std::string, int32_t> tensors_, model_nodes_, writers_;
   std::set<const OnnxNode*> taken_;                      // by layers
@@ -564,9 +570,9 @@ class Export {
 
 }  // namespace
 
-void quantize_graph(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset,
-                    OnnxExport& result) {
-  Export(graph, model, form, opset, result).run();
+void quantize_graph(onnx_file::GraphProto& graph, const Model& model, const Model& network, OnnxForm form,
+                    int64_t opset, OnnxExport& result) {
+  Export(graph, model, network, form, opset, result).run();
 }
 
 }  // namespace intaglio::exporters
