@@ -110,6 +110,8 @@ void OnnxGraph::set_input(OnnxNode& node, int input, const std::string& value) {
   uses_[value].push_back({&node, input});
 }
 
+// `value` is a copy: the node's own output may be given.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void OnnxGraph::rename_output(OnnxNode& writer, std::string value, const std::string& name) {
   for (std::string& output : writer.output)
     if (output == value) output = name;

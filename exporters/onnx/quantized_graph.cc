@@ -424,8 +424,8 @@ class Export {
     const std::string* const y = value_of(out.name);
     OnnxNode* const writer = y == nullptr ? nullptr : graph_.writer(*y);
     const std::string from = x == nullptr || writer == nullptr ? "" : value_read(*y, *x);
-    const int64_t axis = from.empty() || from == *y ? -1 : channel_axis(from, in.shape.rank);
-    if (axis < 0)
+    const int64_t axis = from.empty() ? -1 : channel_axis(from, in.shape.rank);
+    if (y == nullptr || writer == nullptr || from == *y || axis < 0)
       fail(
           "node ", quoted(node.name),
           ": it has tables for groups of channels, and the network's nodes do not show what it reads and which axis its channels "
@@ -441,7 +441,7 @@ class Export {
     dims[0] = static_cast<int64_t>(starts.size());
     const auto constant = [&](const char* suffix, const std::vector<int64_t>& shape,
                               const std::vector<float>& values) {
-      const std::string unused = graph_.unused_name(name + suffix);
+      std::string unused = graph_.unused_name(name + suffix);
       graph_.add_constant(unused, OnnxTensor::FLOAT, shape, values.data(), sizeof(float) * values.size());
       return unused;
     };

@@ -24,6 +24,7 @@ class List : public std::vector<T> {
   using Base = std::vector<T>;
   using Base::Base;
   List() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a plain list is one
   List(Base values) : Base(std::move(values)) {}
   int count() const { return static_cast<int>(this->size()); }
   template <typename Index>
@@ -63,8 +64,8 @@ class Messages {
   using const_iterator = Iterator<const T, typename Pointers::const_iterator>;
 
   Messages() = default;
-  Messages(Messages&&) = default;
-  Messages& operator=(Messages&&) = default;
+  Messages(Messages&&) noexcept = default;
+  Messages& operator=(Messages&&) noexcept = default;
   Messages(const Messages& other) {
     for (const T& message : other) add(message);
   }
@@ -103,8 +104,8 @@ template <typename T>
 class Child {
  public:
   Child() = default;
-  Child(Child&&) = default;
-  Child& operator=(Child&&) = default;
+  Child(Child&&) noexcept = default;
+  Child& operator=(Child&&) noexcept = default;
   Child(const Child& other) : own_(other.has() ? std::make_unique<T>(*other) : nullptr) {}
   Child& operator=(const Child& other) { return *this = Child(other); }
 
