@@ -4,6 +4,7 @@
 
 #include "calibrator/host/system/real_text.h"
 #include "intaglio/describe.h"
+#include "tools/answer_kind.h"
 
 namespace intaglio::cli {
 
@@ -79,7 +80,15 @@ void print_measured(const CalibrationFigures& figures) {
   print_quality(figures.calibrating);
 }
 
-void print_figures(const CalibratedModel& made, const std::string& output) {
+// Where the output may be scores of classes, and nothing says so.
+void print_unknown_answer(const Model& fp32) {
+  if (!class_output(fp32) && possible_class_output(fp32))
+    print(
+        "  agreement    not counted, since nothing says that the output is classes; if it is, tell it once:\n"
+        "               intaglio import --answers classes\n");
+}
+
+void print_figures(const CalibratedModel& made, const std::string& output, const Model& fp32) {
   const CalibrationFigures& figures = made.figures;
   print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(),
         indented(figures.verdict.text, kFiguresAt).c_str());
@@ -90,6 +99,7 @@ void print_figures(const CalibratedModel& made, const std::string& output) {
   if (static_cast<size_t>(made.seen) != figures.images) print(", %d with those observed before", made.seen);
   print("\n\n");
   if (figures.images > 0) print_measured(figures);
+  if (figures.images > 0) print_unknown_answer(fp32);
   if (figures.sequences) print_sequences(*figures.sequences);
   const std::vector<RecoverySummary>& recoveries = made.recoveries;
   if (!recoveries.empty()) print("  recoveries, with the output SQNR of the samples that judged each\n");
@@ -133,7 +143,7 @@ void print_float_search(const FloatSearchChoice& choice, const FloatSearchResult
 
 void print_calibration(const CalibratedModel& made, const std::string& output,
                        const FloatSearchChoice& float_search, const Model& fp32, const Model& int8) {
-  print_figures(made, output);
+  print_figures(made, output, fp32);
   if (made.mixed) print_float_search(float_search, *made.mixed);
   if (made.layers.empty()) return;
   print("\n");
