@@ -228,6 +228,31 @@ TEST_CASE("a gate of the tensor's own, and constants, in every role") {
 TEST_CASE("what moves elements keeps the scale") {
   const auto pad = [](ModelBuilder& b, NodeOptions& o) { o.as<PadOptions>().before = b.keep({0, 1, 2, 0}); };
   check({1, 10, 9, 12}, one(Op::kPad, pad), {Op::kPad}, 30.0);
+  // What it writes beside them has a code, as far as it is; a number that masks takes no codes from the others.
+  for (const float value : {-7.0f, 7.0f, 30.0f, -1e9f}) {
+    CAPTURE(value);
+    const auto filled = [value](ModelBuilder& b, NodeOptions& o) {
+      o.as<PadOptions>().before = b.keep({0, 1, 2, 0});
+      o.as<PadOptions>().value = value;
+    };
+    if (value > -1e9f) check({1, 10, 9, 12}, one(Op::kPad, filled), {Op::kPad}, 30.0);
+    for (const Op before : {Op::kClamp, Op::kTanh, Op::kSigmoid, Op::kSoftmax, Op::kL2Normalize}) {
+      CAPTURE(static_cast<int>(before));
+      const auto behind = [&](ModelBuilder& b, int32_t x, const Dims& dims) {
+        const int32_t y = b.tensor("middle", DType::kF32, dims), f = b.tensor("function", DType::kF32, kStem);
+        NodeOptions& options = b.node(before, {x}, {f}).options;
+        if (auto* const clamp = options.get<Clamp>()) clamp->min = 0.0f;
+        filled(b, b.node(Op::kPad, {f}, {y}).options);
+        if (value > -1e9f) return y;
+        const int32_t most = b.tensor("most", DType::kF32, dims);
+        b.node(Op::kClamp, {y}, {most}).options.as<Clamp>().min = 0.0f;
+        return most;
+      };
+      const double decibels = round_trip({1, 10, 9, 12}, behind).decibels;
+      CAPTURE(decibels);
+      CHECK(decibels > 28.0);
+    }
+  }
   const auto slice = [](ModelBuilder& b, NodeOptions& o) {
     o.as<StridedSliceOptions>().begin = b.keep({0, 1, 5, 2});
     o.as<StridedSliceOptions>().strides = b.keep({1, 2, -1, 1});

@@ -77,9 +77,11 @@ SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples, co
     if (!extremes.finite) {
       const auto bad = static_cast<size_t>(first_non_finite(values));
       look.path = samples.path(j);
-      look.problem = (sample.size == 1 ? "" : ", input " + std::to_string(j)) + ": element " +
-                     std::to_string(bad) + (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
-                     "; leave the sample out, or mend the array";
+      look.problem =
+          (sample.size == 1 ? "" : ", input " + std::to_string(j)) + ": element " + std::to_string(bad) +
+          (std::isnan(values[bad])
+               ? " is NaN; leave the sample out, or mend the array"
+               : " is infinite; leave the sample out, or write finite numbers: -1e9 masks as -inf does");
       return look;
     }
     const ImageInput* const recipe = samples.recipe(j);

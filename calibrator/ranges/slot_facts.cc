@@ -13,6 +13,14 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int32_t kNone = -1, kSeveral = -2;  // readers
 
+// What is farther than this, and so many times as far as all else, masks: its sign counts. The others would lose their codes to it.
+constexpr double kLeastOfMasks = 1024.0, kFarFromAll = 16.0;
+
+double fill_of(const NodeInfo& node) {
+  const auto* const pad = node.options.get<PadOptions>();
+  return pad == nullptr ? 0.0 : static_cast<double>(pad->value);
+}
+
 }  // namespace
 
 SlotFacts::SlotFacts(const Model& model, const CalibratorOptions& options, const SlotMap& map, Arena& arena)
@@ -26,6 +34,7 @@ SlotFacts::SlotFacts(const Model& model, const CalibratorOptions& options, const
       non_negative_(non_negative_tensors(model, arena)) {
   for (size_t t = 0; t < writers_.size; ++t) writers_[t] = writer_of(model, static_cast<int32_t>(t));
   if (!in_head_.empty()) find_head(model, in_head_);
+  for (int32_t n = 0; n < model.node_count(); ++n) has_fills_ = has_fills_ || fill_of(model.node(n)) != 0.0;
   find_known();
   find_readers();
 }
@@ -79,6 +88,19 @@ Bounds SlotFacts::bounds(int32_t tensor) const {
     bounds.hi = hi;
   }
   return bounds;
+}
+
+Range SlotFacts::with_fills(int32_t root, Range range) const {
+  const double reach = range.hi > -range.lo ? range.hi : -range.lo;
+  for (int32_t n = 0; has_fills_ && n < model_.node_count(); ++n) {
+    const NodeInfo node = model_.node(n);
+    const double fill = fill_of(node), size = fill < 0.0 ? -fill : fill;
+    if (fill == 0.0 || map_.slots.root(node.outputs[0]) != root) continue;
+    if (size > kLeastOfMasks && size > kFarFromAll * reach) continue;
+    if (fill < range.lo) range.lo = fill;
+    if (fill > range.hi) range.hi = fill;
+  }
+  return range;
 }
 
 int32_t SlotFacts::input_at(int32_t tensor) const {

@@ -1,6 +1,7 @@
 // Facts about the slots from the graph and the caller, before anything is observed.
 #pragma once
 
+#include "calibrator/quantization/scales.h"
 #include "calibrator/quantization/slot_map.h"
 #include "calibrator/ranges/ranges.h"
 #include "runtime/op.h"
@@ -28,6 +29,8 @@ class SlotFacts {
   const QuantRule* rule(int32_t node) const;  // nullptr: no such node or operator
   // The parameters of an operator whose output always has the same ones; else nullptr.
   const QuantRule* fixing_rule(int32_t tensor) const;
+  // The range and the numbers that Pads write into the root's tensors, which no observer sees: zero is in each range.
+  Range with_fills(int32_t root, Range range) const;
   // The function of one variable that alone reads the tensor's codes and whose values no other one reads; -1: none. Of a
   // function of a function, 1 / sigmoid(x), the first one's slope says little.
   int32_t function_reader(int32_t tensor) const;
@@ -46,6 +49,7 @@ class SlotFacts {
   Span<int32_t> readers_;  // of each root: the only node that reads any of its tensors, or a negative number
   Span<bool> in_head_;     // of each tensor
   Span<const bool> non_negative_;
+  bool has_fills_ = false;
 };
 
 }  // namespace intaglio

@@ -197,6 +197,17 @@ struct LaneParams {
   const SlotFacts& facts;
   RangeFinder ranges;
 
+  // Such operators give their values any scale: it grows for what a Pad writes beside them.
+  QuantParams of_fixed(const QuantRule& rule, int32_t slot) const {
+    const QuantConfig& config = map.slots.own(slot);
+    const QuantParams fixed = fixed_params(rule, config, source.options.compat);
+    const auto end = [&fixed](int32_t code) {
+      return static_cast<double>(fixed.scale) * (static_cast<double>(code) - fixed.zero_point);
+    };
+    const Range own{end(fixed.lo), end(fixed.hi)}, filled = facts.with_fills(slot, own);
+    return filled.lo == own.lo && filled.hi == own.hi ? fixed : params_of(filled, config);
+  }
+
   // Scale 0: there is nothing to choose it from.
   QuantParams of_root(int32_t slot) const {
     const QuantConfig& config = map.slots.own(slot);
@@ -206,10 +217,10 @@ struct LaneParams {
     if (const KnownParams* const known = facts.known_at(slot))
       return {known->scale, known->zero_point, config.lo, config.hi};
     if (info.is_constant()) return params_of(range_of_constant(info), config, non_negative);
-    if (const QuantRule* const rule = facts.fixing_rule(tensor))
-      return fixed_params(*rule, config, source.options.compat);
+    if (const QuantRule* const rule = facts.fixing_rule(tensor)) return of_fixed(*rule, slot);
     Range range;
     if (!ranges.find(tensor, config, range)) return QuantParams();
+    range = facts.with_fills(slot, range);
     return params_of(range, config, non_negative && range.lo >= 0.0);
   }
 };
