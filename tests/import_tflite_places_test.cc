@@ -347,6 +347,24 @@ TEST_CASE("PADV2 with minus infinity before a MAX_POOL_2D is the pool's own padd
   CHECK(run_import<float>(import, Reals{-4, -3, -2, -7}) == Reals{-2, -2, -2, -2});
 }
 
+// Keras' Reshape((-1, 2)) of an open batch: 1 is recorded for what is open, and for what follows from it.
+TEST_CASE("a Reshape takes all elements where the file records the shape of an open one") {
+  for (const bool says_shape : {true, false}) {
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kTfliteFloat, {1, 6}),
+                  folded = says_shape ? file.open_tensor("folded", kTfliteFloat, {1, 1, 2}, {-1, -1, 2})
+                                      : file.tensor("folded", kTfliteFloat, {}),
+                  y = says_shape ? file.open_tensor("y", kTfliteFloat, {1, 1, 2}, {-1, -1, 2})
+                                 : file.tensor("y", kTfliteFloat, {});
+    file.op(kTfliteReshape, {x, file.constant("shape", kTfliteInt32, {3}, Ints{1, -1, 2})}, {folded});
+    file.op(kTfliteRelu, {folded}, {y});
+    Import import(file.finish({x}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.dims(import.output()) == std::vector<int32_t>{1, 3, 2});
+    CHECK(run_import<float>(import, Reals{1, -2, 3, -4, 5, -6}) == Reals{1, 0, 3, 0, 5, 0});
+  }
+}
+
 TEST_CASE("a size that the file leaves open is what the inputs give") {
   const auto file_of = [](const Ints& signature) {
     TfliteBuilder file;

@@ -154,6 +154,7 @@ bool chooses_elements(const Draft& draft, const DraftNode& node) {
 bool tflite_allows(const tflite::Tensor& tensor, const Shape& shape) {
   const auto* const signature = tensor.shape_signature();
   const Shape said = shape_of(tensor);
+  if (said.empty()) return true;  // older converters record no shape where an axis is open
   if (said.size() != shape.size()) return false;
   const bool has_signature = signature != nullptr && signature->size() == shape.size();
   for (size_t d = 0; d < shape.size(); ++d)

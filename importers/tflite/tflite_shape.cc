@@ -39,19 +39,26 @@ Shape shape_for_other_inputs(TfliteOp& op, Shape shape, int64_t from) {
   return shape;
 }
 
+// Whether the file's shape of the output is that of its elements. A converter records 1 for axes that it left open, also where other
+// axes of the tensor follow from them.
+bool has_shape_in_file(TfliteOp& op, int32_t x) {
+  return !op.shapes_changed() && elements(op.output_shape_in_file()) == elements(op.draft().tensor(x).shape);
+}
+
 void import_reshape(TfliteOp& op) {
   op.check_inputs(1, 2);
   const int32_t x = op.activation(0);
   const Shape shape = op.output_shape_in_file();
-  add_new_shape(
-      op, x,
-      op.shapes_changed() ? shape_for_other_inputs(op, shape, elements(op.draft().tensor(x).shape)) : shape);
+  add_new_shape(op, x,
+                has_shape_in_file(op, x)
+                    ? shape
+                    : shape_for_other_inputs(op, shape, elements(op.draft().tensor(x).shape)));
 }
 
 void import_expand_dims(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
-  if (!op.shapes_changed()) return add_new_shape(op, x, op.output_shape_in_file());
+  if (has_shape_in_file(op, x)) return add_new_shape(op, x, op.output_shape_in_file());
   Shape shape = op.draft().tensor(x).shape;
   const std::vector<int64_t> axis = op.integers(1);
   if (axis.size() != 1) fail("its axis must be one number, it has ", axis.size());
@@ -62,7 +69,7 @@ void import_expand_dims(TfliteOp& op) {
 void import_squeeze(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  if (!op.shapes_changed()) return add_new_shape(op, x, op.output_shape_in_file());
+  if (has_shape_in_file(op, x)) return add_new_shape(op, x, op.output_shape_in_file());
   const Shape from = op.draft().tensor(x).shape;
   std::vector<int64_t> given;
   if (const auto* const options = op.options_or_null<tflite::SqueezeOptions>())
