@@ -112,6 +112,23 @@ TEST_CASE("passes that undo each other are an error that names them") {
   CHECK(rounds == 64);
 }
 
+TEST_CASE("a pass that alone goes back and forth is left out") {
+  Draft draft = one_node();
+  const Pass list[] = {{"back_and_forth", "",
+                        [](Draft& d) {
+                          importers::Shape& shape = d.tensor(0).shape;
+                          std::swap(shape.front(), shape.back());
+                          return true;
+                        }},
+                       {"last", "", nothing, true}};
+  std::vector<std::string> seen;
+  run_to_rest(list, draft, [&](const Pass& pass, int32_t round, bool, const Draft&) {
+    seen.push_back(text(pass.name, " ", round));
+  });
+  CHECK(seen == std::vector<std::string>{"back_and_forth 1", "back_and_forth 2", "back_and_forth 3",
+                                         "back_and_forth 4", "back_and_forth 5", "last 6"});
+}
+
 // push_transposes brings a Transpose behind a Dequantize, quantize_nodes before it: neither may wake the other.
 TEST_CASE("a Transpose between codes and an FP32 operator comes to rest on the codes") {
   OnnxBuilder file(13);

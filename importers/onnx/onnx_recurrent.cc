@@ -281,7 +281,7 @@ int32_t joined(OnnxOp& op, const std::vector<int32_t>& parts, int output) {
   return y;
 }
 
-// Runs `step(direction, gates of x, state)` over all steps and sets the outputs.
+// Runs `step(direction, gates of x, the step's first row in them, state)` over all steps and sets the outputs.
 template <typename Step>
 void unroll(OnnxOp& op, const Recurrent& cell, bool has_cell_state, Step make_step) {
   op.check_outputs(has_cell_state ? 3 : 2);
@@ -296,7 +296,7 @@ void unroll(OnnxOp& op, const Recurrent& cell, bool has_cell_state, Step make_st
     const bool reversed = cell.first_reversed || d == 1;
     for (int32_t i = 0; i < cell.steps; ++i) {
       const int32_t t = reversed ? cell.steps - 1 - i : i;
-      state = step.run(part(op, gates, t * cell.batch, cell.batch, 0, all), state);
+      state = step.run(gates, t * cell.batch, state);
       h_of[static_cast<size_t>(t)].push_back(state.h);
     }
     last_h.push_back(state.h);
@@ -331,7 +331,8 @@ struct LstmStep {
       x = add_binary(op, Op::kAdd, x, add_binary(op, Op::kMul, seen, peepholes[static_cast<size_t>(i)]));
     return activate(op, cell, direction, 0, x);
   }
-  State run(int32_t gates, State state) {
+  State run(int32_t all_gates, int32_t row, State state) {
+    int32_t gates = part(op, all_gates, row, cell.batch, 0, 4 * cell.size);
     if (state.h >= 0) gates = add_binary(op, Op::kAdd, gates, add_product(op, state.h, r, zero));
     const int32_t fresh =
         activate(op, cell, direction, 1, part(op, gates, 0, cell.batch, 3 * cell.size, cell.size));
@@ -350,12 +351,13 @@ struct GruStep {
   bool linear_before_reset;
   int32_t r_gates, r_hidden, zero_gates, hidden_bias, input_bias;
 
-  State run(int32_t gates, State state) {
+  State run(int32_t gates, int32_t row, State state) {
     const int32_t size = cell.size, batch = cell.batch;
-    int32_t hidden = part(op, gates, 0, batch, 2 * size, size), both = part(op, gates, 0, batch, 0, 2 * size);
+    int32_t hidden = part(op, gates, row, batch, 2 * size, size),
+            both = part(op, gates, row, batch, 0, 2 * size);
     if (state.h >= 0) both = add_binary(op, Op::kAdd, both, add_product(op, state.h, r_gates, zero_gates));
-    const int32_t update = activate(op, cell, direction, 0, part(op, both, 0, batch, 0, size));
-    const int32_t reset = activate(op, cell, direction, 0, part(op, both, 0, batch, size, size));
+    both = activate(op, cell, direction, 0, both);
+    const int32_t update = part(op, both, 0, batch, 0, size), reset = part(op, both, 0, batch, size, size);
     if (state.h >= 0) {
       const int32_t old =
           linear_before_reset
@@ -429,7 +431,8 @@ struct RnnStep {
   size_t direction;
   int32_t r, zero, input_bias;
 
-  State run(int32_t gates, State state) {
+  State run(int32_t gates, int32_t row, State state) {
+    gates = part(op, gates, row, cell.batch, 0, cell.size);
     if (state.h >= 0) gates = add_binary(op, Op::kAdd, gates, add_product(op, state.h, r, zero));
     return {activate(op, cell, direction, 0, gates), -1};
   }

@@ -71,12 +71,19 @@ Span<const Pass> passes() { return kPasses; }
 // A pass asks each node for its writers and readers.
 static constexpr uint64_t kWorkOfNode = 100;
 
+// Rounds in which one pass alone changes the draft, with no fewer nodes than before, until it is left out: what it moves has readers that
+// want it in different orders, and each round it takes another's.
+static constexpr int32_t kMostRoundsAlone = 4;
+
 void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observer) {
-  std::string restless;
+  std::string restless, alone;
+  int32_t rounds_alone = 0;
+  size_t fewest = 0;  // nodes in these
   for (int32_t round = 1; round <= kMaxRounds; ++round) {
+    const std::string before = restless;
     restless.clear();
     for (const Pass& pass : list) {
-      if (pass.comes_last && !restless.empty()) continue;
+      if (pass.name == alone || (pass.comes_last && !restless.empty())) continue;
       draft.budget->spend_work(kWorkOfNode * draft.nodes.size() + draft.tensors.size(),
                                "a pass over its nodes");
       const bool changed = pass.run(draft);
@@ -85,6 +92,10 @@ void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observ
       if (changed) restless += (restless.empty() ? "" : ", ") + std::string(pass.name);
     }
     if (restless.empty()) return;
+    const bool is_fewer = restless != before || draft.nodes.size() < fewest;
+    rounds_alone = is_fewer ? 0 : rounds_alone + 1;
+    if (is_fewer) fewest = draft.nodes.size();
+    if (rounds_alone >= kMostRoundsAlone && draft.nodes.size() == fewest) alone = restless;
   }
   fail("the passes of the import do not come to rest: after ", kMaxRounds,
        " rounds these still change the draft: ", restless);

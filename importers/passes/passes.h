@@ -23,8 +23,8 @@ using PassObserver = std::function<void(const Pass& pass, int32_t round, bool ch
 inline constexpr int32_t kMaxRounds = 64;  // a few are usual: a pass can make room for another
 
 // Runs the passes in order, and again until a round changes nothing. Nodes that nothing needs are removed after
-// each pass. Throws where kMaxRounds rounds do not end: two passes then undo each other, which is a fault of
-// theirs.
+// each pass. A pass that alone goes back and forth is left out where there are fewest nodes. Throws where kMaxRounds rounds do not end:
+// two passes then undo each other, which is a fault of theirs.
 void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observer = {});
 
 // At the end: notes which nodes between Dequantize and Quantize did not become int8.
