@@ -329,6 +329,22 @@ TEST_CASE("a dead channel, whose scale no file of ours can hold, keeps its bias"
   CHECK(run_import<float>(import, std::vector<float>{3, -2}) == std::vector<float>{3 - 4 + 1, -3});
 }
 
+TEST_CASE("an activation with a scale of nearly nothing has the least one, and a note says so") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 4});
+  file.floats("scale", {}, {0x1p-60f});
+  file.floats("one", {}, {1.0f});
+  file.node("QuantizeLinear", {"x", "scale"}, "q");
+  file.node("DequantizeLinear", {"q", "scale"}, "d");
+  file.node("Add", {"d", "one"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.notes("node 'q_node' (QuantizeLinear) has a scale below 9.09495e-13"));
+  CHECK(run_import<float>(import, std::vector<float>{0, 0x1p-54f, -0x1p-60f, 0}) ==
+        std::vector<float>{1, 1, 1, 1});
+}
+
 TEST_CASE("a tensor that is quantized in two ways is quantized once, and its codes converted") {
   for (const bool wide_first : {false, true}) {
     CAPTURE(wide_first);

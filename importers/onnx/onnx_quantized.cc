@@ -78,6 +78,19 @@ void check_blocks(const Shape& scales, Shape shape, int32_t axis, int64_t block)
          shape_text(shape));
 }
 
+// Quantizers give an activation that was 0 in all samples a scale of nearly nothing.
+void raise_to_least(OnnxOp& op, std::vector<float>& scales, float least) {
+  bool is_raised = false;
+  for (float& scale : scales) {
+    if (!(scale > 0.0f && scale < least)) continue;
+    scale = least;
+    is_raised = true;
+  }
+  if (is_raised && op.source() == "QuantizeLinear")
+    op.draft().notes.push_back(text("node ", quoted(op.name()), " (", op.source(), ") has a scale below ",
+                                    least, ", the least that there is: it has this one"));
+}
+
 Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int least_scale = kLeastScale) {
   op.check_inputs(2, 3);
   Parameters p;
@@ -86,6 +99,7 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
   p.block = op.integer("block_size", 0);
   p.is_huge =
       p.scales.size() == 1 && std::isfinite(p.scales[0]) && p.scales[0] > std::ldexp(1.0f, kMostScale);
+  if (!op.is_constant(0)) raise_to_least(op, p.scales, std::ldexp(1.0f, least_scale));
   // NNCF gives weights a scale with a sign, so that a channel's largest weight is the code -128.
   for (const float scale : p.scales)
     if (!p.is_huge) check_scale(op.is_constant(0) ? std::fabs(scale) : scale, least_scale);
