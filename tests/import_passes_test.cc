@@ -260,6 +260,33 @@ TEST_CASE("PRelu made of small operators is one node") {
   CHECK(rows.count(Op::kPRelu) == 0);
 }
 
+TEST_CASE("a choice between x and its slopes times x is one node") {
+  const std::vector<float> x{-2, 3, -4, 0};
+  for (const char* const compare : {"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+    for (const bool zero_first : {false, true})
+      for (const std::vector<float>& slopes : {std::vector<float>{0.25f}, std::vector<float>{0.25f, -0.5f}}) {
+        CAPTURE(std::string(compare));
+        CAPTURE(zero_first);
+        const bool is_greater = std::string(compare).find("Greater") == 0, keeps = is_greater != zero_first;
+        const auto bytes = [&](bool swapped) {
+          OnnxBuilder file(16);
+          file.input("x", {2, 2});
+          file.floats("slopes", {static_cast<int64_t>(slopes.size())}, slopes);
+          file.floats("zero", {}, {0.0f});
+          zero_first ? file.node(compare, {"zero", "x"}, "c") : file.node(compare, {"x", "zero"}, "c");
+          file.node("Mul", {"slopes", "x"}, "sloped");
+          keeps != swapped ? file.node("Where", {"c", "x", "sloped"}, "y")
+                           : file.node("Where", {"c", "sloped", "x"}, "y");
+          file.output("y");
+          return file.bytes();
+        };
+        Import import(bytes(false)), other(bytes(true));
+        CHECK(import.ops() == std::vector<Op>{slopes.size() == 1 ? Op::kLeakyRelu : Op::kPRelu});
+        CHECK(run_import<float>(import, x) == std::vector<float>{-0.5f, 3, -1, 0});
+        CHECK(other.count(Op::kWhere) == 1);  // the slopes are those above 0
+      }
+}
+
 TEST_CASE("a draft of codes as text") {
   Draft draft;
   const int32_t x = add_activation(draft, "in put\n", DType::kS8, {1, 4});

@@ -155,6 +155,7 @@ bool fuse_gelu(Draft& draft) {
 //   -Relu(-x)         Keras
 //   (x - |x|) / 2     TensorFlow 1
 //   Min(x, 0)         by hand, and of slopes that the importers repeat
+// Or a Where chooses between x and the slopes times x.
 
 namespace {
 
@@ -204,6 +205,49 @@ std::vector<float> slopes_of(const Draft& draft, const Matcher& matcher, const M
   return slopes;
 }
 
+void become_sloped(Draft& draft, DraftNode& node, int32_t x, const std::vector<float>& slopes) {
+  const std::string name = draft.tensor(node.output()).name;
+  if (slopes.size() == 1) {
+    node.become(Op::kLeakyRelu);
+    node.inputs = {x};
+    node.options.as<UnaryOptions>().alpha = slopes[0];
+  } else {
+    const auto count = static_cast<int32_t>(slopes.size());
+    node.become(Op::kPRelu);
+    node.inputs = {x, add_constant(draft, name + "/slopes", DType::kF32, {count}, slopes)};
+  }
+}
+
+// Where(x > 0, x, slopes * x), also with x >= 0, and with the choices changed where x is below 0: JAX.
+bool fuse_chosen_slopes(Draft& draft, const Matcher& matcher, DraftNode& node) {
+  if (node.op != Op::kWhere || draft.tensor(node.output()).dtype != DType::kF32 || has_clamp(node))
+    return false;
+  for (const Op op : {Op::kLess, Op::kLessOrEqual}) {
+    const DraftNode* const compares = matcher.writer(node.inputs[0], op);
+    if (compares == nullptr) continue;
+    const bool is_above = matcher.is_value(compares->inputs[0], 0.0f);  // 0 < x
+    const int32_t x = compares->inputs[is_above ? 1 : 0];
+    if (!is_above && !matcher.is_value(compares->inputs[1], 0.0f)) return false;
+    if (node.inputs[is_above ? 1 : 2] != x || draft.tensor(x).shape != draft.tensor(node.output()).shape)
+      return false;
+    Matcher::Product product = matcher.product(node.inputs[is_above ? 2 : 1]);
+    if (!product.take(x) || product.factors.size() > 1) return false;
+    std::vector<float> slopes{static_cast<float>(product.constant)};
+    if (!product.factors.empty()) {
+      const DraftTensor& factor = draft.tensor(product.factors[0]);
+      if (!factor.constant || factor.dtype != DType::kF32 || factor.shape.empty() ||
+          elements(factor.shape) != factor.shape.back() ||
+          factor.shape.back() != draft.tensor(x).shape.back())
+        return false;
+      slopes = values_of<float>(factor);
+      for (float& slope : slopes) slope = static_cast<float>(double{slope} * product.constant);
+    }
+    become_sloped(draft, node, x, slopes);
+    return true;
+  }
+  return false;
+}
+
 bool fuse_slopes(Draft& draft, const Matcher& matcher, DraftNode& node) {
   if (node.op != Op::kAdd && node.op != Op::kSub) return false;
   const DraftTensor& output = draft.tensor(node.output());
@@ -217,15 +261,7 @@ bool fuse_slopes(Draft& draft, const Matcher& matcher, DraftNode& node) {
     if (slopes.empty()) continue;
     if (node.op == Op::kSub)
       for (float& slope : slopes) slope = -slope;
-    if (slopes.size() == 1) {
-      node.become(Op::kLeakyRelu);
-      node.inputs = {x};
-      node.options.as<UnaryOptions>().alpha = slopes[0];
-    } else {
-      const auto count = static_cast<int32_t>(slopes.size());
-      node.become(Op::kPRelu);
-      node.inputs = {x, add_constant(draft, output.name + "/slopes", DType::kF32, {count}, slopes)};
-    }
+    become_sloped(draft, node, x, slopes);
     return true;
   }
   return false;
@@ -236,7 +272,8 @@ bool fuse_slopes(Draft& draft, const Matcher& matcher, DraftNode& node) {
 bool fuse_prelu(Draft& draft) {
   bool changed = false;
   const Matcher matcher(draft);
-  for (DraftNode& node : draft.nodes) changed |= fuse_slopes(draft, matcher, node);
+  for (DraftNode& node : draft.nodes)
+    changed |= fuse_slopes(draft, matcher, node) || fuse_chosen_slopes(draft, matcher, node);
   return changed;
 }
 
