@@ -456,6 +456,64 @@ TEST_CASE("a matrix that is read twice, once turned, comes back to the bit") {
   check_same_bytes(Calibrated(net.file));
 }
 
+TEST_CASE("a division by a constant, and a constant that is taken off, come back to the bit") {
+  for (const std::string op : {"Div", "Sub"}) {
+    Network net(18);
+    const std::string sum = net.node(
+        "Add", {net.node("Relu", {net.conv("x", 3, 4, 3)}), net.node("Relu", {net.conv("x", 3, 4, 1)})});
+    const std::string y = net.node(op, {sum, net.floats({4, 1, 1}, 1.75f, 2.75f)});
+    net.file.output(net.conv(net.node("Add", {y, sum}), 4, 4, 1));
+    check_same_bytes(Calibrated(net.file));
+  }
+}
+
+TEST_CASE("numbers that the import has brought past a slice count once") {
+  Network net(19);
+  const std::string x = net.conv("x", 3, 4, 3);
+  std::vector<std::string> parts;
+  for (const int64_t part : {0, 1}) {
+    const std::string name = "slice" + std::to_string(part);
+    net.file.integers(name + "_from", {2 * part});
+    net.file.integers(name + "_to", {2 * part + 2});
+    net.file.integers(name + "_axis", {1});
+    const std::string own = net.node("Slice", {x, name + "_from", name + "_to", name + "_axis"});
+    parts.push_back(
+        net.node("Mul", {net.node("Mul", {own, net.floats({1}, 0.3f, 0.7f)}), net.floats({1}, 2.0f, 9.0f)}));
+  }
+  const std::string joined = net.node("Concat", parts);
+  set(*net.last, "axis", int64_t{1});
+  net.file.output(net.conv(joined, 4, 4, 3));
+  const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
+  CHECK(count(file, "Mul") == 0);
+}
+
+TEST_CASE("what the branches of an If read from outside stays") {
+  Network net(20);
+  const std::string x = net.conv("x", 3, 3, 3);
+  const std::string weights = net.floats({4, 3, 3, 3}, -0.4f, 0.4f);
+  const std::string most = net.node("ReduceMax", {x});
+  set(*net.last, "keepdims", int64_t{0});
+  const std::string y = net.node("If", {net.node("Greater", {most, net.floats({}, 0.5f, 0.5f)})});
+  for (const char* const side : {"then_branch", "else_branch"}) {
+    onnx_file::AttributeProto& attribute = net.last->attribute.add();
+    attribute.name = side;
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    onnx_file::GraphProto& branch = attribute.g.make();
+    Node& conv = branch.node.add();
+    conv.op_type = "Conv";
+    conv.input = {x, weights};
+    conv.output = {std::string(side) + "_y"};
+    branch.output.add().name = conv.output[0];
+  }
+  net.file.output(net.conv(y, 4, 4, 1));
+  const auto made = Calibrated(net.file).to_onnx();
+  REQUIRE_MESSAGE(made, made.message());
+  const onnx_file::ModelProto file = parsed_onnx(made->bytes);
+  bool is_there = false;
+  for (const auto& tensor : file.graph->initializer) is_there |= tensor.name == weights;
+  CHECK(is_there);
+}
+
 TEST_CASE("the branch that an If takes comes back to the bit") {
   Network net(15);
   onnx_file::TensorProto& condition = net.file.integers("condition", {1});

@@ -13,6 +13,20 @@ using importers::quoted;
 
 using onnx_file::AttributeProto;
 
+namespace {
+
+// What the nodes of a graph read, and those of their graphs.
+void add_reads(const onnx_file::GraphProto& graph, std::vector<std::string>& names) {
+  for (const OnnxNode& node : graph.node) {
+    names.insert(names.end(), node.input.begin(), node.input.end());
+    for (const AttributeProto& attribute : node.attribute)
+      if (attribute.g.has()) add_reads(*attribute.g, names);
+  }
+  for (const auto& output : graph.output) names.push_back(output.name);
+}
+
+}  // namespace
+
 OnnxGraph::OnnxGraph(onnx_file::GraphProto& graph) : graph_(graph) {
   for (auto& tensor : graph.initializer) {
     names_.insert(tensor.name);
@@ -28,11 +42,14 @@ OnnxGraph::OnnxGraph(onnx_file::GraphProto& graph) : graph_(graph) {
     nodes_.push_back(std::move(node));
     OnnxNode& own = nodes_.back();
     for (int i = 0; i < own.input.count(); ++i) uses_[own.input[i]].push_back({&own, i});
+    for (const AttributeProto& attribute : own.attribute)
+      if (attribute.g.has()) add_reads(*attribute.g, captured_[&own]);
     for (const std::string& output : own.output) {
       writers_[output] = &own;
       names_.insert(output);
     }
   }
+  for (const auto& [node, names] : captured_) outputs_.insert(names.begin(), names.end());
   graph.node.clear();
   graph.initializer.clear();
 }
@@ -173,7 +190,10 @@ std::vector<OnnxNode*> OnnxGraph::sorted() {
         continue;
       }
       bool ready = true;
-      for (const std::string& input : node->input) {
+      std::vector<std::string> inputs(node->input.begin(), node->input.end());
+      if (const auto found = captured_.find(node); found != captured_.end())
+        inputs.insert(inputs.end(), found->second.begin(), found->second.end());
+      for (const std::string& input : inputs) {
         OnnxNode* const before = writer(input);
         if (before == nullptr || placed.count(before) != 0) continue;
         if (before == node || open.count(before) != 0)

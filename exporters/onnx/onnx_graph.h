@@ -30,6 +30,7 @@ class OnnxGraph {
   OnnxNode* writer(const std::string& value) const;  // nullptr: an input, a constant or nothing
   std::vector<OnnxUse> uses(const std::string& value) const;
   bool is_input(const std::string& value) const { return inputs_.count(value) != 0; }
+  // Whether the value's name is known outside: an output, or what the graph of a node (the branch of an If) reads.
   bool is_output(const std::string& value) const { return outputs_.count(value) != 0; }
   bool is_known(const std::string& value) const { return names_.count(value) != 0; }
   // An initializer, or the tensor of a Constant node; nullptr: none.
@@ -65,6 +66,7 @@ class OnnxGraph {
   std::unordered_map<std::string, OnnxNode*> writers_;
   std::unordered_map<std::string, std::vector<OnnxUse>> uses_;
   std::unordered_set<std::string> inputs_, outputs_, names_;
+  std::unordered_map<const OnnxNode*, std::vector<std::string>> captured_;  // what their graphs read
 };
 
 // The attribute; nullptr where the node has none of this name.

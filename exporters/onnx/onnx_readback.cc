@@ -78,6 +78,8 @@ class LayerComparison {
     if (!same_scales(w.quantization.scales, v.quantization.scales)) return "the scales of its weights";
     if (!same_bias(x, a_, y, b_, bias)) return "its bias";
     if (!same_grid(a_.tensor(x.inputs[0]), b_.tensor(y.inputs[0]))) return "the scale of its input";
+    if (has_sum(x) != has_sum(y))  // which the other computes apart, with the same roundings
+      return same_product(x, y) ? "" : "the scale of its output";
     if (!same_grid(a_.tensor(x.outputs[0]), b_.tensor(y.outputs[0]))) return "the scale of its output";
     const auto p = x.options.value<Clamp>(), q = y.options.value<Clamp>();
     if (is_exact_ && (p.lo != q.lo || p.hi != q.hi)) return "its bounds";
@@ -90,6 +92,15 @@ class LayerComparison {
  private:
   static int32_t add_bits(const NodeInfo& node) {
     return node.op == Op::kConv2d ? node.options.as<Conv2dOptions>().add_bits : 0;
+  }
+  static bool has_sum(const NodeInfo& node) { return node.options.value<Intermediate>().scale != 0.0f; }
+  // Whether the codes of the products are the same, where one of the two has a sum in the layer and the other behind it.
+  bool same_product(const NodeInfo& x, const NodeInfo& y) const {
+    const NodeInfo& fused = has_sum(x) ? x : y;
+    const TensorInfo out = has_sum(x) ? b_.tensor(y.outputs[0]) : a_.tensor(x.outputs[0]);
+    const auto sum = fused.options.value<Intermediate>();
+    return out.dtype == DType::kF32 || (same_scale(out.quantization.scales[0], sum.scale) &&
+                                        out.quantization.zero_point == sum.zero_point);
   }
   bool same_scale(float a, float b) const { return is_exact_ ? a == b : std::fabs(a - b) <= 1e-5f * a; }
   bool same_scales(Span<const float> a, Span<const float> b) const {
@@ -130,8 +141,8 @@ class LayerComparison {
 // The operator that a node computes in codes, besides the products of a layer; nullopt: none, it moves or converts them. A table of
 // a function is no difference: it holds what FP32 and a rounding give.
 std::optional<Op> computes_in_codes(const Model& model, const NodeInfo& node) {
-  for (const Op op :
-       {Op::kQuantize, Op::kDequantize, Op::kReshape, Op::kTranspose, Op::kLookup, Op::kGroupedLookup})
+  for (const Op op : {Op::kQuantize, Op::kDequantize, Op::kReshape, Op::kTranspose, Op::kStridedSlice,
+                      Op::kLookup, Op::kGroupedLookup})
     if (node.op == op) return std::nullopt;
   if (model.tensor(node.outputs[0]).dtype != DType::kS8) return std::nullopt;
   if (layer_rule(model, all_ops(), node) == nullptr) return node.op;

@@ -88,8 +88,10 @@ class Export {
         write_tables(node);
       else if (const QuantRule* const rule = layer_rule(model_, all_ops(), node))
         write_layer(n, node, *rule);
-      else
+      else {
+        drop_folded_behind(node);
         write_constants(node);
+      }
     }
     for (const auto& [value, grid] : sums_)
       quantizers_.round(
@@ -247,6 +249,38 @@ class Export {
       graph_.rename_output(*before, before->output[0], output);
     }
     return sure > 0;
+  }
+
+  // The same behind a node that only moves: where the import has brought the numbers past it, its tensor in the model has the name of the
+  // value behind them, which no node computes.
+  void drop_folded_behind(const NodeInfo& move) {
+    for (const Op op : {Op::kStridedSlice, Op::kConcat, Op::kReshape, Op::kTranspose, Op::kGather})
+      if (move.op == op) return drop_between(move);
+  }
+  void drop_between(const NodeInfo& move) {
+    const std::string name = base_of(move.name);  // of the node, or of what it writes
+    const auto named = nodes_.find(name);
+    const std::string* const own = value_of(name);
+    OnnxNode* const before = named != nodes_.end() ? named->second[0]
+                             : own != nullptr      ? graph_.writer(*own)
+                                                   : nullptr;
+    const std::string* const value = value_of(model_.tensor(move.outputs[0]).name);
+    if (before == nullptr || value == nullptr) return;
+    const std::string written = *value;
+    std::vector<OnnxNode*> folded;
+    std::string at = written;
+    while (at != before->output[0]) {
+      OnnxNode* const node = graph_.writer(at);
+      if (node == nullptr || node->input.count() == 0 || folded.size() >= kMostSteps) return;
+      const std::string& from = operand_of(graph_, *node);
+      const std::vector<OnnxUse> uses = graph_.uses(from);
+      if (uses.size() != 1 || graph_.is_output(from) || !has_channel_numbers(uses[0])) return;
+      folded.push_back(node);
+      at = from;
+    }
+    if (folded.empty()) return;
+    for (OnnxNode* const node : folded) graph_.remove(*node);
+    graph_.rename_output(*before, before->output[0], written);
   }
 
   void write_layer(int32_t index, const NodeInfo& layer, const QuantRule& rule) {
@@ -467,11 +501,11 @@ class Export {
       if (!info.is_constant() || info.dtype != DType::kS8) continue;
       for (OnnxNode* const own : found->second)
         for (int i = 0; i < own->input.count(); ++i)
-          if (clean_name(own->input[i]) == info.name) write_constant(*own, i, info);
+          if (clean_name(own->input[i]) == info.name) write_constant(*own, i, info, node.op);
     }
   }
 
-  void write_constant(OnnxNode& node, int input, const TensorInfo& info) {
+  void write_constant(OnnxNode& node, int input, const TensorInfo& info, Op op) {
     const OnnxTensor* const own = graph_.constant(node.input[input]);
     if (own == nullptr) return;
     const auto count = static_cast<size_t>(info.shape.elements());
@@ -486,6 +520,9 @@ class Export {
                                    quoted(node.input[input]), " keeps its FP32 values"));
       return;
     }
+    // A division by a constant is a product with its reciprocal in the model.
+    if (node.op_type == "Div" && op == Op::kMul) node.op_type = "Mul";
+    if (node.op_type == "Sub" && op == Op::kAdd) node.op_type = "Add";
     const auto* const codes = reinterpret_cast<const int8_t*>(info.constant.data);
     const std::string name = node.input[input];
     quantizers_.set_codes(node, input, name, dims, {codes, codes + count}, info.quantization.scales, -1,
