@@ -25,6 +25,7 @@ constexpr double kRounding = 90.0;  // nearer than this are FP32 sums in another
 // Real values of one tensor, in the order of its shape.
 struct Reals {
   Shape shape;
+  bool are_integers = false;
   std::vector<float> values;
 };
 
@@ -184,6 +185,7 @@ class Running {
       const TensorView view = session_.output(i);
       Reals& reals = outputs[view.info.name];
       reals.shape = view.info.shape;
+      reals.are_integers = view.info.dtype == DType::kS32 || view.info.dtype == DType::kU8;
       for (size_t e = 0; e < static_cast<size_t>(view.info.shape.elements()); ++e)
         reals.values.push_back(real_of(view, e));
     }
@@ -202,6 +204,7 @@ std::string db_text(double db) { return importers::text(std::round(10.0 * db) / 
 struct Distance {
   std::vector<double> decibels;  // of each draw
   float largest = 0.0f;          // of all: the largest difference
+  bool is_of_integers = false;   // places and numbers of classes: a near tie makes another one
 
   // The median over the draws: one draw far outside of what a network was made for does not rule.
   double db() const {
@@ -227,6 +230,7 @@ std::map<std::string, Distance> distances(const Model& from, const Model& to, co
       if (order.empty())
         importers::fail("output ", importers::quoted(name), " of the exported file has another shape");
       Distance& distance = result[name];
+      distance.is_of_integers = own.are_integers;
       double signal = 0.0, noise = 0.0;
       for (size_t e = 0; e < order.size(); ++e) {
         const float x = own.values[order[e]], y = found->second.values[e];
@@ -293,12 +297,13 @@ Outcome<Done> compare_runs(const Model& model, const Model& back, const Model* f
     std::map<std::string, Distance> own, others;  // from FP32
     for (const auto& [name, distance] : found) {
       const double db = distance.db();
-      if (db < kNear && fp32 != nullptr && own.empty()) {
+      const bool is_far = db < kNear && !distance.is_of_integers;
+      if (is_far && fp32 != nullptr && own.empty()) {
         own = distances(*fp32, model, model, kDrawsOfThree);
         others = distances(*fp32, back, model, kDrawsOfThree);
       }
       const bool is_judged = own.count(name) > 0 && others.count(name) > 0;
-      if (db < kNear && (is_judged ? others[name].db() < own[name].db() - kFarther : db < kAlone))
+      if (is_far && (is_judged ? others[name].db() < own[name].db() - kFarther : db < kAlone))
         return Failure{text(path, ": the exported file would not give what the model gives: output ",
                             quoted(name), " is ", db_text(db), " from the model's on draws of inputs",
                             is_judged ? text(", and ", db_text(others[name].db()),

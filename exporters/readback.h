@@ -29,7 +29,8 @@ Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, Im
 //
 // Notes say how far outputs differ, where it is more than FP32 sums in another order do. A failure, which begins with `path`, names an
 // output that is less than 30 dB from the model's and 2 dB farther from the network's than the model's is. `fp32` is the network;
-// nullptr where there is none: then 12 dB from the model are asked for. Decibels are the median of the draws.
+// nullptr where there is none: then 12 dB from the model are asked for. Decibels are the median of the draws. Integers
+// (places, numbers of classes) are noted alone.
 Outcome<Done> compare_runs(const Model& model, const Model& back, const Model* fp32, const std::string& path,
                            std::vector<std::string>& notes);
 
