@@ -277,6 +277,19 @@ TEST_CASE("an unbiased variance is one of another factor") {
   }
 }
 
+TEST_CASE("over axes of one element nothing is normalized") {
+  for (const Dims& dims : {Dims{3, 1, 5}, Dims{1, 1, 5}, Dims{4, 1, 1, 3}}) {
+    for (const Form& form : forms()) {
+      CAPTURE(std::string(form.name));
+      Network net(dims);
+      const Parts parts{net, {1}, net.number(2), net.number(1)};
+      Import import(net.finish(form.write(parts)));
+      REQUIRE_MESSAGE(import.good(), import.message());
+      CHECK(import.count(Op::kNormalize) == 0);
+    }
+  }
+}
+
 TEST_CASE("what is no normalization stays as it is") {
   const struct {
     const char* name;

@@ -150,6 +150,13 @@ TEST_CASE("sizes that a file gives are checked before anything is made of them")
     file.output("y");
     CHECK(Import(file.bytes()).says((name + " holds 9223372036854775807").c_str()));
   }
+  OnnxBuilder file(19);
+  file.input("x", {1, 1, 3, 3});
+  file.floats("weights", {1, 1, 1, 1}, {2});
+  file.floats("offset", {1, 2, 3, 3}, Reals(18, 0.0f));
+  set(file.node("DeformConv", {"x", "weights", "offset"}, "y"), "offset_group", INT64_MIN);
+  file.output("y");
+  CHECK(Import(file.bytes()).says("it has -9223372036854775808 groups of offsets"));
 }
 
 }  // namespace intaglio::test::import_onnx_regions_test

@@ -44,11 +44,10 @@ void decompose_deformed(OnnxDecomposer& s) {
   const int64_t n = x[0], kh = weights[2], kw = weights[3], oh = offset[2], ow = offset[3];
   if (kh < 1 || kw < 1 || kh > kMostTaps / kw) fail("its window is ", kh, " x ", kw);
   if (oh < 1 || ow < 1 || oh > kMostSide || ow > kMostSide) fail("its output is ", oh, " x ", ow);
-  if (parts > kMostParts || parts > x[1])
-    fail("it has ", parts, " groups of offsets for ", x[1], " channels; at most ", kMostParts,
-         " are supported");
+  if (parts < 1 || parts > kMostParts || parts > x[1])
+    fail("it has ", parts, " groups of offsets for ", x[1], " channels; 1 to ", kMostParts, " are supported");
   const int64_t taps = kh * kw;
-  if (parts < 1 || x[1] % parts != 0 || offset[0] != x[0] || offset[1] != 2 * parts * taps)
+  if (x[1] % parts != 0 || offset[0] != x[0] || offset[1] != 2 * parts * taps)
     fail("its offsets are ", shape_text(offset), " where [", n, ", ", 2 * parts * taps, ", ", oh, ", ", ow,
          "] is expected");
   if (s.has(4) && s.shape(4) != Shape{x[0], static_cast<int32_t>(parts * taps), offset[2], offset[3]})

@@ -80,6 +80,7 @@ std::vector<NormLayout> layouts_of(const Shape& shape, const std::vector<int32_t
   std::vector<AxisRun> runs = runs_of(shape, axes);
   if (runs.empty()) return {};
   if (runs[0].is_reduced) runs.insert(runs.begin(), {false, 0, 1});
+  if (runs.size() == 1) return {};  // every group has one element
   const auto size = [&](size_t i) { return narrow(runs[i].size, "size"); };
   if (runs.size() == 2) {  // one group of each index of the first axis as it is, or rows
     std::vector<NormLayout> layouts;
