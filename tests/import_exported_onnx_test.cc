@@ -696,10 +696,10 @@ TEST_CASE("what cannot be written is refused, with its name") {
     }
   says(from(narrow.bytes()), "node 'g_node' (Gemm): its weights have another size");
   // A second writer of 'r2' makes a ring of what is read.
-  OnnxBuilder ring = small_network();
-  for (auto& node : ring.graph().node)
+  OnnxBuilder twice = small_network();
+  for (auto& node : twice.graph().node)
     if (node.name == "g_node") node.output.push_back("r2");
-  says(from(ring.bytes()), "reads what follows from it");
+  says(from(twice.bytes()), "the value 'r2' is written by two nodes");
   Import fp32(net.network);
   const AlignedBytes plain = fp32.write();
   const Result<Model> float_model = Model::open(plain.view());

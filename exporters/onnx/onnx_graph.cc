@@ -45,7 +45,8 @@ OnnxGraph::OnnxGraph(onnx_file::GraphProto& graph) : graph_(graph) {
     for (const AttributeProto& attribute : own.attribute)
       if (attribute.g.has()) add_reads(*attribute.g, captured_[&own]);
     for (const std::string& output : own.output) {
-      writers_[output] = &own;
+      if (!writers_.emplace(output, &own).second && !output.empty())
+        fail("the value ", quoted(output), " is written by two nodes");
       names_.insert(output);
     }
   }
