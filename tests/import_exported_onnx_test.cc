@@ -127,6 +127,21 @@ struct Network {
   Node* last = nullptr;
 };
 
+// A Conv of values from outside on each side of an If.
+void add_branches(Node& choice, const std::vector<std::string>& conv_inputs) {
+  for (const char* const side : {"then_branch", "else_branch"}) {
+    onnx_file::AttributeProto& attribute = choice.attribute.add();
+    attribute.name = side;
+    attribute.type = onnx_file::AttributeProto::GRAPH;
+    onnx_file::GraphProto& branch = attribute.g.make();
+    Node& conv = branch.node.add();
+    conv.op_type = "Conv";
+    conv.input = conv_inputs;
+    conv.output = {std::string(side) + "_y"};
+    branch.output.add().name = conv.output[0];
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a network of everything that is common comes back to the bit") {
@@ -494,17 +509,7 @@ TEST_CASE("what the branches of an If read from outside stays") {
   const std::string most = net.node("ReduceMax", {x});
   set(*net.last, "keepdims", int64_t{0});
   const std::string y = net.node("If", {net.node("Greater", {most, net.floats({}, 0.5f, 0.5f)})});
-  for (const char* const side : {"then_branch", "else_branch"}) {
-    onnx_file::AttributeProto& attribute = net.last->attribute.add();
-    attribute.name = side;
-    attribute.type = onnx_file::AttributeProto::GRAPH;
-    onnx_file::GraphProto& branch = attribute.g.make();
-    Node& conv = branch.node.add();
-    conv.op_type = "Conv";
-    conv.input = {x, weights};
-    conv.output = {std::string(side) + "_y"};
-    branch.output.add().name = conv.output[0];
-  }
+  add_branches(*net.last, {x, weights});
   net.file.output(net.conv(y, 4, 4, 1));
   const auto made = Calibrated(net.file).to_onnx();
   REQUIRE_MESSAGE(made, made.message());
@@ -524,17 +529,7 @@ TEST_CASE("the branch that an If takes comes back to the bit") {
   const std::string x = net.conv("x", 3, 3, 3);
   const std::string weights = net.floats({4, 3, 3, 3}, -0.4f, 0.4f);
   const std::string y = net.node("If", {"condition"});
-  for (const char* const side : {"then_branch", "else_branch"}) {
-    onnx_file::AttributeProto& attribute = net.last->attribute.add();
-    attribute.name = side;
-    attribute.type = onnx_file::AttributeProto::GRAPH;
-    onnx_file::GraphProto& branch = attribute.g.make();
-    Node& conv = branch.node.add();
-    conv.op_type = "Conv";
-    conv.input = {x, weights};
-    conv.output = {std::string(side) + "_y"};
-    branch.output.add().name = conv.output[0];
-  }
+  add_branches(*net.last, {x, weights});
   net.file.output(net.conv(y, 4, 4, 1));
   const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
   CHECK(count(file, "If") == 0);

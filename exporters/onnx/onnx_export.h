@@ -34,8 +34,8 @@ struct OnnxExport {
 // normalization, an added constant). Nodes and layers are matched by name.
 //
 // The file is read back by the importer before it is given, and each layer compared: codes of weights, scales, biases
-// and bounds. A failure names the first layer that would not come back. Then both are run (compare_runs() in exporters/readback.h). `limits` are those of the network's import. `path` and
-// `model_path` are for messages.
+// and bounds. A failure names the first layer that would not come back. Then both are run: see compare_runs() in
+// exporters/readback.h. `limits` are those of the network's import. `path` and `model_path` are for messages.
 Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
                                 const ExternalData& external, const Model& model,
                                 const std::string& model_path, OnnxForm form,

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "importers/draft/import_error.h"
+#include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::exporters {
 
@@ -317,10 +317,10 @@ void to_resize(OnnxGraph& graph, OnnxNode& node) {
   const OnnxTensor* const constant = graph.constant(scales);
   bool grows = is_upsample;
   if (constant != nullptr && constant->data_type == OnnxTensor::FLOAT) {
-    std::vector<float> values(constant->float_data.begin(), constant->float_data.end());
-    if (values.empty()) values.resize(constant->raw_data.size() / sizeof(float));
-    if (constant->float_data.empty())
-      std::memcpy(values.data(), constant->raw_data.data(), values.size() * sizeof(float));
+    const importers::Shape shape = importers::stored_onnx_shape(*constant);
+    const std::vector<float> values =
+        importers::stored_onnx_floats(*constant, shape, shape.empty() ? 1 : static_cast<uint64_t>(shape[0]))
+            .values;
     grows = std::all_of(values.begin(), values.end(), [](float scale) { return scale >= 1.0f; });
   }
   if (!grows)

@@ -153,13 +153,13 @@ void cast_ends(GraphProto& graph) {
   for (const TensorProto& tensor : graph.initializer) constants.insert(tensor.name);
   for (const auto& input : graph.input) {
     if (!is_other_real(input) || constants.count(input.name) != 0) continue;
-    rename(graph, input.name, input.name + kOfF32);
-    add_cast(graph, input.name, input.name + kOfF32, TensorProto::FLOAT);
+    rename(graph, input.name, name_in_f32(input));
+    add_cast(graph, input.name, name_in_f32(input), TensorProto::FLOAT);
   }
   for (const auto& output : graph.output) {
     if (!is_other_real(output)) continue;
-    rename(graph, output.name, output.name + kOfF32);
-    add_cast(graph, output.name + kOfF32, output.name, output.type->tensor_type->elem_type);
+    rename(graph, output.name, name_in_f32(output));
+    add_cast(graph, name_in_f32(output), output.name, output.type->tensor_type->elem_type);
   }
 }
 
@@ -184,6 +184,10 @@ bool to_f32(GraphProto& graph) {
 }
 
 }  // namespace
+
+std::string name_in_f32(const onnx_file::ValueInfoProto& end) {
+  return is_other_real(end) ? end.name + "/f32" : end.name;
+}
 
 void make_plain(GraphProto& graph, const importers::OnnxConstants& known, std::vector<std::string>& notes) {
   constexpr int kMostNested = 32;

@@ -14,8 +14,10 @@ namespace intaglio::exporters {
 //   - FP16, BF16 and FP64 become FP32, since quantizers of ONNX have FP32 alone before opset 19. A note says so. Inputs and outputs
 //     keep their types: a value `x` that is one is `x/f32` within the graph, behind or before a Cast.
 // `known`: what the importer finds constant in the file.
-inline constexpr char kOfF32[] = "/f32";
 void make_plain(onnx_file::GraphProto& graph, const importers::OnnxConstants& known,
                 std::vector<std::string>& notes);
+
+// The name within such a graph of the value that an input or output is: `x/f32`, or its own where it has FP32.
+std::string name_in_f32(const onnx_file::ValueInfoProto& end);
 
 }  // namespace intaglio::exporters

@@ -67,11 +67,11 @@ class Export {
       for (const std::string& output : node->output) values_[clean_name(output)] = output;
     }
     for (const auto& output : graph.output)
-      if (graph_.is_known(output.name + kOfF32)) values_[clean_name(output.name)] = output.name + kOfF32;
+      if (const std::string name = name_in_f32(output); name != output.name)
+        values_[clean_name(output.name)] = name;
     for (const auto& input : graph.input) {
       if (!graph_.is_input(input.name)) continue;
-      const std::string in_f32 = input.name + kOfF32;
-      values_[clean_name(input.name)] = graph_.is_known(in_f32) ? in_f32 : input.name;
+      values_[clean_name(input.name)] = name_in_f32(input);
       const int32_t type = input.type->tensor_type->elem_type;
       if (type != OnnxTensor::FLOAT && type != OnnxTensor::FLOAT16 && type != OnnxTensor::DOUBLE &&
           type != OnnxTensor::BFLOAT16)

@@ -11,7 +11,7 @@ namespace intaglio::importers {
 namespace {
 
 constexpr int32_t kMaxPolynomialDepth = 24;  // of nodes
-constexpr size_t kMaxPolynomialTerms = 12;             // (a x + b m + c)^2 has 6
+constexpr size_t kMaxPolynomialTerms = 12;   // (a x + b m + c)^2 has 6
 constexpr size_t kMaxNumbers = 1U << 16;     // of a coefficient
 constexpr int8_t kMaxExponent = 2;
 
