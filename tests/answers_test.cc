@@ -10,6 +10,7 @@
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/observe/output_tensors.h"
+#include "intaglio/describe.h"
 #include "tests/support/calibrate.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
@@ -179,7 +180,11 @@ TEST_CASE("which nodes give the answer") {
   cases.push_back({"a pool that leaves a map", map(4).pool(2).output().finish(), kNobody});
   cases.push_back({"a mean over rows", map(4).mean({1}).output().finish(), kNobody});
   cases.push_back({"a finite clamp", vector().dense(5, 0.0f).output().finish(), kNobody});
-  cases.push_back({"a sigmoid behind it", vector().dense(5).unary(Op::kSigmoid).output().finish(), kNobody});
+  for (const Op op : {Op::kSigmoid, Op::kTanh, Op::kHardSigmoid, Op::kL2Normalize, Op::kExp})
+    cases.push_back(
+        {std::string(op_name(op)) + " behind it", vector().dense(5).unary(op).output().finish(), kProduct});
+  cases.push_back({"a function that int8 models have in no other form",
+                   vector().dense(5).unary(Op::kHardSwish).output().finish(), kNobody});
   cases.push_back({"read twice", vector().dense(5).twice().output().finish(), kNobody});
   cases.push_back({"read by the caller and a softmax",
                    vector().dense(5).output().unary(Op::kSoftmax).output().finish(), kNobody});

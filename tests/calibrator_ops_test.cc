@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "intaglio/calibrator.h"
+#include "intaglio/describe.h"
 #include "tests/support/decibels.h"
 #include "tests/support/random.h"
 #include "tests/support/real_values.h"
@@ -54,13 +55,14 @@ Samples make_samples(size_t count) {
   return samples;
 }
 
-std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples) {
+std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples,
+                               const CalibratorOptions& options = {}) {
   const Result<Model> model = Model::open(bytes.view());
   REQUIRE(static_cast<bool>(model));
-  const Result<CalibratorNeeds> needs = Calibrator::measure(*model);
+  const Result<CalibratorNeeds> needs = Calibrator::measure(*model, options);
   REQUIRE_MESSAGE(static_cast<bool>(needs), test::text_of(needs.error(), &*model));
   AlignedBytes memory(needs->total());
-  Result<Calibrator> calibrator = Calibrator::create(*model, memory.span());
+  Result<Calibrator> calibrator = Calibrator::create(*model, memory.span(), options);
   REQUIRE_MESSAGE(static_cast<bool>(calibrator), test::text_of(calibrator.error(), &*model));
   for (const std::vector<float>& sample : samples) {
     const Span<const uint8_t> inputs[] = {
@@ -184,6 +186,33 @@ TEST_CASE("rows of unit length; quotients, and the larger and smaller of two") {
       return y;
     };
     CHECK(round_trip(kStem, by_constant).decibels > 25.0);
+  }
+}
+
+TEST_CASE(
+    "a scale that an operator has follows values far below its bound, but not as accelerators have it") {
+  for (const Op op : {Op::kTanh, Op::kErf, Op::kSoftmax}) {
+    CAPTURE(op_name(op));
+    const auto of_small = [op](ModelBuilder& b, int32_t x, const Dims& dims) {
+      const int32_t small = b.tensor("small", DType::kF32, dims), y = b.tensor("middle", DType::kF32, dims);
+      b.node(Op::kMul, {x, constant(b, "factor", {1}, 0.01f, 0.01f, 4)}, {small});
+      b.node(op, {small}, {y});
+      return y;
+    };
+    // With the operator's own scale a tanh of at most 0.04 has five codes.
+    CHECK(round_trip(kStem, of_small).decibels > 28.0);
+    CalibratorOptions as_accelerators;
+    as_accelerators.int8_answers = true;
+    const float fixed = op == Op::kSoftmax ? 0x1p-8f : 0x1p-7f;
+    for (const bool follows : {true, false}) {
+      const std::vector<uint8_t> written = calibrate(make_model(kStem, of_small), make_samples(4),
+                                                     follows ? CalibratorOptions() : as_accelerators);
+      RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())));
+      REQUIRE(int8.error().ok());
+      const Model& model = int8.model();
+      const float scale = model.tensor(model.node_outputs(model.node_count() - 2)[0]).quantization.scales[0];
+      CHECK((follows ? scale < fixed / 2 : scale == fixed));
+    }
   }
 }
 

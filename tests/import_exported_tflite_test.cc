@@ -293,6 +293,29 @@ TEST_CASE("a function in a scale that TFLite does not allow is a Gather") {
   }
 }
 
+TEST_CASE("a Softmax and an L2 normalization whose scale follows small values compute in FP32") {
+  for (const bool follows : {true, false})
+    for (const char* const function : {"Softmax", "LpNormalization"}) {
+      CAPTURE(function);
+      CAPTURE(follows);
+      CalibratorOptions options = answers_in_codes();
+      options.int8_answers = !follows;
+      Convolutions net(61, 4, 6);
+      net.conv(160, 4, 1, 1, {0, 0, 0, 0});
+      net.file.floats("factor", {1}, {0.01f});
+      net.then("Mul", {"factor"});
+      set(net.then(function), "axis", int64_t{1});
+      net.conv(4, 160, 3, 1, {1, 1, 1, 1});
+      net.conv(4, 4, 1, 1, {0, 0, 0, 0});
+      Exported made(net.end(), options);
+      CHECK(made.difference() == 0);
+      CHECK(made.file->functions_in_float == (follows ? 1 : 0));
+      CHECK(made.file->notes.size() == (follows ? 1 : 0));
+      CHECK(made.count(Builtin::DEQUANTIZE) == (follows ? 1 : 0));
+      CHECK(made.count(Builtin::SOFTMAX) + made.count(Builtin::L2_NORMALIZATION) == 1);
+    }
+}
+
 TEST_CASE("tables for groups of channels are a Gather") {
   CalibratorOptions options = answers_in_codes();
   options.recover = recovery::kDepthwiseScales;

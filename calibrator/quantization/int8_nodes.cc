@@ -314,9 +314,11 @@ Op op_of_sums(const Model& model, const NodeInfo& node) {
   return is_product ? Op::kFullyConnected : Op::kNone;
 }
 
+// Whether a node behind an answer may run in FP32: it reads nothing else that is computed, unless it joins parts.
 bool runs_behind(const Model& model, int32_t node) {
   const NodeInfo info = model.node(node);
   if (info.inputs[0] < 0) return false;
+  if (!joins(model, node) && only_activation(model, info) != info.inputs[0]) return false;
   const OpSignature own{info.op, model.tensor(info.inputs[0]).dtype, model.tensor(info.outputs[0]).dtype};
   return find_op_index(int8_ops(), own) != kNoOp;
 }

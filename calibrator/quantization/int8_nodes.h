@@ -51,7 +51,8 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
 //     FullyConnected; a Conv2d of one tap on a map of one place, which is one; Mean; an AvgPool2d over the
 //     whole map, which is one
 //   - whose values reach one output of the model, each tensor on the way being read once, through nothing but
-//     operators that have an FP32 version for int8 models: Reshape and Softmax.
+//     operators that have an FP32 version for int8 models (the kind `both` of runtime/op_list.inc): what moves elements,
+//     Softmax, Sigmoid, Tanh, Exp, Log, L2 normalization, and sums and products with constants.
 // No state's next value is an answer. A node with codes of 16 bits writes such codes instead, which do not tie.
 // With CalibratorOptions::int8_answers, and as other tools do it, no node is.
 Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options);

@@ -33,6 +33,11 @@ void export_steps(const Model& model, TfliteExport& result) {
         text(result.in_float, " of ", result.layers + result.in_float,
              " layers have FP32 weights in the file, since they read codes and give FP32, which TFLite "
              "does not have; 'intaglio calibrate --int8-answers' makes them int8"));
+  if (result.functions_in_float > 0)
+    result.notes.push_back(text(
+        result.functions_in_float,
+        " nodes (Softmax, L2Normalize) compute in FP32 in the file, since TFLite allows their int8 result one "
+        "scale, and the model's follows the values seen; 'intaglio calibrate --int8-answers' keeps TFLite's"));
   if (operands.narrower > 0)
     result.notes.push_back(
         text(operands.narrower, " nodes saturate at the code -127 in the model, and at -128 in the file"));

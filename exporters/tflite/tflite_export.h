@@ -11,8 +11,9 @@ namespace intaglio {
 
 struct TfliteExport {
   std::vector<uint8_t> bytes;
-  int32_t layers = 0;    // with int8 weights
-  int32_t in_float = 0;  // layers whose int8 weights the model has and the file has in FP32
+  int32_t layers = 0;              // with int8 weights
+  int32_t in_float = 0;            // layers whose int8 weights the model has and the file has in FP32
+  int32_t functions_in_float = 0;  // of codes, whose result has another grid than TFLite allows
   std::vector<std::string> notes;
 };
 

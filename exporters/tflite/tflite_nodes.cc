@@ -57,9 +57,13 @@ class Writer {
       case Op::kMean:
         return mean(node, node.options.as<ReduceOptions>().axes);
       case Op::kSoftmax:
-        return file_.add_operator(Builtin::SOFTMAX, version(node), {input(node)}, output(node),
-                                  Kind::SoftmaxOptions,
-                                  tflite::CreateSoftmaxOptions(builder(), 1.0f).Union());
+        return on_grid(node, 0x1p-8f, -128, Builtin::SOFTMAX, Kind::SoftmaxOptions,
+                       tflite::CreateSoftmaxOptions(builder(), 1.0f).Union());
+      case Op::kL2Normalize:
+        if (node.options.as<L2NormalizeOptions>().min_norm > 1e-6f)
+          fail("TFLite's least norm is 0.000001, and the model's is larger");
+        return on_grid(node, 0x1p-7f, 0, Builtin::L2_NORMALIZATION, Kind::L2NormOptions,
+                       tflite::CreateL2NormOptions(builder()).Union());
       case Op::kReshape:
         return file_.add_operator(Builtin::RESHAPE, 1, {input(node), dims_constant(node)}, output(node));
       case Op::kTranspose: {
@@ -251,6 +255,20 @@ class Writer {
   }
 
   // ---- what reads several elements
+  // TFLite allows the int8 result of these one grid. With another one they compute in FP32, and a Quantize follows.
+  void on_grid(const NodeInfo& node, float scale, int32_t zero_point, Builtin code, Kind kind,
+               flatbuffers::Offset<void> options) {
+    const Quantization own = out(node).quantization;
+    const bool in_codes = out(node).dtype == DType::kS8;
+    if (!in_codes || (own.scales[0] == scale && own.zero_point == zero_point))
+      return file_.add_operator(code, version(node), {input(node)}, output(node), kind, options);
+    ++result_.functions_in_float;
+    const int32_t y = file_.add_tensor(
+        {out(node).name + std::string("/real"), DType::kF32, file_.tensor(output(node)).shape, {}});
+    file_.add_operator(code, 1, {operands_.real(node.inputs[0])}, y, kind, options);
+    file_.add_operator(Builtin::QUANTIZE, 1, {y}, output(node));
+  }
+
   void mean(const NodeInfo& node, Span<const int32_t> axes) {
     const bool keeps = out(node).shape.rank == in(node).shape.rank;
     const bool leaves_codes = in(node).dtype == DType::kS8 && out(node).dtype == DType::kF32;

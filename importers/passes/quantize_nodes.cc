@@ -317,11 +317,9 @@ class QuantizeSweep {
                        [&](size_t mover) { return op_of_s16(old_[mover]) != Op::kNone; });
   }
 
-  // Its codes are of one scale and zero point alone.
   bool become_softmax(DraftNode& node, int32_t target) {
-    const DraftTensor& out = draft_.tensor(target);
-    if (node.op != Op::kSoftmax || out.scales[0] != 1.0f / 256 || out.zero_point != -128) return false;
-    add_softmax_table(node, codes(node.input()), out.name);
+    if (node.op != Op::kSoftmax) return false;
+    add_softmax_table(node, codes(node.input()), draft_.tensor(target).name);
     return true;
   }
 
