@@ -250,6 +250,13 @@ std::map<std::string, Distance> distances(const Model& from, const Model& to, co
 }
 
 }  // namespace
+
+bool holds_codes(const Model& model) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    if (const DType dtype = model.tensor(t).dtype; dtype == DType::kS8 || dtype == DType::kS16) return true;
+  return false;
+}
+
 void note_16_bits(const Model& model, std::vector<std::string>& notes) {
   constexpr Op kInFloat[] = {Op::kAdd, Op::kSub, Op::kSoftmax, Op::kReshape, Op::kTranspose, Op::kQuantize};
   int32_t count = 0;

@@ -11,6 +11,10 @@
 
 namespace intaglio::exporters {
 
+// Whether any tensor of the model has codes; kNoCodes is what is said of one without.
+bool holds_codes(const Model& model);
+inline constexpr char kNoCodes[] = "is FP32 throughout; 'intaglio calibrate' makes an int8 model";
+
 // Notes how many nodes compute sums and a Softmax in 16 bits, which a file has in FP32. Throws ImportError where other nodes do, which
 // no exporter writes.
 void note_16_bits(const Model& model, std::vector<std::string>& notes);

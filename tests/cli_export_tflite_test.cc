@@ -19,7 +19,7 @@ TEST_CASE("export-tflite writes a file that imports to the same answers") {
   folder.good("calibrate %/net.itg --images @/calibration --limit 8 -o %/float_answers.itg");
   CHECK(holds(folder.good("export-tflite %/float_answers.itg -o %/float.tflite").err,
               "have FP32 weights in the file"));
-  folder.bad("export-tflite %/net.itg -o %/x.tflite", "net.itg: holds no int8 layer");
+  folder.bad("export-tflite %/net.itg -o %/x.tflite", "net.itg: is FP32 throughout");
   folder.bad("export-tflite %/absent.itg -o %/x.tflite", "absent.itg");
   folder.bad("export-tflite %/int8.itg -o %/int8.itg", "int8.itg");
   CHECK(!std::filesystem::exists(folder / "x.tflite"));

@@ -316,6 +316,97 @@ TEST_CASE("a Softmax and an L2 normalization whose scale follows small values co
     }
 }
 
+// One node on codes, of two operands or with two lists of eight reals.
+AlignedBytes one_node(Op op, const std::vector<int32_t>& shape, bool reads_reals,
+                      const std::function<void(NodeOptions&)>& set) {
+  ModelBuilder b;
+  Random random(9);
+  const int32_t x = b.tensor("x", DType::kS8, shape, 0.05f, 3);
+  std::vector<int32_t> inputs{x};
+  if (reads_reals) {
+    inputs.push_back(b.constant("scale", DType::kF32, {8}, random.reals(8, 0.5f, 2.0f)));
+    inputs.push_back(b.constant("shift", DType::kF32, {8}, random.reals(8, -1.0f, 1.0f)));
+  } else {
+    inputs.push_back(b.tensor("other", DType::kS8, shape, 0.03f, -120));
+  }
+  std::vector<int32_t> out = shape;
+  if (op == Op::kBatchMatMul) out.back() = out[out.size() - 2];
+  const int32_t y = b.tensor("y", DType::kS8, out, 0.04f, -7);
+  set(b.node(op, inputs, {y}).options);
+  b.input(x);
+  if (!reads_reals) b.input(inputs[1]);
+  b.output(y);
+  return b.finish();
+}
+
+Samples samples_of(size_t elements) {
+  Random random(10);
+  return {random.reals(elements, -6.0f, 6.0f), random.reals(elements, -1.0f, 3.0f)};
+}
+
+TEST_CASE("a normalization is its steps in FP32") {
+  for (const int32_t groups : {1, 2, 8})
+    for (const bool over_map : {false, true})
+      for (const bool keeps_mean : {false, true}) {
+        if (groups == 8 && !over_map) continue;  // of one element
+        CAPTURE(groups);
+        CAPTURE(over_map);
+        CAPTURE(keeps_mean);
+        Exported made(one_node(Op::kNormalize, {2, 3, 4, 8}, true,
+                               [&](NodeOptions& options) {
+                                 auto& o = options.as<NormalizeOptions>();
+                                 o.epsilon = 1e-3f;
+                                 o.groups = groups;
+                                 o.over_map = over_map;
+                                 o.keeps_mean = keeps_mean;
+                               }),
+                      samples_of(2 * 3 * 4 * 8));
+        CHECK(made.difference() <= 1);
+        CHECK(made.count(Builtin::MEAN) == (keeps_mean ? 1 : 2));
+        CHECK(made.count(Builtin::QUANTIZE) == 1);
+        CHECK(made.file->functions_in_float == 1);
+      }
+}
+
+TEST_CASE("groups of one element have a form, too") {
+  Exported made(one_node(Op::kNormalize, {2, 8}, true,
+                         [](NodeOptions& options) {
+                           options.as<NormalizeOptions>() = {1e-3f, 8, false, false};
+                         }),
+                samples_of(16));
+  CHECK(made.difference() == 0);
+}
+
+TEST_CASE("a product's factor is a Mul; a quotient of codes is one of reals") {
+  for (const float factor : {1.0f, 0.35f, 2.5f}) {
+    CAPTURE(factor);
+    const AlignedBytes model = one_node(Op::kBatchMatMul, {2, 5, 8}, false, [&](NodeOptions& options) {
+      options.as<BatchMatMulOptions>() = {true, factor};
+    });
+    const auto file = export_tflite(*Model::open(model.view()), "net.int8.itg");
+    REQUIRE_MESSAGE(file, file.message());
+    CHECK(file->notes.empty());  // it ran, and gave the same
+  }
+  const AlignedBytes quotient = one_node(Op::kDiv, {2, 5, 8}, false, [](NodeOptions&) {});
+  const auto file = export_tflite(*Model::open(quotient.view()), "net.int8.itg");
+  REQUIRE_MESSAGE(file, file.message());
+  CHECK(file->functions_in_float == 1);
+}
+
+TEST_CASE("a depthwise layer of codes always has a bias: LiteRT ends the program without") {
+  Convolutions net(43, 4, 6);
+  net.conv(4, 4, 3, 1, {1, 1, 1, 1});
+  set(net.then("AveragePool"), "kernel_shape", std::vector<int64_t>{2, 2});
+  Exported made(net.end());
+  REQUIRE_MESSAGE(made.file, made.file.message());
+  const auto* const model = tflite::GetModel(made.file->bytes.data());
+  for (const auto* const node : *model->subgraphs()->Get(0)->operators())
+    if (model->opcodes()->Get(node->opcode())->builtin_code() ==
+        static_cast<int32_t>(Builtin::DEPTHWISE_CONV_2D))
+      CHECK(node->inputs()->size() == 3);
+  CHECK(made.count(Builtin::DEPTHWISE_CONV_2D) == 1);
+}
+
 TEST_CASE("tables for groups of channels are a Gather") {
   CalibratorOptions options = answers_in_codes();
   options.recover = recovery::kDepthwiseScales;
@@ -377,7 +468,7 @@ TEST_CASE("what cannot be written is refused by name") {
   const AlignedBytes fp32 = import.write();
   const auto none = export_tflite(*Model::open(fp32.view()), "net.itg");
   REQUIRE(!none);
-  CHECK(none.message() == "net.itg: holds no int8 layer; 'intaglio calibrate' makes an int8 model");
+  CHECK(none.message() == "net.itg: is FP32 throughout; 'intaglio calibrate' makes an int8 model");
   Convolutions net(3, 4, 6);
   net.conv(4, 4, 1, 1, {0, 0, 0, 0});
   auto& pool = net.then("MaxPool");

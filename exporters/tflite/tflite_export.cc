@@ -20,6 +20,7 @@ void export_steps(const Model& model, TfliteExport& result) {
   if (model.state_count() > 0)
     fail(
         "has states, which TFLite keeps in another way; 'intaglio import' without them gives their next values as outputs");
+  if (!holds_codes(model)) fail(kNoCodes);
   note_16_bits(model, result.notes);
   TfliteFile file;
   TfliteOperands operands(model, file);
@@ -27,7 +28,6 @@ void export_steps(const Model& model, TfliteExport& result) {
   for (const int32_t input : model.inputs()) inputs.push_back(operands.tensor(input));
   write_nodes(model, file, operands, result);
   for (const int32_t output : model.outputs()) outputs.push_back(operands.tensor(output));
-  if (result.layers == 0) fail("holds no int8 layer; 'intaglio calibrate' makes an int8 model");
   if (result.in_float > 0)
     result.notes.push_back(
         text(result.in_float, " of ", result.layers + result.in_float,
@@ -36,8 +36,8 @@ void export_steps(const Model& model, TfliteExport& result) {
   if (result.functions_in_float > 0)
     result.notes.push_back(text(
         result.functions_in_float,
-        " nodes (Softmax, L2Normalize) compute in FP32 in the file, since TFLite allows their int8 result one "
-        "scale, and the model's follows the values seen; 'intaglio calibrate --int8-answers' keeps TFLite's"));
+        " nodes (Div, L2Normalize, Normalize, Softmax) compute in FP32 in the file, since LiteRT has no right int8 form of them, or "
+        "one for another scale, which 'intaglio calibrate --int8-answers' keeps"));
   if (operands.narrower > 0)
     result.notes.push_back(
         text(operands.narrower, " nodes saturate at the code -127 in the model, and at -128 in the file"));

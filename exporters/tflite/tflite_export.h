@@ -13,7 +13,7 @@ struct TfliteExport {
   std::vector<uint8_t> bytes;
   int32_t layers = 0;              // with int8 weights
   int32_t in_float = 0;            // layers whose int8 weights the model has and the file has in FP32
-  int32_t functions_in_float = 0;  // of codes, whose result has another grid than TFLite allows
+  int32_t functions_in_float = 0;  // nodes on codes, without weights, that the file has in FP32
   std::vector<std::string> notes;
 };
 

@@ -47,7 +47,7 @@ class Writer {
       case Op::kMul:
         return binary<tflite::MulOptions>(node, Builtin::MUL, Kind::MulOptions);
       case Op::kDiv:
-        return binary<tflite::DivOptions>(node, Builtin::DIV, Kind::DivOptions);
+        return divide(node);
       case Op::kMaximum:
       case Op::kMinimum:
         return plain(node, node.op == Op::kMaximum ? Builtin::MAXIMUM : Builtin::MINIMUM, 2);
@@ -64,6 +64,9 @@ class Writer {
           fail("TFLite's least norm is 0.000001, and the model's is larger");
         return on_grid(node, 0x1p-7f, 0, Builtin::L2_NORMALIZATION, Kind::L2NormOptions,
                        tflite::CreateL2NormOptions(builder()).Union());
+      case Op::kNormalize:
+        result_.functions_in_float += out(node).dtype == DType::kS8;
+        return write_normalize(file_, operands_, node);
       case Op::kReshape:
         return file_.add_operator(Builtin::RESHAPE, 1, {input(node), dims_constant(node)}, output(node));
       case Op::kTranspose: {
@@ -106,12 +109,7 @@ class Writer {
         return file_.add_operator(Builtin::GELU, 1, {input(node)}, output(node), Kind::GeluOptions,
                                   tflite::CreateGeluOptions(builder(), node.op == Op::kGeluTanh).Union());
       case Op::kBatchMatMul:
-        if (node.options.as<BatchMatMulOptions>().scale != 1.0f) fail("its factor has no form in TFLite");
-        return file_.add_operator(Builtin::BATCH_MATMUL, version(node), {input(node), input(node, 1)},
-                                  output(node), Kind::BatchMatMulOptions,
-                                  tflite::CreateBatchMatMulOptions(
-                                      builder(), false, node.options.as<BatchMatMulOptions>().transpose_b)
-                                      .Union());
+        return batch_product(node);
       default:
         for (const auto& [op, code] : kFloatFunctions)
           if (op == node.op) return plain(node, code, 1);
@@ -149,6 +147,21 @@ class Writer {
       const flatbuffers::Offset<void> made = options.Finish().Union();
       file_.add_operator(code, version(node), {input(node), input(node, 1)}, to, kind, made);
     });
+  }
+
+  // LiteRT's quotient of int8 codes is another one: 7 dB of the real one.
+  void divide(const NodeInfo& node) {
+    const int32_t result = output(node);
+    if (out(node).dtype != DType::kS8)
+      return binary<tflite::DivOptions>(node, Builtin::DIV, Kind::DivOptions);
+    ++result_.functions_in_float;
+    const int32_t a = operands_.real(node.inputs[0]), b = operands_.real(node.inputs[1]);
+    const int32_t y = file_.add_tensor(
+        {out(node).name + std::string("/real"), DType::kF32, file_.tensor(result).shape, {}});
+    file_.add_operator(Builtin::DIV, 1, {a, b}, y, Kind::DivOptions,
+                       tflite::CreateDivOptions(builder()).Union());
+    operands_.with_bounds_behind(node,
+                                 [&](int32_t to) { file_.add_operator(Builtin::QUANTIZE, 1, {y}, to); });
   }
 
   void quantize(const NodeInfo& node) {
@@ -190,7 +203,14 @@ class Writer {
     const bool is_int8 = weights.dtype == DType::kS8;
     result_.layers += is_int8;
     std::vector<int32_t> inputs{input(node), operands_.weights(node, w)};
-    if (b >= 0) inputs.push_back(operands_.bias(b, in(node), weights));
+    if (b >= 0) {
+      inputs.push_back(operands_.bias(b, in(node), weights));
+    } else if (is_int8 && node.op == Op::kDepthwiseConv2d) {
+      std::vector<float> scales;
+      for (const float scale : weights.quantization.scales)
+        scales.push_back(scale * in(node).quantization.scales[0]);
+      inputs.push_back(zero_bias(out(node).name, out(node).shape.back(0), std::move(scales)));
+    }
     if (!has(node, rule.residual_input))
       return operands_.with_bounds(
           node, [&](Activation activation, int32_t to) { add_layer(node, inputs, activation, to, is_int8); });
@@ -201,6 +221,13 @@ class Writer {
       file_.add_operator(Builtin::ADD, usual_version(out(node)), {sum, residual}, to, Kind::AddOptions,
                          tflite::CreateAddOptions(builder(), activation).Union());
     });
+  }
+  // LiteRT's depthwise layer of codes ends the program where it has no bias.
+  int32_t zero_bias(const std::string& name, int32_t channels, std::vector<float> scales) {
+    TfliteTensor bias{name + "/bias", DType::kS32, {channels}, std::move(scales)};
+    bias.data.assign(static_cast<size_t>(channels) * sizeof(int32_t), 0);
+    bias.is_constant = true;
+    return file_.add_tensor(std::move(bias));
   }
   static bool has(const NodeInfo& node, int32_t input) {
     return input >= 0 && static_cast<size_t>(input) < node.inputs.size &&
@@ -269,6 +296,30 @@ class Writer {
     file_.add_operator(Builtin::QUANTIZE, 1, {y}, output(node));
   }
 
+  // A factor of the product is one more operator. In codes the product itself has another scale, and the factor is the code 1.
+  void batch_product(const NodeInfo& node) {
+    const auto& options = node.options.as<BatchMatMulOptions>();
+    const int32_t result = output(node);
+    int32_t y = result;
+    TfliteTensor product = file_.tensor(result);
+    const std::string name = product.name;
+    if (options.scale != 1.0f) {
+      product.name += "/product";
+      for (float& scale : product.scales) scale /= options.scale;
+      y = file_.add_tensor(std::move(product));
+    }
+    file_.add_operator(Builtin::BATCH_MATMUL, version(node), {input(node), input(node, 1)}, y,
+                       Kind::BatchMatMulOptions,
+                       tflite::CreateBatchMatMulOptions(builder(), false, options.transpose_b).Union());
+    if (y == result) return;
+    const bool in_codes = out(node).dtype == DType::kS8;
+    const int32_t factor =
+        in_codes ? file_.add_tensor({name + "/factor", DType::kS8, {}, {options.scale}, 0, 0, {1}, true})
+                 : operands_.add_reals(name + "/factor", {}, {options.scale});
+    file_.add_operator(Builtin::MUL, version(node), {y, factor}, result, Kind::MulOptions,
+                       tflite::CreateMulOptions(builder()).Union());
+  }
+
   void mean(const NodeInfo& node, Span<const int32_t> axes) {
     const bool keeps = out(node).shape.rank == in(node).shape.rank;
     const bool leaves_codes = in(node).dtype == DType::kS8 && out(node).dtype == DType::kF32;
@@ -329,10 +380,11 @@ class Writer {
         name + "/ones", DType::kS8, {1, window.kernel_h, window.kernel_w, channels}, {share}};
     weights.data.assign(count, 1);
     weights.is_constant = true;
+    const int32_t zeros = zero_bias(name, channels, {in(node).quantization.scales[0] * share});
     const int32_t ones = file_.add_tensor(std::move(weights));
     const auto padded = operands_.pad(node, input(node), Fill::kZero);
     operands_.with_bounds(node, [&](Activation activation, int32_t to) {
-      add_depthwise(node, {padded.x, ones}, padded.mode, activation, to);
+      add_depthwise(node, {padded.x, ones, zeros}, padded.mode, activation, to);
     });
   }
 

@@ -138,6 +138,11 @@ int32_t TfliteOperands::add_like(int32_t index, const std::string& name) {
   return file_.add_tensor(std::move(made));
 }
 
+int32_t TfliteOperands::add_reals(const std::string& name, const std::vector<int32_t>& shape,
+                                  const std::vector<float>& values) {
+  return file_.add_tensor({name, DType::kF32, shape, {}, 0, 0, bytes_of(values), true});
+}
+
 int32_t TfliteOperands::weights(const NodeInfo& node, int32_t index) {
   if (node.op != Op::kDepthwiseConv2d) return tensor(index);
   TfliteTensor made = described(index);

@@ -20,6 +20,8 @@ class TfliteOperands {
   TensorInfo info(int32_t index) const;
   // A new activation like one of the model.
   int32_t add_like(int32_t index, const std::string& name);
+  int32_t add_reals(const std::string& name, const std::vector<int32_t>& shape,
+                    const std::vector<float>& values);
   // The constants of layers, whose shape differs: depthwise weights, biases with their scales.
   int32_t weights(const NodeInfo& node, int32_t index);
   int32_t bias(int32_t index, const TensorInfo& in, const TensorInfo& weights);
@@ -72,5 +74,8 @@ void write_nodes(const Model& model, TfliteFile& file, TfliteOperands& operands,
 // `node` is a Lookup. A table that another scale, a bound of zero and six, or a function known to TFLite makes becomes that
 // operator. Another one is a Gather: exact, and slower than the function.
 void write_lookup(const Model& model, TfliteFile& file, TfliteOperands& operands, const NodeInfo& node);
+
+// `node` is a Normalize, which TFLite does not have: its steps in FP32, in codes between DEQUANTIZE and QUANTIZE.
+void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo& node);
 
 }  // namespace intaglio::exporters
