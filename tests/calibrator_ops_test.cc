@@ -216,6 +216,35 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a mean of what cancels has a scale near its input's") {
+  const auto cancels = [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const int32_t even = b.tensor("even", DType::kF32, kStem), y = b.tensor("middle", DType::kF32, dims);
+    b.node(Op::kNormalize,
+           {x, constant(b, "factors", {12}, 1.0f, 1.0f, 4), constant(b, "summands", {12}, 0.0f, 0.0f, 5)},
+           {even})
+        .options.as<NormalizeOptions>()
+        .over_map = true;
+    auto& normalize = b.graph().nodes[b.graph().nodes.size() - 1].options.as<NormalizeOptions>();
+    normalize.groups = 12;
+    normalize.epsilon = 1e-5f;
+    b.node(Op::kMean, {even}, {y}).options.as<ReduceOptions>().axes = b.keep({1, 2});
+    return y;
+  };
+  const std::vector<uint8_t> written = calibrate(make_model({1, 1, 1, 12}, cancels), make_samples(4));
+  RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())));
+  REQUIRE(int8.error().ok());
+  const Model& model = int8.model();
+  bool found = false;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    if (node.op != Op::kMean) continue;
+    found = true;
+    CHECK(model.tensor(node.outputs[0]).quantization.scales[0] ==
+          model.tensor(node.inputs[0]).quantization.scales[0] / 256);
+  }
+  CHECK(found);
+}
+
 TEST_CASE("a slope a channel becomes a table a channel") {
   const auto prelu = [](ModelBuilder& b, int32_t x, const Dims& dims) {
     const int32_t y = b.tensor("middle", DType::kF32, dims);

@@ -256,6 +256,28 @@ TEST_CASE("tables for groups of channels between Transposes come back to the bit
   CHECK(count(file, "Gather") > 0);
 }
 
+TEST_CASE("factors a channel in a normalization come back") {
+  CalibratorOptions options;
+  options.recover = recovery::kDepthwiseScales;
+  const Calibrated net(uneven_network(Around::kNormalization), options);
+  const Result<Model> model = Model::open(net.int8.view());
+  int grouped = 0;
+  for (int32_t n = 0; n < model->node_count(); ++n) grouped += model->node(n).op == Op::kGroupedLookup;
+  REQUIRE(grouped > 0);
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    CAPTURE(static_cast<int>(form));
+    const auto made = net.to_onnx(form);
+    REQUIRE_MESSAGE(made, made.message());
+    Import back(made->bytes);
+    REQUIRE_MESSAGE(back.good(), back.message());
+    const auto expected = run_real(AlignedBytes(net.int8.view()), net.samples),
+               results = run_real(back.write(), net.samples);
+    SignalAndNoise compared;
+    for (size_t i = 0; i < results.size(); ++i) compared.add(expected[i], results[i]);
+    CHECK(compared.sqnr_db() > 40.0);
+  }
+}
+
 TEST_CASE("tables for groups of channels whose axis the network does not show are refused by name") {
   CalibratorOptions options;
   options.recover = recovery::kDepthwiseScales;

@@ -203,9 +203,11 @@ void quantize_all(const RealWeights& layer, QuantizedWeights& result, const Exec
 
 }  // namespace
 
-QuantParams params_of(const Range& range, const QuantConfig& config, bool non_negative) {
-  const double end = -range.lo > range.hi ? -range.lo : range.hi;
+QuantParams params_of(const Range& seen, const QuantConfig& config, bool non_negative) {
   const auto lo = static_cast<double>(config.lo), hi = static_cast<double>(config.hi);
+  // Of zeros alone any scale is right; that of one is one that other runtimes take, and that leaves readers their bias.
+  const Range range = seen.lo == seen.hi ? Range{0.0, 1.0} : seen;
+  const double end = -range.lo > range.hi ? -range.lo : range.hi;
   QuantParams params{0.0f, 0, config.lo, config.hi};
   if (config.has(policy::kExponential)) {
     params.scale = to_scale(end * power_of_two(-config.hi));

@@ -13,10 +13,13 @@ bool is_known(const Model& model, Span<const KnownParams> list, const SlotMap& m
 }
 
 Error widen_sum(const Model& model, Span<const KnownParams> known, SlotMap& map, int32_t n, bool* widened) {
-  constexpr float kMost = 0x1p14f, kWidened = 0x1p-12f;
   const NodeInfo node = model.node(n);
   const OpDef* const def = find_op(float_ops(), model, node);
-  if (def == nullptr || !def->quant.sums) return kNoError;
+  if (def == nullptr) return kNoError;
+  const bool averages = def->quant.channels == ChannelRule::kShifts && !def->quant.sums &&
+                        def->quant.output == OutputRule::kObserved;
+  if (!def->quant.sums && !averages) return kNoError;
+  const float most = averages ? 0x1p8f : 0x1p14f, widest = averages ? 0x1p-8f : 0x1p-12f;
   JointSlots& slots = map.slots;
   const int32_t output = slots.root(node.outputs[0]);
   if (slots.own(output).state != QuantState::kActivated || is_known(model, known, map, output))
@@ -27,9 +30,9 @@ Error widen_sum(const Model& model, Span<const KnownParams> known, SlotMap& map,
     largest = scale > largest ? scale : largest;
   }
   QuantParams params = slots.params(output);
-  if (largest <= kMost * params.scale) return kNoError;
-  if (!slots.own(output).has(policy::kPowerOfTwo)) params.scale = largest * kWidened;
-  while (params.scale < largest * kWidened) params.scale *= 2.0f;
+  if (largest <= most * params.scale) return kNoError;
+  if (!slots.own(output).has(policy::kPowerOfTwo)) params.scale = largest * widest;
+  while (params.scale < largest * widest) params.scale *= 2.0f;
   *widened = true;
   const Error error = slots.set_params(output, params);
   return error.ok() ? error : at_slot(model, map, output, error);

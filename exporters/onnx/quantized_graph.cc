@@ -91,6 +91,7 @@ class Export {
       else {
         drop_folded_behind(node);
         write_constants(node);
+        write_factors(node);
       }
     }
     for (const auto& [value, grid] : sums_)
@@ -383,18 +384,36 @@ class Export {
 
   // Whether an element of what a node writes is made of the elements at its place, with numbers of its channel.
   static bool keeps_places(const OnnxNode& node) {
-    for (const char* const op : {"Add",      "BatchNormalization",
-                                 "Cast",     "Clip",
-                                 "Div",      "Elu",
-                                 "Erf",      "Gelu",
-                                 "Mul",      "HardSwish",
-                                 "Identity", "HardSigmoid",
-                                 "Mish",     "LeakyRelu",
-                                 "Pow",      "PRelu",
-                                 "Relu",     "Sigmoid",
-                                 "Swish",    "Softplus",
-                                 "Sub",      "Tanh",
-                                 "Celu",     "Selu"})
+    for (const char* const op : {"Add",
+                                 "BatchNormalization",
+                                 "Cast",
+                                 "Celu",
+                                 "Clip",
+                                 "Div",
+                                 "Elu",
+                                 "Erf",
+                                 "Gelu",
+                                 "GroupNormalization",
+                                 "HardSigmoid",
+                                 "HardSwish",
+                                 "Identity",
+                                 "InstanceNormalization",
+                                 "LayerNormalization",
+                                 "LeakyRelu",
+                                 "LpNormalization",
+                                 "Mish",
+                                 "Mul",
+                                 "PRelu",
+                                 "Pow",
+                                 "RMSNormalization",
+                                 "Relu",
+                                 "Selu",
+                                 "Sigmoid",
+                                 "SimplifiedLayerNormalization",
+                                 "Softplus",
+                                 "Sub",
+                                 "Swish",
+                                 "Tanh"})
       if (node.op_type == op) return node.input.count() > 0 && node.output.count() > 0;
     return false;
   }
@@ -489,6 +508,41 @@ class Export {
     set_attribute(graph_.add_node("Cast", indices, {places}, indices), "to", OnnxTensor::INT32);
     graph_.add_node("Gather", name,
                     {constant("/reals", {static_cast<int64_t>(reals.size())}, reals), indices}, to);
+  }
+
+  // A normalization in whose factors and summands the model has factors a channel: the file multiplies its result by them.
+  void write_factors(const NodeInfo& node) {
+    const OpDef* const def = find_op(all_ops(), model_, node);
+    if (def == nullptr || def->quant.real_inputs < 0) return;
+    int32_t n = 0;
+    while (n < network_.node_count() && std::string(network_.node(n).name) != node.name) ++n;
+    if (n == network_.node_count()) return;
+    const auto reals = [&](const Model& model, const NodeInfo& of) {
+      const TensorInfo info = model.tensor(of.inputs[static_cast<size_t>(def->quant.real_inputs)]);
+      return Span<const float>(reinterpret_cast<const float*>(info.constant.data),
+                               info.constant.size / sizeof(float));
+    };
+    const Span<const float> made = reals(model_, node), given = reals(network_, network_.node(n));
+    std::vector<float> factors;
+    for (size_t c = 0; c < made.size && made.size == given.size; ++c)
+      factors.push_back(given[c] == 0.0f ? 1.0f : made[c] / given[c]);
+    if (std::all_of(factors.begin(), factors.end(), [](float factor) { return factor == 1.0f; })) return;
+    const TensorInfo out = model_.tensor(node.outputs[0]);
+    const std::string* const found = value_of(name_of_reals(out.name));
+    OnnxNode* const writer = found == nullptr ? nullptr : graph_.writer(*found);
+    const int64_t axis = writer == nullptr ? -1 : channel_axis(*found, out.shape.rank);
+    if (axis < 0)
+      fail(
+          "node ", quoted(node.name),
+          ": it has a factor for each channel in the model, and the network's nodes do not show which axis its "
+          "channels are; calibrate with '--recover method,bias', or use export-tflite");
+    const std::string value = *found, name = graph_.unused_name(value + "/factors"),
+                      plain = graph_.unused_name(value + "/plain");
+    std::vector<int64_t> dims(static_cast<size_t>(out.shape.rank - axis), 1);
+    dims[0] = static_cast<int64_t>(factors.size());
+    graph_.add_constant(name, OnnxTensor::FLOAT, dims, factors.data(), sizeof(float) * factors.size());
+    graph_.rename_output(*writer, value, plain);
+    graph_.add_node("Mul", plain, {plain, name}, value);
   }
 
   // Constant operands that the model has as codes.

@@ -39,8 +39,8 @@ inline OnnxBuilder small_network() {
 }
 
 // A depthwise layer between two Swish, behind a layer whose channels differ a hundredfold: calibration puts their factors into
-// tables for groups of channels. `around`: what stands on each side of the first Swish.
-enum class Around { kNothing, kTransposes, kReshapes };
+// tables for groups of channels. `around`: what stands on each side of the first Swish, or before it.
+enum class Around { kNothing, kTransposes, kReshapes, kNormalization };
 inline OnnxBuilder uneven_network(Around around = Around::kNothing) {
   OnnxBuilder file(13);
   Random random(21);
@@ -60,7 +60,8 @@ inline OnnxBuilder uneven_network(Around around = Around::kNothing) {
   };
   file.integers("flat", {1, 8, 72});
   file.integers("map", {1, 8, 9, 8});
-  const bool has_none = around == Around::kNothing, turns = around == Around::kTransposes;
+  const bool normalizes = around == Around::kNormalization, turns = around == Around::kTransposes;
+  const bool has_none = around == Around::kNothing || normalizes;
   const auto move = [&](const std::string& x, const std::string& y, const std::vector<int64_t>& order,
                         const std::string& shape) {
     if (turns)
@@ -68,7 +69,14 @@ inline OnnxBuilder uneven_network(Around around = Around::kNothing) {
     else
       file.node("Reshape", {x, shape}, y);
   };
-  file.node("Conv", {"x", "w1", "b1"}, has_none ? "c1" : "c0");
+  file.node("Conv", {"x", "w1", "b1"}, has_none && !normalizes ? "c1" : "c0");
+  if (normalizes) {  // its factors are what is uneven
+    std::vector<float> factors = random.reals(8, 0.3f, 0.5f);
+    for (size_t i = 0; i < factors.size(); i += 2) factors[i] *= 100.0f;
+    file.floats("factors", {8}, factors);
+    file.floats("summands", {8}, random.reals(8, -0.2f, 0.2f));
+    file.node("InstanceNormalization", {"c0", "factors", "summands"}, "c1");
+  }
   if (!has_none) move("c0", "c1", {0, 2, 3, 1}, "flat");
   swish("c1");
   if (!has_none) move("c1_swish", "c1_back", {0, 3, 1, 2}, "map");
