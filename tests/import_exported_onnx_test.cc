@@ -685,6 +685,34 @@ TEST_CASE("FakeQuantize has the same codes, and scales but for rounding") {
     for (size_t i = 0; i < a[s].size(); ++i) CHECK(std::fabs(a[s][i] - b[s][i]) < 0.02f);
 }
 
+TEST_CASE(
+    "FakeQuantize stands behind a Pad with another number than 0, which OpenVINO computes wrongly otherwise") {
+  for (const float number : {-1.0f, 0.0f}) {
+    CAPTURE(number);
+    Network net(8, 13);
+    net.file.integers("pads", {0, 0, 1, 1, 0, 0, 1, 1});
+    net.file.floats("number", {}, {number});
+    const std::string padded = net.node("Pad", {net.conv("x", 3, 4, 3), "pads", "number"});
+    net.file.output(net.conv(padded, 4, 2, 3));
+    const Calibrated made(net.file);
+    const auto file = made.to_onnx(OnnxForm::kFakeQuantize);
+    REQUIRE_MESSAGE(file, file.message());
+    const onnx_file::ModelProto parsed = parsed_onnx(file->bytes);
+    std::map<std::string, std::string> writers;
+    for (const Node& node : parsed.graph->node)
+      for (const std::string& output : node.output) writers[output] = node.op_type;
+    for (const Node& node : parsed.graph->node)
+      if (node.op_type == "Pad") CHECK(writers[node.input[0]] == (number == 0.0f ? "FakeQuantize" : "Conv"));
+    Import back(file->bytes);
+    REQUIRE_MESSAGE(back.good(), back.message());
+    const auto a = run_real(AlignedBytes(made.int8.view()), made.samples),
+               b = run_real(back.write(), made.samples);
+    SignalAndNoise compared;
+    for (size_t i = 0; i < a.size(); ++i) compared.add(a[i], b[i]);
+    CHECK(compared.sqnr_db() > 40.0);
+  }
+}
+
 TEST_CASE("what cannot be written is refused, with its name") {
   const Calibrated net(small_network());
   const auto says = [](const Outcome<OnnxExport>& made, const std::string& part) {

@@ -596,6 +596,7 @@ class Export {
     const int32_t real = name == info.name || found == tensors_.end() ? -1 : found->second;
     if (value == nullptr || graph_.constant(*value) != nullptr) return;
     if (graph_.writer(*value) == nullptr && !graph_.is_input(*value)) return;  // it went into a layer
+    if (form_ == OnnxForm::kFakeQuantize && is_padded(index)) return;
     if (code_inputs_.count(*value) != 0)
       fail(
           "input ", quoted(*value),
@@ -607,6 +608,21 @@ class Export {
       std::tie(grid.lo, grid.hi) = codes_written(model_, model_.node(writer->second));
     rounded_[name] = quantizers_.round(*value, grid, reads_codes, real < 0);
     ++result_.activations;
+  }
+
+  // Whether a Pad with another number than 0 alone reads the tensor: its result is rounded on the same grid, and OpenVINO computes such a
+  // Pad behind a FakeQuantize wrongly (2026.4).
+  bool is_padded(int32_t tensor) const {
+    int32_t reader = -1, readers = 0;
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t input : model_.node_inputs(n))
+        if (input == tensor) {
+          ++readers;
+          reader = n;
+        }
+    for (const int32_t output : model_.outputs()) readers += output == tensor ? 1 : 0;
+    if (readers != 1 || reader < 0 || model_.node(reader).op != Op::kPad) return false;
+    return model_.node(reader).options.as<PadOptions>().value != 0.0f;
   }
 
   // Whether the node of this name in the model reads this tensor.
