@@ -1,6 +1,7 @@
 #include "calibrator/bake/bake.h"
 
 #include "calibrator/bake/baked_tensors.h"
+#include "calibrator/bake/function_rows.h"
 #include "calibrator/bake/lookup_tables.h"
 #include "calibrator/quantization/deploy.h"
 #include "calibrator/quantization/int8_nodes.h"
@@ -18,7 +19,10 @@ constexpr Span<const int32_t> kMapAxes = kMapAxisList;
 class Baker : private BakedTensors {
  public:
   Baker(const BakeInput& input, Arena& arena)
-      : BakedTensors(input, arena), weights_(*input.weights), functions_(input.functions) {}
+      : BakedTensors(input, arena),
+        weights_(*input.weights),
+        functions_(input.functions),
+        rows_(model_, options_, slots_, functions_) {}
 
   Result<Graph> bake() {
     ITG_TRY(check_finished(model_, slots_, false));
@@ -71,7 +75,31 @@ class Baker : private BakedTensors {
     return is_in_codes(slots_, state) ? as_codes(tensor, params(state.input)) : as_f32(tensor);
   }
 
+  // The row that ends with node `n` as one table.
+  void bake_row(int32_t n, int32_t first) {
+    const NodeInfo node = model_.node(n);
+    size_t operand = 0;
+    while (model_.tensor(model_.node_inputs(first)[operand]).is_constant()) ++operand;
+    const QuantParams in = params(slots_.input_slot(first, operand)), out = params(node.outputs[0]);
+    const Span<int8_t> table = arena_.make<int8_t>(256);
+    for (int32_t i = 0; i < 256 && !table.empty(); ++i) {
+      const double x = static_cast<double>(in.scale) * (i - 128 - in.zero_point);
+      table[static_cast<size_t>(i)] =
+          static_cast<int8_t>(quantize_value(static_cast<float>(rows_.value(first, n, x)), out));
+    }
+    const int32_t codes = as_codes(model_.node_inputs(first)[operand], in),
+                  inputs[] = {codes, add_tables(node.name, DType::kS8, 0, table)},
+                  written = codes_[static_cast<size_t>(node.outputs[0])] =
+                      add_codes(model_.tensor(node.outputs[0]), "", out);
+    add_node(graph_, arena_, Op::kLookup, node.name, inputs, {&written, 1}).source = n;
+  }
+
   Error bake_codes(int32_t n) {
+    if (rows_.goes_on_behind(n)) return kNoError;
+    if (const int32_t first = rows_.first_step(n); first != n) {
+      bake_row(n, first);
+      return arena_.exhausted() ? Error{Status::kOutOfMemory} : kNoError;
+    }
     const NodeInfo node = model_.node(n);
     const OpDef& def = *find_op(float_ops(), model_, node);
     const QuantRule& rule = def.quant;
@@ -418,6 +446,7 @@ class Baker : private BakedTensors {
 
   BakedWeights& weights_;
   Span<const FunctionFactors> functions_;
+  FunctionRows rows_;
 };
 
 }  // namespace
