@@ -43,6 +43,7 @@ double apply(const Model& model, const NodeInfo& node, const QuantRule& rule, do
 }  // namespace
 
 bool FunctionRows::is_step(int32_t node) const {
+  if (options_.compat != Compat::kNone || !options_.known.empty()) return false;
   const NodeInfo info = model_.node(node);
   const OpDef* const def = find_op(float_ops(), model_, info);
   if (def == nullptr || info.outputs.size != 1 || operand_of(model_, info) < 0) return false;

@@ -9,7 +9,8 @@ namespace intaglio {
 
 // A step is a function of one variable, or a sum, difference, product or quotient of one computed tensor (twice, perhaps) and constants
 // of one number. It is int8, of 8 bits, without factors a channel. A row is steps of which each but the last is read by the next
-// one alone, and the last is a function with a table. Codes between them would round what the next one stretches.
+// one alone, and the last is a function with a table. Codes between them would round what the next one stretches. Other tools round there:
+// no rows with CalibratorOptions::compat or known parameters.
 class FunctionRows {
  public:
   FunctionRows(const Model& model, const CalibratorOptions& options, const SlotMap& slots,
