@@ -32,7 +32,7 @@ constexpr const char* kSimulateFooter =
     "Settings of --set:\n"
     "  bits       2 to 32\n"
     "  lo, hi     the least and the greatest code, both of them: -127 and 127, or 0 and 255\n"
-    "  rounding   half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int or up\n"
+    "  rounding   half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int, up or down\n"
     "  policy     per-tensor or per-channel (weights); linear or exponential; symmetric or asymmetric;\n"
     "             with linear also power-of-two\n"
     "  observer   how the range of an activation is chosen: one of the methods of --method\n\n"

@@ -71,9 +71,9 @@ TEST_CASE("one slot by its node's name; the last setting of a slot holds") {
 TEST_CASE("calibrate: fewer bits, powers of two, other tools' rules, every method") {
   const CommandFolder folder;
   folder.good(kImport);
-  for (const std::string options :
-       {"--set all:bits=6", "--power-of-two", "--compat tengine", "--compat ppq", "--method kl",
-        "--method aciq", "--set weights:rounding=half-up", "--weight-bits 5"}) {
+  for (const std::string options : {"--set all:bits=6", "--power-of-two", "--compat tengine", "--compat ppq",
+                                    "--method kl", "--method aciq", "--set weights:rounding=half-up",
+                                    "--set weights:rounding=down,bits=8", "--weight-bits 5"}) {
     CAPTURE(options);
     const auto made = folder.json(kCalibrate + " " + options);
     CHECK(made["sqnr_db"] > 10);
@@ -89,6 +89,7 @@ TEST_CASE("what cannot be is refused with slot and remedy, and nothing is writte
     const char *options, *problem;
   } cases[] = {{"--set all:bits=9", "9 bits"},
                {"--set activations:rounding=half-up", "rounding half-up"},
+               {"--set activations:rounding=down", "rounding down"},
                {"--set weights:policy=per-channel+linear+asymmetric", "asymmetric weights"},
                {"--set weights:policy=per-channel+exponential+symmetric", "exponential"},
                {"--set activations:policy=per-channel+linear+symmetric", "a scale a channel"}};

@@ -1,4 +1,6 @@
 // Parameter files of tools that call layers by their PyTorch modules, and AMCT's fields of today.
+#include <map>
+
 #include "importers/params/params_layers.h"
 #include "importers/params/params_table.h"
 #include "tests/support/imported.h"
@@ -112,7 +114,61 @@ TEST_CASE("weights with a zero point keep the scales with which they are int8, a
   CHECK(found->notes ==
         std::vector<std::string>{
             "f param_encodings/conv1.weight, conv1.weight: 1 of 2 channels hold weights beyond int8; "
-            "they got a coarser scale of their own"});
+            "they got the scale that loses least"});
+}
+
+// PPQ's files name what a convolution gives before the ReLU that the model has fused with it.
+TEST_CASE("PPQ's files: results before a fused function follow what it gives, or stand for it") {
+  OnnxBuilder file;
+  file.input("x", {1, 2, 4, 4});
+  file.floats("w", {2, 2, 1, 1}, {0.5f, -1.27f, 0.25f, 1.27f});
+  file.node("Conv", {"x", "w"}, "before").name = "conv";
+  file.node("Relu", {"before"}, "after").name = "relu";
+  file.node("MaxPool", {"after"}, "y").name = "pool";
+  set(*file.graph().node.begin(), "kernel_shape", std::vector<int64_t>{1, 1});
+  set(file.graph().node.back(), "kernel_shape", std::vector<int64_t>{2, 2});
+  file.output("y");
+  Import import(file.bytes());
+  const AlignedBytes bytes = import.write();
+  const Model model = *Model::open(bytes.view());
+  const auto resolved = [&](const std::string& before, const std::string& after) {
+    const auto slot = [](const std::string& tensor, const std::string& value) {
+      return "\"" + tensor +
+             R"(": {"bit_width": 8, "quant_min": -128, "quant_max": 127, "state": "ACTIVATED", "dominator": )" +
+             value + "}";
+    };
+    std::string text = R"({"configs": {"conv": {)" + slot("x", "1");
+    if (!before.empty()) text += ", " + slot("before", before);
+    text += "}";
+    if (!before.empty() || !after.empty()) {
+      text += R"(, "relu": {)" + slot("before", before.empty() ? after : before);
+      if (!after.empty()) text += ", " + slot("after", after);
+      text += "}";
+    }
+    text += R"(}, "values": {"1": {"scale": 0.5, "zero_point": 0}, "2": {"scale": 0.25, "zero_point": -128},
+                            "3": {"scale": 0.125, "zero_point": 3}}})";
+    const auto table = read_ppq("F", text);
+    REQUIRE_MESSAGE(table, table.message());
+    const auto found = resolve_params(*table, model, "F");
+    REQUIRE_MESSAGE(found, found.message());
+    std::map<std::string, float> scales;
+    for (const KnownParams& known : found->known) scales[model.tensor(known.tensor).name] = known.scale;
+    return std::make_tuple(scales, found->unknown, found->notes);
+  };
+  using Scales = std::map<std::string, float>;
+  using Names = std::vector<std::string>;
+  CHECK(resolved("2", "2") == std::make_tuple(Scales{{"x", 0.5f}, {"after", 0.25f}}, Names(), Names()));
+  CHECK(resolved("2", "") == std::make_tuple(Scales{{"x", 0.5f}, {"after", 0.25f}}, Names(), Names()));
+  CHECK(
+      resolved("3", "2") ==
+      std::make_tuple(
+          Scales{{"x", 0.5f}, {"after", 0.25f}}, Names(),
+          Names{
+              "F: 1 of its slots are of results before a function that is fused with its layer here, and are "
+              "left out: what the function gives has parameters of its own (the first: "
+              "configs/conv/before)"}));
+  // Read alone, it is nobody's.
+  CHECK(std::get<1>(resolved("", "2")) == Names{"before"});
 }
 
 TEST_CASE("a map of names") {

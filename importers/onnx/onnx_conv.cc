@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "importers/draft/conv_forms.h"
+#include "importers/draft/quantized_tables.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -239,6 +240,7 @@ std::pair<WindowAxis, int32_t> transposed_axis(OnnxOp& op, WindowAxis read, int3
 void take_transposed_grid(const OnnxOp& op, int32_t groups, int32_t each, DraftTensor& weights) {
   const OnnxGrid* const grid = op.grid(1);
   if (grid == nullptr) return;
+  if (grid->is_near) return take_near_grid(weights, 0);
   if (grid->scales.size() == 1) {
     weights.scales = grid->scales;
     return;
