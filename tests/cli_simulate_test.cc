@@ -82,6 +82,22 @@ TEST_CASE("calibrate: fewer bits, powers of two, other tools' rules, every metho
   }
 }
 
+TEST_CASE("simulate takes the scales of a file, of activations and weights") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  folder.good(kCalibrate + " --recover none --int8-answers");
+  folder.good("params export %/int8.itg -o %/known.json --format ppq");
+  const std::string form = kSimulate + " --int8-answers --exact --json";
+  const std::string params = " --params %/known.json --params-format ppq";
+  const auto figure = [&](const std::string& options) {
+    return folder.json(form + options)["sqnr_db"].get<double>();
+  };
+  CHECK(figure(params + " --method minmax") == figure(""));
+  CHECK(figure(" --method minmax") != figure(""));
+  CHECK(figure(params + " --set all:rounding=half-up") > 10);
+  CHECK(folder.run(kSimulate + " --map %/none.txt").code == 2);  // nothing to rename
+}
+
 TEST_CASE("what cannot be is refused with slot and remedy, and nothing is written") {
   const CommandFolder folder;
   folder.good(kImport);

@@ -73,7 +73,7 @@ Outcome<ParamsFormat> params_format(const std::string& name, const std::string& 
     return Failure{"'" + name + "' is no format of parameters; there are " + params_format_names()};
   if (const auto format = params_format_of(path)) return *format;
   return Failure{path +
-                 ": its name does not tell its format; give it with --format (calibrate: --params-format): " +
+                 ": its name does not tell its format; give it with --format (calibrate, simulate: --params-format): " +
                  params_format_names()};
 }
 

@@ -47,6 +47,11 @@ class PpqReader {
     const Json *const configs = json_member(file_, "configs"), *const values = json_member(file_, "values");
     if (configs == nullptr || !configs->is_object() || values == nullptr || !values->is_object())
       return Failure{path_ + ": has no objects 'configs' and 'values'; is it a file of PPQ's?"};
+    for (const auto& [node, tensors] : configs->items())
+      for (const auto& [tensor, config] : tensors.items())
+        if (const auto hash = json_whole(json_member(config, "hash"));
+            hash && hash == json_whole(json_member(config, "dominator")))
+          leaders_.emplace(*hash, tensor);
     // Entries that only follow others come last: the others hold where they disagree.
     for (const bool passive : {false, true}) {
       for (const auto& [node, tensors] : configs->items()) {
@@ -110,7 +115,7 @@ class PpqReader {
           path_ + ": " + rounding_.first +
           " rounds halves up. Its weights can be rounded as there (--set weights:rounding=" +
           rounding_.second +
-          "); activations round halves to even, and 'intaglio simulate --set "
+          "); activations round halves to even, and 'intaglio simulate --params FILE --set "
           "activations:rounding=half-up' shows what that changes");
     return Done{};
   }
@@ -167,7 +172,8 @@ class PpqReader {
       wide_.add(place + ", codes of " + std::to_string(*lo) + " to " + std::to_string(*hi));
       return Done{};
     }
-    return add_value(slot, *value, form);
+    const auto leader = leaders_.find(*dominator);
+    return add_value(slot, *value, form, leader == leaders_.end() ? slot.tensor : leader->second);
   }
 
   struct ValueForm {
@@ -176,13 +182,23 @@ class PpqReader {
     int32_t lo = -128, hi = 127;  // after it
     bool is_passive = false;
   };
-  Outcome<Done> add_value(const Slot& slot, const Json& value, const ValueForm& form) {
+  Outcome<Done> add_value(const Slot& slot, const Json& value, const ValueForm& form,
+                          const std::string& leader) {
     const int32_t shift = form.shift;
     const std::string place = slot.place(), where = path_ + ": " + place;
     const Json *const scales = json_member(value, "scale"), *const zeros = json_member(value, "zero_point");
     if (scales == nullptr || zeros == nullptr) return Failure{where + ": scale or zero_point is missing"};
-    ParamsEntry entry{ParamsOf::kTensor, slot.tensor,   {}, 0, slot.node, place, false, form.lo,
-                      form.hi,           slot.is_result};
+    ParamsEntry entry{ParamsOf::kTensor,
+                      slot.tensor,
+                      {},
+                      0,
+                      slot.node,
+                      place,
+                      false,
+                      form.lo,
+                      form.hi,
+                      slot.is_result,
+                      leader == slot.tensor ? std::string() : leader};
     for (const Json* const item : json_list(*scales)) {
       if (!item->is_number()) return Failure{where + ": a scale is no number"};
       const auto scale = checked_scale(item->get<double>(), where);
@@ -249,6 +265,7 @@ class PpqReader {
   const std::string& path_;
   const Json& file_;
   ParamsTable table_;
+  std::map<int64_t, std::string> leaders_;  // tensors by the hash of their own config
   ParamsSlots wide_, second_;
   std::pair<std::string, std::string>
       rounding_;  // a platform that does not round halves to even, and how it rounds weights

@@ -101,6 +101,7 @@ class Resolver {
     const int32_t tensor = tensor_of(entry);
     if (tensor >= 0) return add(entry, tensor);
     const int32_t writer = entry.is_result ? layers_.find_node(entry.node) : -1;
+    if (tensors_.count(entry.follows) != 0) return Done{};  // it was only moved, or goes into what follows it
     if (writer >= 0)
       inner_.emplace_back(&entry, model_.node(writer).outputs[0]);
     else
