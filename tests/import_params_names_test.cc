@@ -1,8 +1,11 @@
 // Parameter files of tools that call layers by their PyTorch modules, and AMCT's fields of today.
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "importers/params/params_layers.h"
 #include "importers/params/params_table.h"
+#include "tests/support/calibrate.h"
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
@@ -169,6 +172,59 @@ TEST_CASE("PPQ's files: results before a fused function follow what it gives, or
               "configs/conv/before)"}));
   // Read alone, it is nobody's.
   CHECK(std::get<1>(resolved("", "2")) == Names{"before"});
+}
+
+// As AMCT and ncnn compute a layer whose result has no scale: codes in, integers, and FP32 out. Written out in double.
+TEST_CASE("a layer with parameters of its input and weights alone computes in int8 and writes FP32") {
+  Random random(6);
+  constexpr int kChannels = 3, kSide = 4;
+  for (const std::string op : {"conv", "depthwise"}) {
+    CAPTURE(op);
+    const int depth = op == "conv" ? kChannels : 1;
+    const std::vector<float> w = random.reals(kChannels * depth, -1, 1), b = random.reals(kChannels, -1, 1);
+    OnnxBuilder file;
+    file.input("x", {1, kChannels, kSide, kSide});
+    file.floats("w", {kChannels, depth, 1, 1}, w);
+    file.floats("b", {kChannels}, b);
+    auto& node = file.node("Conv", {"x", "w", "b"}, "c");
+    if (depth == 1) set(node, "group", int64_t{kChannels});
+    file.node("Relu", {"c"}, "y");
+    file.output("y");
+    Import import(file.bytes());
+    const AlignedBytes bytes = import.write();
+    const Model model = *Model::open(bytes.view());
+    const std::vector<float> scales{0.011f, 0.009f, 0.02f};
+    const KnownParams known[] = {
+        {model.inputs()[0], 0.05f, -3, {}, -1, -1, 0, 0},
+        {model.node_inputs(0)[1], 0, 0, {scales.data(), scales.size()}, -1, -1, 0, 0}};
+    const int32_t layer = 0, transpose = 1;  // to the order of the file
+    CalibratorOptions options;
+    options.recover = recovery::kNone;
+    options.known = {known, 2};
+    options.float_results = {&layer, 1};
+    options.float_nodes = {&transpose, 1};
+    std::vector<uint8_t> made = calibrate(model, {}, options);
+    RunningModel int8{AlignedBytes({made.data(), made.size()})};
+    REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error(), &int8.model()));
+    const NodeInfo node_made = int8.model().node(0);
+    CHECK(int8.model().tensor(node_made.inputs[1]).dtype == DType::kS8);
+    CHECK(int8.model().tensor(node_made.outputs[0]).dtype == DType::kF32);
+    std::vector<int8_t> x(kChannels * kSide * kSide);  // [h, w, c]; the model takes codes
+    for (int8_t& code : x) code = static_cast<int8_t>(random.between(-128, 127));
+    const std::vector<float> found = int8.run<float>(x);
+    for (size_t place = 0; place < kSide * kSide; ++place)
+      for (size_t o = 0; o < kChannels; ++o) {
+        double sum = std::nearbyint(b[o] / (double{0.05f} * scales[o]));
+        for (size_t k = 0; k < static_cast<size_t>(depth); ++k) {
+          const size_t i = depth == 1 ? o : k;
+          sum +=
+              (x[place * kChannels + i] + 3) *
+              std::clamp(std::nearbyint(w[o * static_cast<size_t>(depth) + k] / scales[o]), -127.0f, 127.0f);
+        }
+        const double expected = std::max(0.0, sum * double{0.05f} * scales[o]);
+        CHECK(found[o * kSide * kSide + place] == doctest::Approx(expected).epsilon(1e-6));
+      }
+  }
 }
 
 TEST_CASE("a map of names") {

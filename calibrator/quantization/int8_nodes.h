@@ -53,7 +53,8 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
 //   - whose values reach one output of the model, each tensor on the way being read once, through nothing but
 //     operators that have an FP32 version for int8 models: Reshape and Softmax.
 // No state's next value is an answer. A node with codes of 16 bits writes such codes instead, which do not tie.
-// With CalibratorOptions::int8_answers, and as other tools do it, no node is.
+// With CalibratorOptions::int8_answers, and as other tools do it, no node is. Those of CalibratorOptions::float_results are
+// always; what stands behind them is not bound to FP32.
 Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options);
 
 // Whether a node with codes of 16 bits would give an answer, had it 8: its output has 16, too.

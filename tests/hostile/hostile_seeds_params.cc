@@ -47,7 +47,7 @@ record { key: "x" value { scale_d: 0.5 offset_d: -3 is_tensor_quantize: true } }
  "param_encodings": {"w": [{"bitwidth": 4, "min": -0.7, "max": 0.8}, {"bitwidth": 4, "min": -0.8, "max": 0.7}]}})"),
        std::string(
            R"({"encodings": [{"name": "w", "output_dtype": "int4", "y_scale": [0.5, 0.25], "axis": 0}]})"),
-       std::string(R"({"tensorrt": {"blob_range": {"x": 63.5}}, "vitis": {"x": {"scale": 0.25}},
+       std::string(R"({"tensorrt": {"blob_range": {"x": 63.5}}, "vitis": {"v": {"scale": 0.25}},
  "ppl": {"u": {"step": 0.5, "min": -4.5, "max": 123, "bit": 8},
          "w": {"step": [0.5, 0.25], "min": [-64, -32], "max": [63.5, 31.75], "bit": 8}}})")})
     seeds.emplace_back(text.begin(), text.end());
