@@ -272,7 +272,7 @@ TEST_CASE("settings that make no sense are refused before anything runs") {
   setting.bits = 33;
   CHECK(status(setting) == Status::kBadBits);
   setting = {};
-  setting.rounding = 7;
+  setting.rounding = kRoundingCount;
   CHECK(status(setting) == Status::kBadOption);
   setting = {};
   setting.policy = 3;

@@ -513,6 +513,8 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   DraftTensor bias = draft.tensor(node.inputs[2]);
   const int32_t axis = node.op == Op::kDepthwiseConv2d ? 2 : 0;
   const int32_t channels = output_channels(draft, node);
+  // One weight a channel, as batch normalization between quantizers has it, is the last code of a scale of its own.
+  if (weights.scales.empty() && elements(weights.shape) == channels) take_near_grid(weights, axis);
   if (weights.scales.empty() || (weights.axis >= 0 && weights.axis != axis)) return false;
   const auto w = values_of<float>(weights);
   const auto b = values_of<float>(bias);
