@@ -240,13 +240,13 @@ std::pair<WindowAxis, int32_t> transposed_axis(OnnxOp& op, WindowAxis read, int3
 void take_transposed_grid(const OnnxOp& op, int32_t groups, int32_t each, DraftTensor& weights) {
   const OnnxGrid* const grid = op.grid(1);
   if (grid == nullptr) return;
-  if (grid->is_near) return take_near_grid(weights, 0);
   if (grid->scales.size() == 1) {
     weights.scales = grid->scales;
     return;
   }
   const bool of_groups = grid->axis == 0;
-  if (grid->scales.size() != static_cast<size_t>(of_groups ? groups : each) || grid->axis > 1) return;
+  if (grid->scales.size() != static_cast<size_t>(of_groups ? groups : each) || grid->axis > 1)
+    return take_near_grid(weights, 0);
   for (int32_t g = 0; g < groups; ++g)
     for (int32_t o = 0; o < each; ++o)
       weights.scales.push_back(grid->scales[static_cast<size_t>(of_groups ? g : o)]);
