@@ -80,7 +80,7 @@ TEST_CASE("slots have their own codes") {
   range.lo = 0;
   range.hi = 255;
   f.options.symmetric = true;
-  CHECK(f.refusal().find("codes of 9 bits, with their sign, for") != std::string::npos);
+  CHECK(f.refusal().find("9 bits, signed, for") != std::string::npos);
   f.options.symmetric = false;
   range = {};
   range.observer = kRangeMethodCount;

@@ -157,16 +157,19 @@ struct NodesInFloat {
   std::vector<int32_t> results;  // layers of int8 weights that write FP32
 };
 
-// Whether a node is a layer whose weights have known parameters, and which may write FP32.
+// Whether a node is a layer that may write FP32, and whose weights have known parameters; where nothing says any, their own.
 bool is_known_layer(const Model& model, const CalibratorOptions& options, int32_t node) {
   CalibratorOptions alone = options;
   alone.float_results = {&node, 1};
   if (node < 0 || answer_op(model, node, alone) == Op::kNone) return false;
   const Span<const int32_t> inputs = model.node_inputs(node);
-  return std::any_of(options.known.begin(), options.known.end(), [&](const KnownParams& known) {
-    return model.tensor(known.tensor).is_constant() &&
-           std::find(inputs.begin(), inputs.end(), known.tensor) != inputs.end();
-  });
+  bool says_any = false;
+  for (const KnownParams& known : options.known) {
+    if (!model.tensor(known.tensor).is_constant()) continue;
+    if (std::find(inputs.begin(), inputs.end(), known.tensor) != inputs.end()) return true;
+    says_any = true;
+  }
+  return !says_any;
 }
 
 // What has to be in FP32 so that no tensor of codes lacks parameters: the result of a layer whose weights are known, else who
