@@ -1,6 +1,7 @@
 // Parameter files of tools that call layers by their PyTorch modules, and AMCT's fields of today.
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 
 #include "importers/params/params_layers.h"
@@ -172,6 +173,47 @@ TEST_CASE("PPQ's files: results before a fused function follow what it gives, or
               "configs/conv/before)"}));
   // Read alone, it is nobody's.
   CHECK(std::get<1>(resolved("", "2")) == Names{"before"});
+}
+
+TEST_CASE("PPQ's files: weights of another name by their slot, and a matrix with a scale for each input") {
+  OnnxBuilder file;
+  file.input("x", {1, 3});
+  file.floats("w", {3, 2}, {0.5f, -1.27f, 0.25f, 0.635f, 0.1f, 0.2f});  // [in, out]
+  file.node("MatMul", {"x", "w"}, "y").name = "fc";
+  file.output("y");
+  Import import(file.bytes());
+  const AlignedBytes bytes = import.write();
+  const Model model = *Model::open(bytes.view());
+  std::deque<ParamsTable> tables;  // to which the results point
+  const auto resolved = [&](const std::string& weights, const std::string& scales) {
+    const std::string slot =
+        R"({"bit_width": 8, "quant_min": -127, "quant_max": 127, "state": "ACTIVATED", "dominator": )";
+    const auto table =
+        read_ppq("F", R"({"configs": {"fc": {"x": )" + slot + R"(1}, ")" + weights + R"(": )" + slot +
+                          R"(2}, "y": )" + slot + R"(1}}}, "values": {"1": {"scale": 0.5, "zero_point": 0},
+                                         "2": {"scale": )" +
+                          scales + R"(, "zero_point": 0}}})");
+    REQUIRE_MESSAGE(table, table.message());
+    return resolve_params(tables.emplace_back(std::move(*table)), model, "F");
+  };
+  for (const char* const name : {"w", "fc_weight"}) {
+    CAPTURE(std::string(name));
+    const auto found = resolved(name, "[0.25, 0.125]");
+    REQUIRE_MESSAGE(found, found.message());
+    CHECK(found->unknown.empty());
+    REQUIRE(found->weight_layers == 1);
+    CHECK(std::vector<float>(found->known[1].channel_scales.begin(), found->known[1].channel_scales.end()) ==
+          std::vector<float>{0.25f, 0.125f});
+    const auto of_inputs = resolved(name, "[1, 2, 3]");
+    REQUIRE_MESSAGE(of_inputs, of_inputs.message());
+    CHECK(of_inputs->known[1].channel_scales[0] == 0.5f / 127);
+    CHECK(of_inputs->known[1].channel_scales[1] == 1.27f / 127);
+    CHECK(of_inputs->notes ==
+          std::vector<std::string>{
+              "F configs/fc/" + std::string(name) + ", " + name +
+              ": has a scale for each input, and int8 one for each output: that of its largest weight"});
+    CHECK_FALSE(resolved(name, "[1, 2, 3, 4]"));
+  }
 }
 
 // As AMCT and ncnn compute a layer whose result has no scale: codes in, integers, and FP32 out. Written out in double.

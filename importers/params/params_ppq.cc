@@ -56,10 +56,12 @@ class PpqReader {
     for (const bool passive : {false, true}) {
       for (const auto& [node, tensors] : configs->items()) {
         if (!tensors.is_object()) return Failure{path_ + ": configs/" + node + " is no object"};
-        for (const auto& [tensor, config] : tensors.items())
+        int32_t place = 0;
+        for (const auto& [tensor, config] : tensors.items()) {
+          const Slot slot{node, tensor, place++, &config == &tensors.back()};
           if (is_passive(config) == passive)
-            if (auto step = add({node, tensor, &config == &tensors.back()}, config, *values); !step)
-              return step.failure();
+            if (auto step = add(slot, config, *values); !step) return step.failure();
+        }
       }
     }
     if (auto step = read_operators(*configs); !step) return step.failure();
@@ -122,6 +124,7 @@ class PpqReader {
 
   struct Slot {
     const std::string &node, &tensor;
+    int32_t input;
     bool is_result;  // an operator's slots are its inputs, and then what it writes
     std::string place() const { return "configs/" + node + "/" + tensor; }
   };
@@ -198,7 +201,8 @@ class PpqReader {
                       form.lo,
                       form.hi,
                       slot.is_result,
-                      leader == slot.tensor ? std::string() : leader};
+                      leader == slot.tensor ? std::string() : leader,
+                      slot.input};
     for (const Json* const item : json_list(*scales)) {
       if (!item->is_number()) return Failure{where + ": a scale is no number"};
       const auto scale = checked_scale(item->get<double>(), where);

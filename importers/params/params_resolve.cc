@@ -100,6 +100,7 @@ class Resolver {
   Outcome<Done> add(const ParamsEntry& entry) {
     const int32_t tensor = tensor_of(entry);
     if (tensor >= 0) return add(entry, tensor);
+    if (const int32_t weights = weights_of_slot(entry); weights >= 0) return add(entry, weights);
     const int32_t writer = entry.is_result ? layers_.find_node(entry.node) : -1;
     if (tensors_.count(entry.follows) != 0) return Done{};  // it was only moved, or goes into what follows it
     if (writer >= 0)
@@ -107,6 +108,15 @@ class Resolver {
     else
       add_unknown(entry.name);
     return Done{};
+  }
+
+  // PPQ gives weights that it has folded something into a name of its own: the slot's place tells what they are. -1: no layer of
+  // the model has weights there.
+  int32_t weights_of_slot(const ParamsEntry& entry) const {
+    const int32_t layer = entry.input < 0 ? -1 : layers_.find_node(entry.node);
+    const QuantRule* const rule = layer < 0 ? nullptr : layer_rule(model_, float_ops(), model_.node(layer));
+    const bool are_weights = rule != nullptr && rule->weight_input == entry.input && !entry.is_result;
+    return are_weights ? model_.node_inputs(layer)[static_cast<size_t>(entry.input)] : -1;
   }
 
   // A layer's result before a function that the model has fused with it. The codes are those of what the function gives, unless
@@ -128,7 +138,8 @@ class Resolver {
       return Done{};
     }
     const auto count = info.is_constant() ? static_cast<size_t>(channels_of(layer)) : 1;
-    if (entry.scales.size() != 1 && entry.scales.size() != count)
+    const bool is_of_inputs = is_along_inputs(entry, info, count);
+    if (entry.scales.size() != 1 && entry.scales.size() != count && !is_of_inputs)
       return Failure{where(entry) + ": " + std::to_string(entry.scales.size()) + " scales, and " + info.name +
                      " takes " + (count == 1 ? "one" : "one or " + std::to_string(count)) +
                      "; is the file of another model?"};
@@ -154,7 +165,8 @@ class Resolver {
       const bool is_symmetric = entry.zero_point == 0,
                  has_lowest = entry.of == ParamsOf::kTensor && entry.lo == -128;
       known.zero_point = 0;
-      known.channel_scales = is_symmetric && !has_lowest
+      known.channel_scales = is_of_inputs ? scales_of_largest(entry, layer)
+                             : is_symmetric && !has_lowest
                                  ? Span<const float>{entry.scales.data(), entry.scales.size()}
                                  : scales_of_codes(entry, layer);
       const int32_t hi =
@@ -228,6 +240,25 @@ class Resolver {
       resolved_.notes.push_back(where(entry) + ": " + std::to_string(coarser) + " of " +
                                 std::to_string(scales.size()) +
                                 " channels hold weights beyond int8; they got the scale that loses least");
+    return {scales.data(), scales.size()};
+  }
+
+  // PPQ gives a matrix [in, out] a scale a row.
+  static bool is_along_inputs(const ParamsEntry& entry, const TensorInfo& info, size_t channels) {
+    return info.is_constant() && info.shape.rank == 2 && entry.of == ParamsOf::kTensor &&
+           entry.scales.size() != channels &&
+           entry.scales.size() * channels == static_cast<size_t>(info.shape.elements());
+  }
+  Span<const float> scales_of_largest(const ParamsEntry& entry, int32_t layer) {
+    std::vector<float>& scales = resolved_.made_scales.emplace_back();
+    for (const std::vector<float>& weights : weights_of(layer)) {
+      float largest = 0.0f;
+      for (const float weight : weights) largest = std::max(largest, std::fabs(weight));
+      scales.push_back(std::max(largest / 127.0f, 0x1p-40f));
+    }
+    resolved_.notes.push_back(
+        where(entry) +
+        ": has a scale for each input, and int8 one for each output: that of its largest weight");
     return {scales.data(), scales.size()};
   }
 

@@ -49,6 +49,7 @@ struct ParamsEntry {
   // kTensor of a file that lists operators: `node` writes it; the tensor whose codes it has, if that is another one.
   bool is_result = false;
   std::string follows = {};
+  int32_t input = -1;  // the place of its slot among `node`'s
 
   int32_t bits() const;                      // the fewest that have codes from lo to hi
   bool is_wide() const { return hi > 127; }  // 9 to 16 bits: zero point 0, and lo at least -hi
