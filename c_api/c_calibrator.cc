@@ -19,6 +19,7 @@ static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
 static_assert(ITG_COMPAT_PPQ == static_cast<int>(Compat::kPpq) &&
               ITG_SLOT_OUTPUT == static_cast<int>(SlotRole::kOutput));
 static_assert(ITG_ROUNDING_UP == static_cast<int>(Rounding::kUp) &&
+              ITG_ROUNDING_DOWN == static_cast<int>(Rounding::kDown) &&
               ITG_ROUNDING_HALF_EVEN == static_cast<int>(Rounding::kHalfEven) &&
               ITG_ROUNDING_HALF_UP == static_cast<int>(Rounding::kHalfUp) &&
               ITG_ROUNDING_HALF_DOWN == static_cast<int>(Rounding::kHalfDown) &&

@@ -135,7 +135,8 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a third worse. A tensor of 16 bits
   // may stand beside one of 8 and another one of 16 that are made of it.
   uint64_t activations =
-      (options.float_nodes.empty() ? session.activation_bytes / 3 + 4096 : session.activation_bytes) +
+      (options.float_nodes.empty() && options.float_results.empty() ? session.activation_bytes / 3 + 4096
+                                                                    : session.activation_bytes) +
       answer_bytes(model, options);
   // Scores alone have 16 bits, where nothing else was asked for: no more than their FP32 form.
   if (any_wide) activations = session.activation_bytes + answer_bytes(model, options) + 4096;

@@ -10,6 +10,7 @@
 #include "intaglio/describe.h"
 #include "tools/calibration_samples.h"
 #include "tools/class_scores.h"
+#include "tools/known_params.h"
 #include "tools/layer_comparison.h"
 #include "tools/sample_checks.h"
 #include "tools/slot_choices.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct SimulateArguments {
   std::string model;
+  ParamsChoice params;
   SampleArguments samples;
   QuantizationArguments quantization;
   ExecutionOptions execution;
@@ -32,7 +34,7 @@ constexpr const char* kSimulateFooter =
     "Settings of --set:\n"
     "  bits       2 to 32\n"
     "  lo, hi     the least and the greatest code, both of them: -127 and 127, or 0 and 255\n"
-    "  rounding   half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int or up\n"
+    "  rounding   half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int, up or down\n"
     "  policy     per-tensor or per-channel (weights); linear or exponential; symmetric or asymmetric;\n"
     "             with linear also power-of-two\n"
     "  observer   how the range of an activation is chosen: one of the methods of --method\n\n"
@@ -238,6 +240,10 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
   const auto quantization = quantization_choice(arguments.quantization);
   if (!quantization) return quantization.failure();
   if (auto step = set_quantization(*quantization, *file, work, lists, options); !step) return step.failure();
+  KnownParamsFile known;
+  if (auto step = known.read(arguments.params, *file, work); !step) return step.failure();
+  known.set(lists, options);
+  if (auto step = known.note_observed(*file, options, work); !step) return step.failure();
   if (const auto measured = Calibrator::measure(file->model(), options); !measured)
     return file->failure(measured.error());
   const auto choice = sample_choice(arguments.samples, *file);
@@ -258,6 +264,12 @@ Command add_simulate_command(CLI::App& parent) {
   add_sample_options(*app, arguments->samples);
   add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);
+  add_option(
+      *app, "--params", arguments->params.file,
+      "take scales and zero points from this file: see 'intaglio params'. The samples give those that it lacks")
+      .type_name("FILE");
+  add_params_format_option(*app, "--params-format", "the parameters", arguments->params.format);
+  add_params_map_option(*app, "--map", arguments->params.map);
   add_flag(*app, "--exact", arguments->exact,
            "compute layers with weights from exact products, even where kernels could run them");
   add_threads_option(*app, arguments->execution);

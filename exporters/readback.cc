@@ -18,8 +18,9 @@ namespace {
 
 constexpr int kDraws = 16, kDrawsOfThree = 4;  // of inputs; where the network runs as well
 // dB between an output of the file and the model's. Farther apart, the network says which is nearer to it, and may find the file this much
-// farther. Without a network: what a wrong bias or scale does not reach.
-constexpr double kNear = 30.0, kFarther = 2.0, kAlone = 12.0;
+// farther. Without a network: what a wrong bias or scale does not reach. A model that is farther from a network than kOfNetwork was
+// hardly made from it.
+constexpr double kNear = 30.0, kFarther = 2.0, kAlone = 12.0, kOfNetwork = 20.0;
 constexpr double kRounding = 90.0;  // nearer than this are FP32 sums in another order
 
 // Real values of one tensor, in the order of its shape.
@@ -310,13 +311,19 @@ Outcome<Done> compare_runs(const Model& model, const Model& back, const Model* f
         others = distances(*fp32, back, model, kDrawsOfThree);
       }
       const bool is_judged = own.count(name) > 0 && others.count(name) > 0;
-      if (is_far && (is_judged ? others[name].db() < own[name].db() - kFarther : db < kAlone))
-        return Failure{text(path, ": the exported file would not give what the model gives: output ",
-                            quoted(name), " is ", db_text(db), " from the model's on draws of inputs",
+      if (is_far && (is_judged ? others[name].db() < own[name].db() - kFarther : db < kAlone)) {
+        const std::string lost =
+            text("output ", quoted(name), " is ", db_text(db), " from the model's on draws of inputs");
+        if (is_judged && own[name].db() < kOfNetwork)
+          return Failure{text(path, ": is hardly made from this network, from which its output is ",
+                              db_text(own[name].db()), ": in the exported file ", lost,
+                              "; give the network that it was made from, or use 'intaglio export-c'")};
+        return Failure{text(path, ": the exported file would not give what the model gives: ", lost,
                             is_judged ? text(", and ", db_text(others[name].db()),
                                              " from the network's (the model ", db_text(own[name].db()), ")")
                                       : std::string(),
                             "; use 'intaglio export-c', and report this network")};
+      }
       if (db < kRounding)
         notes.push_back(text("output ", quoted(name), " differs from the model's by ", distance.largest,
                              " at most on ", kDraws, " draws of inputs (", db_text(db), ")"));

@@ -69,7 +69,8 @@ constexpr const char* kQuantStateNames[] = {"initial",     "passive-init", "acti
                                             "overlapped",  "baked",        "passive-baked", "dequantized",
                                             "deactivated", "fp32",         "shape-or-index"};
 constexpr const char* kRoundingNames[] = {
-    "half-even", "half-up", "half-down", "half-towards-zero", "half-far-from-zero", "to-near-int", "up"};
+    "half-even",          "half-up",     "half-down", "half-towards-zero",
+    "half-far-from-zero", "to-near-int", "up",        "down"};
 constexpr const char* kPolicyNames[] = {"per-tensor", "per-channel", "linear",       "exponential",
                                         "symmetric",  "asymmetric",  "power-of-two", "unknown"};
 

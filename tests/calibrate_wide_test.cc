@@ -208,7 +208,8 @@ TEST_CASE("weights of 16 bits are refused, and so is an offset of 16 bits") {
     return "";
   };
   CHECK(refused(wide(0, SlotRole::kWeights)).find("at most 8") != std::string::npos);
-  CHECK(refused(wide(0, SlotRole::kOutput, 17)).find("17 bits for tensor 2 'stem'") != std::string::npos);
+  CHECK(refused(wide(0, SlotRole::kOutput, 17)).find("17 bits, signed, for tensor 2 'stem'") !=
+        std::string::npos);
   SlotSetting offset = wide(0, SlotRole::kOutput);
   offset.policy = policy::kPerTensor | policy::kLinear | policy::kAsymmetric;
   CHECK(refused(offset).find("'stem'") != std::string::npos);

@@ -71,15 +71,31 @@ TEST_CASE("one slot by its node's name; the last setting of a slot holds") {
 TEST_CASE("calibrate: fewer bits, powers of two, other tools' rules, every method") {
   const CommandFolder folder;
   folder.good(kImport);
-  for (const std::string options :
-       {"--set all:bits=6", "--power-of-two", "--compat tengine", "--compat ppq", "--method kl",
-        "--method aciq", "--set weights:rounding=half-up", "--weight-bits 5"}) {
+  for (const std::string options : {"--set all:bits=6", "--power-of-two", "--compat tengine", "--compat ppq",
+                                    "--method kl", "--method aciq", "--set weights:rounding=half-up",
+                                    "--set weights:rounding=down,bits=8", "--weight-bits 5"}) {
     CAPTURE(options);
     const auto made = folder.json(kCalibrate + " " + options);
     CHECK(made["sqnr_db"] > 10);
     folder.good("verify %/int8.itg");
     CHECK(folder.json("eval %/int8.itg --images @/test --labels @/test_labels.txt --json")["top1"] > 80);
   }
+}
+
+TEST_CASE("simulate takes the scales of a file, of activations and weights") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  folder.good(kCalibrate + " --recover none --int8-answers");
+  folder.good("params export %/int8.itg -o %/known.json --format ppq");
+  const std::string form = kSimulate + " --int8-answers --exact --json";
+  const std::string params = " --params %/known.json --params-format ppq";
+  const auto figure = [&](const std::string& options) {
+    return folder.json(form + options)["sqnr_db"].get<double>();
+  };
+  CHECK(figure(params + " --method minmax") == figure(""));
+  CHECK(figure(" --method minmax") != figure(""));
+  CHECK(figure(params + " --set all:rounding=half-up") > 10);
+  CHECK(folder.run(kSimulate + " --map %/none.txt").code == 2);  // nothing to rename
 }
 
 TEST_CASE("what cannot be is refused with slot and remedy, and nothing is written") {
@@ -89,6 +105,7 @@ TEST_CASE("what cannot be is refused with slot and remedy, and nothing is writte
     const char *options, *problem;
   } cases[] = {{"--set all:bits=9", "9 bits"},
                {"--set activations:rounding=half-up", "rounding half-up"},
+               {"--set activations:rounding=down", "rounding down"},
                {"--set weights:policy=per-channel+linear+asymmetric", "asymmetric weights"},
                {"--set weights:policy=per-channel+exponential+symmetric", "exponential"},
                {"--set activations:policy=per-channel+linear+symmetric", "a scale a channel"}};

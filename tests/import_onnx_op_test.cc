@@ -277,7 +277,7 @@ TEST_CASE("results: tensors and constants, each once") {
 TEST_CASE("the grid of a quantized constant goes with it, by its own axis") {
   OneNode one(1);
   OnnxOp op = one.op();
-  const int32_t made = add_constant(one.draft, "k", intaglio::DType::kF32, {2}, Reals{1.0f, 2.0f});
+  const int32_t made = add_constant(one.draft, "k", intaglio::DType::kF32, {1, 1, 1, 2}, Reals{1.0f, -2.0f});
   const auto taken = [&](int32_t axis) {
     one.draft.tensor(made).scales.clear();
     one.draft.tensor(made).axis = -5;
@@ -292,7 +292,11 @@ TEST_CASE("the grid of a quantized constant goes with it, by its own axis") {
   one.file.grids["a"] = {{0.5f, 0.25f}, 1};
   CHECK(taken(1).scales == Reals{0.5f, 0.25f});
   CHECK(taken(1).axis == 3);
-  CHECK(taken(0).scales.empty());
+  // Along another axis, or along several: one whose greatest values have the code 127.
+  CHECK(taken(0).scales == Reals{1.0f / 127, 2.0f / 127});
+  CHECK(taken(0).axis == 3);
+  one.file.grids["a"] = {{}, -1, true};
+  CHECK(taken(1).scales == Reals{1.0f / 127, 2.0f / 127});
   op.set_grid({{2.0f}, -1});
   CHECK(one.file.grids["y"].scales == Reals{2.0f});
 }

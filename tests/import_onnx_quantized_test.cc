@@ -112,6 +112,38 @@ TEST_CASE("Add, Mul with a constant, Sigmoid and Concat between scales") {
   CHECK(run_import<float>(import, std::vector<float>{2, -10}) == std::vector<float>{6, -30, 1, 0});
 }
 
+// NNCF leaves it so after read_model(). A factor is the last code of a scale of its own: nothing of it is rounded.
+TEST_CASE("batch normalization between quantizers is an int8 layer of one weight a channel") {
+  constexpr int kChannels = 3, kSide = 16;
+  const std::vector<float> factor{0.7f, -1.3f, 0.001f}, bias{0.3f, -2, 5}, mean{1, 0.5f, -3},
+      variance{2, 0.25f, 1};
+  OnnxBuilder file(13);
+  file.input("x", {1, kChannels, 1, kSide});
+  scale(file, "s", 0.125f, Type::INT8, 3);
+  scale(file, "t", 0.1f, Type::INT8, -20);
+  quantize(file, "x", "s", "a");
+  for (const auto& [name, values] :
+       {std::make_pair("factor", factor), {"bias", bias}, {"mean", mean}, {"variance", variance}})
+    file.floats(name, {kChannels}, values);
+  set(file.node("BatchNormalization", {"a", "factor", "bias", "mean", "variance"}, "b"), "epsilon", 0.0f);
+  quantize(file, "b", "t", "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK_FALSE(import.notes("FP32"));
+  CHECK(import.tensor(import.node(Op::kDepthwiseConv2d).inputs[1]).dtype == DType::kS8);
+  std::vector<float> x;  // [w, c]
+  for (int i = 0; i < kSide * kChannels; ++i) x.push_back(0.125f * static_cast<float>(i * 37 % 200 - 100));
+  const std::vector<float> found = run_import<float>(import, x);
+  for (size_t c = 0; c < kChannels; ++c)
+    for (size_t i = 0; i < kSide; ++i) {
+      const double real = (x[i * kChannels + c] - mean[c]) / std::sqrt(variance[c]) * factor[c] + bias[c];
+      const double code = std::clamp(real / 0.1f - 20, -128.0, 127.0);
+      // The bias is whole steps of both scales, at most 0.125 * 2.6 / 127: 0.013 of a code beside the half of rounding.
+      CHECK(std::fabs(found[c * kSide + i] / 0.1f - 20 - code) < 0.52);
+    }
+}
+
 TEST_CASE("FakeQuantize: activations and weights") {
   OnnxBuilder file(13);
   file.input("x", {1, 2});

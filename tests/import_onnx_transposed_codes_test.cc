@@ -144,15 +144,32 @@ TEST_CASE("every form of a quantized transposed convolution computes on codes, t
   }
 }
 
-TEST_CASE("a scale for each input channel stays FP32, and the note says why") {
+TEST_CASE("a scale for each input channel: the nearest codes of one an output channel, and a note") {
+  Random random(12);
   Form form = kForms[0];
   form.axis = 0;
   Data data;
-  data.codes.assign(static_cast<size_t>(form.channels * form.each * form.kernel * form.kernel), 3);
+  for (int64_t i = 0; i < form.channels * power(kSize, form.rank); ++i)
+    data.x.push_back(kIn * static_cast<float>(random.between(-100, 100)));
+  for (int64_t i = 0; i < form.channels * form.each * power(form.kernel, form.rank); ++i)
+    data.codes.push_back(random.between(-127, 127));
   data.bias.assign(static_cast<size_t>(form.each), 0.0f);
   Import import(network(form, data));
   REQUIRE_MESSAGE(import.good(), import.message());
-  CHECK(import.notes("(ConvTranspose): its weights lie on no grid of 8 bits"));
+  CHECK_FALSE(import.notes("FP32"));
+  CHECK(import.notes("channels hold weights between the codes of one scale a channel"));
+  std::vector<float> x = data.x;
+  for (int64_t i = 0; i < kSize * kSize; ++i)
+    for (int64_t c = 0; c < form.channels; ++c)
+      x[static_cast<size_t>(i * form.channels + c)] = data.x[static_cast<size_t>(c * kSize * kSize + i)];
+  const std::vector<float> found = run_import<float>(import, x), wanted = expected(form, data);
+  REQUIRE(found.size() == wanted.size());
+  double signal = 0.0, noise = 0.0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    signal += static_cast<double>(wanted[i]) * wanted[i];
+    noise += static_cast<double>(wanted[i] - found[i]) * (wanted[i] - found[i]);
+  }
+  CHECK(noise < signal * 1e-3);  // 30 dB
 }
 
 }  // namespace intaglio::test::import_onnx_transposed_codes_test

@@ -153,7 +153,8 @@ TEST_CASE("a narrow constant that ends too early is refused") {
 }
 
 // What read_model() makes of NNCF's depthwise weights: limits for each column of the kernel.
-TEST_CASE("limits of weights along several axes: one grid where they are the same, FP32 where they differ") {
+TEST_CASE(
+    "limits of weights along several axes: one grid where they are the same, the nearest codes where they differ") {
   for (const bool same : {true, false}) {
     CAPTURE(same);
     Ir ir;
@@ -176,11 +177,78 @@ TEST_CASE("limits of weights along several axes: one grid where they are the sam
     ir.output(quantize("out", conv, {1, 2, 1, 3}));
     Import import(ir.xml(), ir.options());
     REQUIRE_MESSAGE(import.good(), import.message());
-    CHECK(import.notes("stay in FP32") != same);
+    CHECK_FALSE(import.notes("stay in FP32"));
+    CHECK(import.notes("2 of 2 channels hold weights between the codes of one scale a channel") != same);
+    const TensorInfo& weights = import.tensor(import.node(Op::kDepthwiseConv2d).inputs[1]);
+    REQUIRE(weights.dtype == DType::kS8);
+    const auto* const codes = reinterpret_cast<const int8_t*>(weights.constant.data);  // [kw, c]
+    if (!same) {
+      CHECK(std::vector<int8_t>(codes, codes + 4) ==
+            std::vector<int8_t>{85, -95, 127, 127});  // 1.5, -3; 2.25, 4
+      CHECK(weights.quantization.scales[0] == 2.25f / 127);
+      CHECK(weights.quantization.scales[1] == 4.0f / 127);
+    }
     // NHWC in, NCHW out. 2.25 is between two steps of 0.5, and one of 0.25.
     const float second = same ? 2.0f : 2.25f;
     CHECK(run_import<float>(import, std::vector<float>{2, 1, 4, 2, 8, 3, 0, 1}) ==
           std::vector<float>{3 + 4 * second, std::nearbyint((6 + 8 * second) * 2) / 2, 12, 5, 6, -5});
+  }
+}
+
+// NNCF's depthwise weights after read_model() and compression: a scale for each column of the kernel, and its zero point.
+TEST_CASE(
+    "stored weights with scales along several axes: the nearest codes in int8, whose sums stay; exact in FP32") {
+  Random random(5);
+  for (const bool is_int8 : {true, false}) {
+    CAPTURE(is_int8);
+    constexpr int kChannels = 4, kSide = 3;
+    const IrDims shape{kChannels, 1, 1, kSide, kSide}, columns{kChannels, 1, 1, 1, kSide};
+    std::vector<uint8_t> codes(kChannels * kSide * kSide), zeros(kChannels * kSide);
+    for (uint8_t& code : codes) code = static_cast<uint8_t>(random.bits());
+    for (uint8_t& zero : zeros) zero = static_cast<uint8_t>(120 + random.bits() % 16);
+    const std::vector<float> scales = random.reals(kChannels * kSide, 0.01f, 0.03f);
+    Ir ir;
+    const int x = ir.input("x", {1, kChannels, 3, 3});
+    const auto range = [&](const char* name, int of, float low, float high, const IrDims& dims) {
+      const int l = ir.floats({}, {low}), h = ir.floats({}, {high});
+      return is_int8 ? ir.layer("FakeQuantize", name, {of, l, h, l, h}, dims,
+                                "levels=\"256\" auto_broadcast=\"numpy\"")
+                     : of;
+    };
+    const auto real = [&](const char* name, int of, const IrDims& dims) {
+      return ir.layer("Convert", name, {of}, dims, "destination_type=\"f32\"");
+    };
+    const int moved = ir.layer("Subtract", "moved",
+                               {real("codes", ir.constant("u8", shape, codes), shape),
+                                real("zeros", ir.constant("u8", columns, zeros), columns)},
+                               shape, "auto_broadcast=\"numpy\"");
+    const int w =
+        ir.layer("Multiply", "w", {moved, ir.floats(columns, scales)}, shape, "auto_broadcast=\"numpy\"");
+    const int conv = ir.layer(
+        "GroupConvolution", "conv", {range("in", x, -1.28f, 1.27f, {1, kChannels, 3, 3}), w},
+        {1, kChannels, 1, 1},
+        "strides=\"1, 1\" dilations=\"1, 1\" pads_begin=\"0, 0\" pads_end=\"0, 0\" auto_pad=\"explicit\"");
+    ir.output(range("out", conv, -12.8f, 12.7f, {1, kChannels, 1, 1}));
+    Import import(ir.xml(), ir.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const TensorInfo& made = import.tensor(import.node(Op::kDepthwiseConv2d).inputs[1]);
+    REQUIRE(made.dtype == (is_int8 ? DType::kS8 : DType::kF32));
+    for (size_t c = 0; c < kChannels; ++c) {
+      double sum = 0.0, exact_sum = 0.0;
+      const double step = is_int8 ? made.quantization.scales[c] : 1.0;
+      for (size_t i = 0; i < kSide * kSide; ++i) {
+        const size_t column = c * kSide + i % kSide, at = c * kSide * kSide + i;
+        const float exact = static_cast<float>(codes[at] - zeros[column]) * scales[column];
+        const double found =
+            is_int8 ? step * reinterpret_cast<const int8_t*>(made.constant.data)[i * kChannels + c]
+                    : reinterpret_cast<const float*>(made.constant.data)[i * kChannels + c];
+        if (!is_int8) CHECK(found == exact);
+        CHECK(std::fabs(found - exact) <= step);
+        sum += found;
+        exact_sum += exact;
+      }
+      CHECK(std::fabs(sum - exact_sum) <= 0.51 * step);
+    }
   }
 }
 

@@ -1,6 +1,12 @@
 // Parameter files of tools that call layers by their PyTorch modules, and AMCT's fields of today.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+
 #include "importers/params/params_layers.h"
 #include "importers/params/params_table.h"
+#include "tests/support/calibrate.h"
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 
@@ -112,7 +118,155 @@ TEST_CASE("weights with a zero point keep the scales with which they are int8, a
   CHECK(found->notes ==
         std::vector<std::string>{
             "f param_encodings/conv1.weight, conv1.weight: 1 of 2 channels hold weights beyond int8; "
-            "they got a coarser scale of their own"});
+            "they got the scale that loses least"});
+}
+
+// PPQ's files name what a convolution gives before the ReLU that the model has fused with it.
+TEST_CASE("PPQ's files: results before a fused function follow what it gives, or stand for it") {
+  OnnxBuilder file;
+  file.input("x", {1, 2, 4, 4});
+  file.floats("w", {2, 2, 1, 1}, {0.5f, -1.27f, 0.25f, 1.27f});
+  file.node("Conv", {"x", "w"}, "before").name = "conv";
+  file.node("Relu", {"before"}, "after").name = "relu";
+  file.node("MaxPool", {"after"}, "y").name = "pool";
+  set(*file.graph().node.begin(), "kernel_shape", std::vector<int64_t>{1, 1});
+  set(file.graph().node.back(), "kernel_shape", std::vector<int64_t>{2, 2});
+  file.output("y");
+  Import import(file.bytes());
+  const AlignedBytes bytes = import.write();
+  const Model model = *Model::open(bytes.view());
+  const auto resolved = [&](const std::string& before, const std::string& after) {
+    const auto slot = [](const std::string& tensor, const std::string& value) {
+      return "\"" + tensor +
+             R"(": {"bit_width": 8, "quant_min": -128, "quant_max": 127, "state": "ACTIVATED", "dominator": )" +
+             value + "}";
+    };
+    std::string text = R"({"configs": {"conv": {)" + slot("x", "1");
+    if (!before.empty()) text += ", " + slot("before", before);
+    text += "}";
+    if (!before.empty() || !after.empty()) {
+      text += R"(, "relu": {)" + slot("before", before.empty() ? after : before);
+      if (!after.empty()) text += ", " + slot("after", after);
+      text += "}";
+    }
+    text += R"(}, "values": {"1": {"scale": 0.5, "zero_point": 0}, "2": {"scale": 0.25, "zero_point": -128},
+                            "3": {"scale": 0.125, "zero_point": 3}}})";
+    const auto table = read_ppq("F", text);
+    REQUIRE_MESSAGE(table, table.message());
+    const auto found = resolve_params(*table, model, "F");
+    REQUIRE_MESSAGE(found, found.message());
+    std::map<std::string, float> scales;
+    for (const KnownParams& known : found->known) scales[model.tensor(known.tensor).name] = known.scale;
+    return std::make_tuple(scales, found->unknown, found->notes);
+  };
+  using Scales = std::map<std::string, float>;
+  using Names = std::vector<std::string>;
+  CHECK(resolved("2", "2") == std::make_tuple(Scales{{"x", 0.5f}, {"after", 0.25f}}, Names(), Names()));
+  CHECK(resolved("2", "") == std::make_tuple(Scales{{"x", 0.5f}, {"after", 0.25f}}, Names(), Names()));
+  CHECK(
+      resolved("3", "2") ==
+      std::make_tuple(
+          Scales{{"x", 0.5f}, {"after", 0.25f}}, Names(),
+          Names{
+              "F: 1 of its slots are of results before a function that is fused with its layer here, and are "
+              "left out: what the function gives has parameters of its own (the first: "
+              "configs/conv/before)"}));
+  // Read alone, it is nobody's.
+  CHECK(std::get<1>(resolved("", "2")) == Names{"before"});
+}
+
+TEST_CASE("PPQ's files: weights of another name by their slot, and a matrix with a scale for each input") {
+  OnnxBuilder file;
+  file.input("x", {1, 3});
+  file.floats("w", {3, 2}, {0.5f, -1.27f, 0.25f, 0.635f, 0.1f, 0.2f});  // [in, out]
+  file.node("MatMul", {"x", "w"}, "y").name = "fc";
+  file.output("y");
+  Import import(file.bytes());
+  const AlignedBytes bytes = import.write();
+  const Model model = *Model::open(bytes.view());
+  std::deque<ParamsTable> tables;  // to which the results point
+  const auto resolved = [&](const std::string& weights, const std::string& scales) {
+    const std::string slot =
+        R"({"bit_width": 8, "quant_min": -127, "quant_max": 127, "state": "ACTIVATED", "dominator": )";
+    const auto table =
+        read_ppq("F", R"({"configs": {"fc": {"x": )" + slot + R"(1}, ")" + weights + R"(": )" + slot +
+                          R"(2}, "y": )" + slot + R"(1}}}, "values": {"1": {"scale": 0.5, "zero_point": 0},
+                                         "2": {"scale": )" +
+                          scales + R"(, "zero_point": 0}}})");
+    REQUIRE_MESSAGE(table, table.message());
+    return resolve_params(tables.emplace_back(std::move(*table)), model, "F");
+  };
+  for (const char* const name : {"w", "fc_weight"}) {
+    CAPTURE(std::string(name));
+    const auto found = resolved(name, "[0.25, 0.125]");
+    REQUIRE_MESSAGE(found, found.message());
+    CHECK(found->unknown.empty());
+    REQUIRE(found->weight_layers == 1);
+    CHECK(std::vector<float>(found->known[1].channel_scales.begin(), found->known[1].channel_scales.end()) ==
+          std::vector<float>{0.25f, 0.125f});
+    const auto of_inputs = resolved(name, "[1, 2, 3]");
+    REQUIRE_MESSAGE(of_inputs, of_inputs.message());
+    CHECK(of_inputs->known[1].channel_scales[0] == 0.5f / 127);
+    CHECK(of_inputs->known[1].channel_scales[1] == 1.27f / 127);
+    CHECK(of_inputs->notes ==
+          std::vector<std::string>{
+              "F configs/fc/" + std::string(name) + ", " + name +
+              ": has a scale for each input, and int8 one for each output: that of its largest weight"});
+    CHECK_FALSE(resolved(name, "[1, 2, 3, 4]"));
+  }
+}
+
+// As AMCT and ncnn compute a layer whose result has no scale: codes in, integers, and FP32 out. Written out in double.
+TEST_CASE("a layer with parameters of its input and weights alone computes in int8 and writes FP32") {
+  Random random(6);
+  constexpr int kChannels = 3, kSide = 4;
+  for (const std::string op : {"conv", "depthwise"}) {
+    CAPTURE(op);
+    const int depth = op == "conv" ? kChannels : 1;
+    const std::vector<float> w = random.reals(kChannels * depth, -1, 1), b = random.reals(kChannels, -1, 1);
+    OnnxBuilder file;
+    file.input("x", {1, kChannels, kSide, kSide});
+    file.floats("w", {kChannels, depth, 1, 1}, w);
+    file.floats("b", {kChannels}, b);
+    auto& node = file.node("Conv", {"x", "w", "b"}, "c");
+    if (depth == 1) set(node, "group", int64_t{kChannels});
+    file.node("Relu", {"c"}, "y");
+    file.output("y");
+    Import import(file.bytes());
+    const AlignedBytes bytes = import.write();
+    const Model model = *Model::open(bytes.view());
+    const std::vector<float> scales{0.011f, 0.009f, 0.02f};
+    const KnownParams known[] = {
+        {model.inputs()[0], 0.05f, -3, {}, -1, -1, 0, 0},
+        {model.node_inputs(0)[1], 0, 0, {scales.data(), scales.size()}, -1, -1, 0, 0}};
+    const int32_t layer = 0, transpose = 1;  // to the order of the file
+    CalibratorOptions options;
+    options.recover = recovery::kNone;
+    options.known = {known, 2};
+    options.float_results = {&layer, 1};
+    options.float_nodes = {&transpose, 1};
+    std::vector<uint8_t> made = calibrate(model, {}, options);
+    RunningModel int8{AlignedBytes({made.data(), made.size()})};
+    REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error(), &int8.model()));
+    const NodeInfo node_made = int8.model().node(0);
+    CHECK(int8.model().tensor(node_made.inputs[1]).dtype == DType::kS8);
+    CHECK(int8.model().tensor(node_made.outputs[0]).dtype == DType::kF32);
+    std::vector<int8_t> x(kChannels * kSide * kSide);  // [h, w, c]; the model takes codes
+    for (int8_t& code : x) code = static_cast<int8_t>(random.between(-128, 127));
+    const std::vector<float> found = int8.run<float>(x);
+    for (size_t place = 0; place < kSide * kSide; ++place)
+      for (size_t o = 0; o < kChannels; ++o) {
+        double sum = std::nearbyint(b[o] / (double{0.05f} * scales[o]));
+        for (size_t k = 0; k < static_cast<size_t>(depth); ++k) {
+          const size_t i = depth == 1 ? o : k;
+          sum +=
+              (x[place * kChannels + i] + 3) *
+              std::clamp(std::nearbyint(w[o * static_cast<size_t>(depth) + k] / scales[o]), -127.0f, 127.0f);
+        }
+        const double expected = std::max(0.0, sum * double{0.05f} * scales[o]);
+        CHECK(found[o * kSide * kSide + place] == doctest::Approx(expected).epsilon(1e-6));
+      }
+  }
 }
 
 TEST_CASE("a map of names") {

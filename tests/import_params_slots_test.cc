@@ -79,13 +79,43 @@ TEST_CASE("slots have their own codes") {
   CHECK(f.refusal().find("calibration option 7 is outside its range") != std::string::npos);  // a single code
   range.lo = 0;
   range.hi = 255;
-  CHECK(f.refusal().find("9 bits for") != std::string::npos);
+  f.options.symmetric = true;
+  CHECK(f.refusal().find("9 bits, signed, for") != std::string::npos);
+  f.options.symmetric = false;
   range = {};
   range.observer = kRangeMethodCount;
   CHECK(!f.refusal().empty());
   range = {};
   range.node = 99;
   CHECK(!f.refusal().empty());
+}
+
+TEST_CASE("limits beyond int8's move with their zero points") {
+  Fixture f;
+  const auto with = [&f](int32_t lo, int32_t hi) {
+    SlotRange range;
+    range.role = SlotRole::kActivations;
+    range.lo = lo;
+    range.hi = hi;
+    f.options.ranges = {&range, 1};
+    AlignedBytes made = f.calibrate();
+    const Model model = *Model::open(made.span());
+    std::vector<float> scales;
+    std::vector<int32_t> codes;
+    for (int32_t t = 0; t < model.tensor_count(); ++t) {
+      const Quantization quantization = model.tensor(t).quantization;
+      if (quantization.scales.size != 1) continue;
+      scales.push_back(quantization.scales[0]);
+      codes.push_back(quantization.zero_point);
+    }
+    return std::make_pair(scales, codes);
+  };
+  CHECK(with(0, 255) == with(-128, 127));
+  CHECK(with(1, 256) == with(-128, 127));
+  CHECK(with(-255, 0) == with(-128, 127));
+  CHECK(with(0, 200) == with(-128, 72));
+  CHECK(with(-150, 20) == with(-128, 42));
+  CHECK(with(0, 200) != with(-128, 127));
 }
 
 TEST_CASE("a slot has its own observer") {

@@ -31,6 +31,7 @@ int64_t round_halves(Rounding rounding, int64_t halves) {
     case Rounding::kHalfEven:
       return below % 2 == 0 ? below : below + 1;
     case Rounding::kHalfDown:
+    case Rounding::kDown:
       return below;
     case Rounding::kHalfTowardsZero:
       return halves > 0 ? below : below + 1;
@@ -40,6 +41,12 @@ int64_t round_halves(Rounding rounding, int64_t halves) {
     default:
       return below + 1;
   }
+}
+
+// Where no tie is.
+double to_whole(Rounding rounding, double x) {
+  if (rounding == Rounding::kUp) return std::ceil(x);
+  return rounding == Rounding::kDown ? std::floor(x) : std::nearbyint(x);
 }
 
 std::vector<Rounding> all_roundings() {
@@ -60,7 +67,7 @@ TEST_CASE("where each rounding sends x.5") {
   const double ties[] = {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
   const double expected[kRoundingCount][6] = {
       {-2, -2, 0, 0, 2, 2},  {-2, -1, 0, 1, 2, 3},  {-3, -2, -1, 0, 1, 2}, {-2, -1, 0, 0, 1, 2},
-      {-3, -2, -1, 1, 2, 3}, {-3, -2, -1, 1, 2, 3}, {-2, -1, 0, 1, 2, 3}};
+      {-3, -2, -1, 1, 2, 3}, {-3, -2, -1, 1, 2, 3}, {-2, -1, 0, 1, 2, 3},  {-3, -2, -1, 0, 1, 2}};
   for (const Rounding rounding : all_roundings()) {
     CAPTURE(rounding_name(static_cast<int64_t>(rounding)));
     for (size_t i = 0; i < 6; ++i)
@@ -77,7 +84,7 @@ TEST_CASE("every half-integer of 17 bits and its neighbours") {
       wrong += round_by(rounding, x) != static_cast<double>(round_halves(rounding, halves));
       for (const double towards : {-1e9, 1e9}) {
         const double near = std::nextafter(x, towards);
-        const double expected = rounding == Rounding::kUp ? std::ceil(near) : std::nearbyint(near);
+        const double expected = to_whole(rounding, near);
         wrong += round_by(rounding, near) != expected;
       }
     }
@@ -87,6 +94,7 @@ TEST_CASE("every half-integer of 17 bits and its neighbours") {
     CHECK(round_by(Rounding::kHalfEven, x) == std::nearbyint(x));
     CHECK(round_by(Rounding::kHalfFarFromZero, x) == std::round(x));
     CHECK(round_by(Rounding::kUp, x) == std::ceil(x));
+    CHECK(round_by(Rounding::kDown, x) == std::floor(x));
   }
 }
 
@@ -94,9 +102,8 @@ TEST_CASE("float traps: sums that round, values without a fraction, infinities, 
   const double below_half = std::nextafter(0.5, 0.0);
   for (const Rounding rounding : all_roundings()) {
     CAPTURE(rounding_name(static_cast<int64_t>(rounding)));
-    CHECK(round_by(rounding, below_half) == (rounding == Rounding::kUp ? 1.0 : 0.0));
-    CHECK(round_by(rounding, -below_half) == 0.0);
-    CHECK(round_by(rounding, 0.49999997) == (rounding == Rounding::kUp ? 1.0 : 0.0));
+    for (const double x : {below_half, -below_half}) CHECK(round_by(rounding, x) == to_whole(rounding, x));
+    CHECK(round_by(rounding, 0.49999997) == to_whole(rounding, 0.49999997));
     for (const double whole : {8388609.0, 4503599627370497.0, 9007199254740993.0, 1e300})
       for (const double x : {whole, -whole}) CHECK(round_by(rounding, x) == x);
     CHECK(round_by(rounding, 2251799813685248.5) ==
@@ -110,6 +117,8 @@ TEST_CASE("float traps: sums that round, values without a fraction, infinities, 
   }
   CHECK(round_by(Rounding::kUp, 0.1) == 1.0);
   CHECK(round_by(Rounding::kUp, -0.9) == 0.0);
+  CHECK(round_by(Rounding::kDown, 0.9) == 0.0);
+  CHECK(round_by(Rounding::kDown, -0.1) == -1.0);
 }
 
 TEST_CASE("of 128 policy masks 12 are legal, and each other names its conflict") {

@@ -5,6 +5,7 @@
 
 #include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/wording.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "tools/calibration_figures.h"
 #include "tools/loaded_model.h"
 
@@ -72,9 +73,10 @@ Outcome<ParamsFormat> params_format(const std::string& name, const std::string& 
   if (!name.empty())
     return Failure{"'" + name + "' is no format of parameters; there are " + params_format_names()};
   if (const auto format = params_format_of(path)) return *format;
-  return Failure{path +
-                 ": its name does not tell its format; give it with --format (calibrate: --params-format): " +
-                 params_format_names()};
+  return Failure{
+      path +
+      ": its name does not tell its format; give it with --format (calibrate, simulate: --params-format): " +
+      params_format_names()};
 }
 
 Outcome<ParamsFormat> params_format_of_file(const ParamsChoice& choice) {
@@ -150,25 +152,48 @@ int32_t writer_of(const Model& model, int32_t tensor) {
   return -1;
 }
 
-// The nodes, with those that `options` keeps already, without which no tensor of codes lacks parameters: who writes such a
-// tensor, and where that is not enough who reads it. Ascending.
-Outcome<std::vector<int32_t>> nodes_without_params(const Model& model, CalibratorOptions options) {
-  std::set<int32_t> nodes(options.float_nodes.begin(), options.float_nodes.end());
+struct NodesInFloat {
+  std::vector<int32_t> nodes;    // with those that are kept already
+  std::vector<int32_t> results;  // layers of int8 weights that write FP32
+};
+
+// Whether a node is a layer that may write FP32, and whose weights have known parameters; where nothing says any, their own.
+bool is_known_layer(const Model& model, const CalibratorOptions& options, int32_t node) {
+  CalibratorOptions alone = options;
+  alone.float_results = {&node, 1};
+  if (node < 0 || answer_op(model, node, alone) == Op::kNone) return false;
+  const Span<const int32_t> inputs = model.node_inputs(node);
+  bool says_any = false;
+  for (const KnownParams& known : options.known) {
+    if (!model.tensor(known.tensor).is_constant()) continue;
+    if (std::find(inputs.begin(), inputs.end(), known.tensor) != inputs.end()) return true;
+    says_any = true;
+  }
+  return !says_any;
+}
+
+// What has to be in FP32 so that no tensor of codes lacks parameters: the result of a layer whose weights are known, else who
+// writes such a tensor; and where that is not enough who reads it. Ascending.
+Outcome<NodesInFloat> nodes_without_params(const Model& model, CalibratorOptions options) {
+  std::set<int32_t> nodes(options.float_nodes.begin(), options.float_nodes.end()), results;
   for (;;) {
-    const std::vector<int32_t> list(nodes.begin(), nodes.end());
-    options.float_nodes = {list.data(), list.size()};
+    const NodesInFloat found{{nodes.begin(), nodes.end()}, {results.begin(), results.end()}};
+    options.float_nodes = {found.nodes.data(), found.nodes.size()};
+    options.float_results = {found.results.data(), found.results.size()};
     const auto missing = missing_params(model, options);
     if (!missing) return missing.failure();
-    if (missing->empty()) return list;
-    const size_t before = nodes.size();
+    if (missing->empty()) return found;
+    const size_t kept = nodes.size(), of_results = results.size();
     for (const int32_t tensor : *missing) {
       const int32_t writer = writer_of(model, tensor);
-      if (writer >= 0 && nodes.insert(writer).second) continue;
+      if (nodes.count(writer) == 0 && is_known_layer(model, options, writer) && results.insert(writer).second)
+        continue;
+      if (writer >= 0 && results.count(writer) == 0 && nodes.insert(writer).second) continue;
       for (int32_t n = 0; n < model.node_count(); ++n)
         for (const int32_t input : model.node_inputs(n))
-          if (input == tensor) nodes.insert(n);
+          if (input == tensor && nodes.insert(n).second) results.erase(n);
     }
-    if (nodes.size() == before)
+    if (nodes.size() == kept && results.size() == of_results)
       return Failure{"tensor " + std::string(model.tensor(missing->front()).name) + " has no parameters"};
   }
 }
@@ -223,16 +248,21 @@ Outcome<Done> KnownParamsFile::complete(const LoadedModel& file, QuantizationLis
   const auto missing = missing_params(model, options);
   if (!missing) return missing.failure();
   const std::vector<int32_t> asked(options.float_nodes.begin(), options.float_nodes.end());
-  std::vector<int32_t> lacking;
+  std::vector<int32_t> lacking, results;
   if (!missing->empty()) {
-    const auto nodes = nodes_without_params(model, options);
-    if (!nodes) return nodes.failure();
-    for (const int32_t node : *nodes)
+    const auto found = nodes_without_params(model, options);
+    if (!found) return found.failure();
+    for (const int32_t node : found->nodes)
       if (std::find(asked.begin(), asked.end(), node) == asked.end()) lacking.push_back(node);
-    lists.float_nodes = *nodes;
+    results = found->results;
+    lists.float_nodes = found->nodes;
+    lists.float_results = results;
     options.float_nodes = {lists.float_nodes.data(), lists.float_nodes.size()};
+    options.float_results = {lists.float_results.data(), lists.float_results.size()};
   }
-  const std::vector<std::string> names = labels_of(model, lacking);
+  std::vector<int32_t> all = lacking;
+  all.insert(all.end(), results.begin(), results.end());
+  const std::vector<std::string> names = labels_of(model, all);
   if (!missing->empty() && (table_.names_all || !keeps_layers(model, options)))
     return Failure{path_ + ": has no parameters for what " + std::to_string(names.size()) + " nodes of " +
                    file.path() + " give or read:\n  " + listed(names, "\n  ") +
@@ -240,9 +270,13 @@ Outcome<Done> KnownParamsFile::complete(const LoadedModel& file, QuantizationLis
                    "), or let pictures give their ranges (" + remedy_of_samples() + ")"};
   if (!resolved_.float_nodes.empty())
     work.note(path_ + ": leaves in FP32: " + listed(labels_of(model, resolved_.float_nodes), ", "));
-  if (!names.empty())
+  if (!results.empty())
+    work.note(path_ + ": has no scales for what these give, and so they are int8 and write FP32: " +
+              listed(labels_of(model, results), ", "));
+  if (!lacking.empty())
     work.note(path_ + ": has no scales for what these give, and so they stay in FP32: " +
-              listed(names, ", ") + "; pictures would give them (" + remedy_of_samples() + ")");
+              listed(labels_of(model, lacking), ", ") + "; pictures would give them (" + remedy_of_samples() +
+              ")");
   return Done{};
 }
 

@@ -40,7 +40,7 @@ Outcome<Compat> compat_of(const std::string& name);
 
 // Owns what CalibratorOptions point to.
 struct QuantizationLists {
-  std::vector<int32_t> float_nodes;
+  std::vector<int32_t> float_nodes, float_results;
   std::vector<SlotSetting> settings;
   std::vector<SlotRange> ranges;
 };

@@ -240,6 +240,8 @@ class Baker : private BakedTensors {
     GraphNode& made =
         add_node(graph_, arena_, op, node.name, inputs, {&f32_[static_cast<size_t>(node.outputs[0])], 1});
     made.source = n;
+    if (op == node.op && made.options.get<ReduceOptions>() == nullptr)
+      made.options = copy_options(node.options, arena_);
     if (auto* const mean = made.options.get<ReduceOptions>())
       mean->axes = arena_.copy(node.op == op ? node.options.as<ReduceOptions>().axes : kMapAxes);
   }

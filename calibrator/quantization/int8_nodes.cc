@@ -201,10 +201,14 @@ bool makes_mask(const Model& model, int32_t node) {
   return is_of_input(model, output) && reaches_scores_alone(model, output, kMostNodes);
 }
 
-bool is_kept_float(int32_t node, const CalibratorOptions& options) {
-  for (const int32_t in_float : options.float_nodes)
-    if (in_float == node) return true;
+bool is_among(int32_t node, Span<const int32_t> nodes) {
+  for (const int32_t one : nodes)
+    if (one == node) return true;
   return false;
+}
+
+bool is_kept_float(int32_t node, const CalibratorOptions& options) {
+  return is_among(node, options.float_nodes);
 }
 
 // A sum of scores that the caller keeps in FP32, or that would have 16 bits, which other tools do not have.
@@ -360,6 +364,12 @@ bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& o
 
 // As answer_op(), whatever the bits of its codes.
 Op op_of_answer(const Model& model, int32_t node, const CalibratorOptions& options) {
+  if (is_among(node, options.float_results)) {
+    const NodeInfo info = model.node(node);
+    const bool is_apart = info.op == Op::kFullyConnected && has_clamp(info.options);
+    const bool has_version = find_op_index(int8_ops(), {info.op, DType::kS8, DType::kF32}) != kNoOp;
+    return has_version && !is_apart ? info.op : Op::kNone;
+  }
   if (options.int8_answers || options.compat != Compat::kNone) return Op::kNone;
   const NodeInfo info = model.node(node);
   if (info.outputs.size != 1 || info.inputs.empty() || info.inputs[0] < 0 || has_clamp(info.options))
@@ -404,7 +414,8 @@ bool joins_answers(const Model& model, int32_t node, const CalibratorOptions& op
 
 bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& options) {
   for (int32_t i = 0; node >= 0 && i < kMostNodesBetween; ++i) {
-    if (i > 0 && answer_op(model, node, options) != Op::kNone) return true;
+    if (i > 0 && !is_among(node, options.float_results) && answer_op(model, node, options) != Op::kNone)
+      return true;
     if (!runs_behind(model, node)) return false;
     node = writer_of(model, model.node_inputs(node)[0]);
   }

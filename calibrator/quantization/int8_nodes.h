@@ -54,7 +54,8 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
 //     operators that have an FP32 version for int8 models (the kind `both` of runtime/op_list.inc): what moves elements,
 //     Softmax, Sigmoid, Tanh, Exp, Log, L2 normalization, and sums and products with constants.
 // No state's next value is an answer. A node with codes of 16 bits writes such codes instead, which do not tie.
-// With CalibratorOptions::int8_answers, and as other tools do it, no node is.
+// With CalibratorOptions::int8_answers, and as other tools do it, no node is. Those of CalibratorOptions::float_results are
+// always; what stands behind them is not bound to FP32.
 Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options);
 
 // Whether a node with codes of 16 bits would give an answer, had it 8: its output has 16, too.

@@ -43,7 +43,8 @@ namespace {
 
 // Whether |x| = whole + fraction goes to whole + 1.
 bool goes_out(Rounding rounding, bool negative, bool odd, double fraction) {
-  if (rounding == Rounding::kUp) return !negative && fraction > 0.0;
+  if (rounding == Rounding::kUp || rounding == Rounding::kDown)
+    return negative == (rounding == Rounding::kDown) && fraction > 0.0;
   if (fraction != 0.5) return fraction > 0.5;
   switch (rounding) {
     case Rounding::kHalfEven:

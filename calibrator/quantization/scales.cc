@@ -58,18 +58,18 @@ double magnitude(double x) { return x < 0 ? -x : x; }
 // Codes of `n` neighbours; gives the sum of their magnitudes.
 int64_t quantize_run(const float* weights, int64_t n, double scale, const QuantConfig& config,
                      int8_t* codes) {
-  const double largest = config.hi;
+  const double largest = config.hi, least = config.lo;
   int64_t sum = 0;
   if (config.rounding != Rounding::kHalfEven) {
     for (int64_t i = 0; i < n; ++i) {
       double code = round_by(config.rounding, static_cast<double>(weights[i]) / scale);
-      code = code > largest ? largest : (code < -largest ? -largest : code);
+      code = code > largest ? largest : (code < least ? least : code);
       codes[i] = static_cast<int8_t>(code);
       sum += static_cast<int64_t>(magnitude(code));
     }
     return sum;
   }
-  // In blocks, so that compilers make vectors of them. `largest` is whole: clamped first is the same.
+  // In blocks, so that compilers make vectors of them. The ends are whole: clamped first is the same.
   constexpr double kMagic = 6755399441055744.0;  // as in round_even()
   constexpr int64_t kBlock = 64;
   int32_t block[kBlock];
@@ -77,7 +77,7 @@ int64_t quantize_run(const float* weights, int64_t n, double scale, const QuantC
     const int64_t count = n - first < kBlock ? n - first : kBlock;
     for (int64_t i = 0; i < count; ++i) {
       const double exact = static_cast<double>(weights[first + i]) / scale;
-      const double clamped = exact > largest ? largest : (exact < -largest ? -largest : exact);
+      const double clamped = exact > largest ? largest : (exact < least ? least : exact);
       block[i] = static_cast<int32_t>((clamped + kMagic) - kMagic);
     }
     int32_t part = 0;

@@ -130,7 +130,8 @@ class SlotMaker {
     const bool even = place.role == SlotRole::kWeights && config.has(policy::kSymmetric);
     if (even || options_.compat == Compat::kTengine) config.lo = -config.hi;
     ITG_TRY(set_limits(slot, place, config));
-    if (even) config.lo = -config.hi;
+    // Another tool may have used the lowest code.
+    if (even && config.lo != -config.hi - 1) config.lo = -config.hi;
     return map_.slots.configure(slot, config);
   }
 
@@ -162,6 +163,12 @@ class SlotMaker {
     const int64_t most = config.lo + (int64_t{1} << config.bits) - 1;
     if (config.hi <= config.lo || config.hi > most || (config.has(policy::kSymmetric) && config.hi < 1))
       return at_slot(model_, map_, slot, {Status::kBadOption, -1, -1, config.hi, most});
+    // A zero point moves with its codes: those of 0 to 255 are int8's, less 128.
+    const bool moves = config.has(policy::kLinear | policy::kAsymmetric) && !config.parameter;
+    if (moves && most < config.lo + 256 && (config.lo < -128 || config.hi > 127)) {
+      config.hi -= config.lo + 128;
+      config.lo = -128;
+    }
     return kNoError;
   }
 

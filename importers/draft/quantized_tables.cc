@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calibrator/bake/lookup_tables.h"
+#include "calibrator/quantization/coarser_scale.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "intaglio/ops.h"
 #include "runtime/op_search.h"
@@ -20,30 +21,6 @@ void add_lookup(Draft& draft, const std::string& name, const std::string& source
                 const std::vector<int8_t>& table, int32_t output) {
   const int32_t constant = add_constant(draft, name + "/table", DType::kS8, {256}, table);
   add_node(draft, Op::kLookup, name, source, {input, constant}, output);
-}
-
-// A channel's numbers in a coarser step: the nearest codes to number * factor. Of these the ones nearest to a half are then
-// rounded the other way until the sum is right, too: what a layer reads has a mean, and that multiplies an error of the sum.
-std::vector<int32_t> coarser_codes(const std::vector<int32_t>& numbers, double factor) {
-  std::vector<int32_t> codes;
-  std::vector<std::pair<double, size_t>> missing;
-  double sum = 0.0;
-  for (const int32_t number : numbers) {
-    const double exact = number * factor;
-    codes.push_back(static_cast<int32_t>(std::nearbyint(exact)));
-    missing.emplace_back(exact - codes.back(), missing.size());
-    sum += missing.back().first;
-  }
-  const int32_t step = sum < 0.0 ? -1 : 1;
-  std::sort(missing.begin(), missing.end());
-  if (step > 0) std::reverse(missing.begin(), missing.end());
-  for (size_t i = 0; i < missing.size() && std::fabs(sum) > 0.5; ++i) {
-    int32_t& code = codes[missing[i].second];
-    if (code + step < -128 || code + step > 127) continue;
-    code += step;
-    sum -= step;
-  }
-  return codes;
 }
 
 }  // namespace
@@ -69,6 +46,40 @@ std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor
   return table;
 }
 
+void take_near_grid(DraftTensor& weights, int32_t axis) {
+  const size_t behind = elements_behind(weights.shape, axis);
+  const auto channels = static_cast<size_t>(weights.shape[static_cast<size_t>(axis)]);
+  const auto values = values_of<float>(weights);
+  std::vector<float> scales(channels, 0.0f);
+  for (size_t i = 0; i < values.size(); ++i) {
+    float& scale = scales[i / behind % channels];
+    scale = std::max(scale, std::fabs(values[i]) / 127.0f);
+  }
+  weights.scales = scales;
+  weights.axis = channels > 1 ? axis : -1;
+}
+
+std::vector<int32_t> near_codes(const std::vector<double>& numbers) {
+  std::vector<int32_t> codes;
+  std::vector<std::pair<double, size_t>> missing;
+  double sum = 0.0;
+  for (const double exact : numbers) {
+    codes.push_back(static_cast<int32_t>(std::nearbyint(exact)));
+    missing.emplace_back(exact - codes.back(), missing.size());
+    sum += missing.back().first;
+  }
+  const int32_t step = sum < 0.0 ? -1 : 1;
+  std::sort(missing.begin(), missing.end());
+  if (step > 0) std::reverse(missing.begin(), missing.end());
+  for (size_t i = 0; i < missing.size() && std::fabs(sum) > 0.5; ++i) {
+    int32_t& code = codes[missing[i].second];
+    if (code + step < -128 || code + step > 127) continue;
+    code += step;
+    sum -= step;
+  }
+  return codes;
+}
+
 int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
                          std::vector<int32_t>& bias) {
   const size_t behind = elements_behind(weights.shape, axis);
@@ -83,8 +94,10 @@ int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes
     const int32_t low = *std::min_element(numbers[c].begin(), numbers[c].end()),
                   high = *std::max_element(numbers[c].begin(), numbers[c].end());
     if (low >= -128 && high <= 127) continue;
-    const double factor = std::min(low < 0 ? -128.0 / low : INFINITY, high > 0 ? 127.0 / high : INFINITY);
-    numbers[c] = coarser_codes(numbers[c], factor);
+    std::vector<double> exact(numbers[c].begin(), numbers[c].end());
+    const double factor = coarser_factor({exact.data(), exact.size()}, true);
+    for (double& number : exact) number = std::clamp(number * factor, -128.0, 127.0);
+    numbers[c] = near_codes(exact);
     scales[c] = static_cast<float>(scales[c] / factor);
     bias[c] = static_cast<int32_t>(std::nearbyint(std::clamp(bias[c] * factor, -2147483647.0, 2147483647.0)));
     ++moved;

@@ -17,8 +17,13 @@ float real_of(int32_t code, const DraftTensor& tensor);
 // s8[256], index code + 128: from one scale to another, clamped to codes lo to hi of the output.
 std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo,
                                      int32_t hi);
-// The codes as int8 weights. Channels (indices of `axis`) with a code beyond int8 get a coarser scale of
-// their own, and their bias with them; the number of these.
+// The grid of int8 weights whose numbers lie on none of one scale a channel: the greatest of each has the code 127.
+void take_near_grid(DraftTensor& weights, int32_t axis);
+// Whole numbers next to these, whose sum is next to theirs, too: what a layer reads has a mean, and that multiplies an error of
+// the sum. Those nearest to a half are rounded the other way for it, within int8.
+std::vector<int32_t> near_codes(const std::vector<double>& numbers);
+// The codes as int8 weights. Channels (indices of `axis`) with a code beyond int8 get the scale that
+// loses least, and their bias with them; the number of these.
 int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
                          std::vector<int32_t>& bias);
 // A unary node's table, s8[256]; a PRelu's has one for each channel. Empty where the operator has none.

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "importers/draft/conv_forms.h"
+#include "importers/draft/quantized_tables.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -244,7 +245,8 @@ void take_transposed_grid(const OnnxOp& op, int32_t groups, int32_t each, DraftT
     return;
   }
   const bool of_groups = grid->axis == 0;
-  if (grid->scales.size() != static_cast<size_t>(of_groups ? groups : each) || grid->axis > 1) return;
+  if (grid->scales.size() != static_cast<size_t>(of_groups ? groups : each) || grid->axis > 1)
+    return take_near_grid(weights, 0);
   for (int32_t g = 0; g < groups; ++g)
     for (int32_t o = 0; o < each; ++o)
       weights.scales.push_back(grid->scales[static_cast<size_t>(of_groups ? g : o)]);

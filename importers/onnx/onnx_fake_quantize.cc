@@ -107,7 +107,8 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
     on_grid = on_grid && std::fabs(low / scale - std::nearbyint(low / scale)) < 0.02f;
   }
   op.set_floats(x);
-  if (on_grid) op.set_grid(grid);
+  if (on_grid) return op.set_grid(grid);
+  if (levels <= 256) op.set_grid({{}, -1, true});
 }
 
 // `distance` of 0 from the range's values, in steps.

@@ -230,9 +230,14 @@ OnnxConstant<int64_t> OnnxOp::integers_of(const TensorProto& tensor) {
 
 void OnnxOp::take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis) {
   const OnnxGrid* const known = grid(i);
-  if (known == nullptr || (known->scales.size() > 1 && known->axis != axis)) return;
-  draft().tensor(constant).scales = known->scales;
-  draft().tensor(constant).axis = known->scales.size() > 1 ? draft_axis : -1;
+  if (known == nullptr) return;
+  DraftTensor& tensor = draft().tensor(constant);
+  if (known->is_near || (known->scales.size() > 1 && known->axis != axis)) {
+    if (draft_axis >= 0) take_near_grid(tensor, draft_axis);
+    return;
+  }
+  tensor.scales = known->scales;
+  tensor.axis = known->scales.size() > 1 ? draft_axis : -1;
 }
 
 const OnnxGrid* OnnxOp::grid(int i) const {

@@ -37,6 +37,9 @@ struct OnnxValue {
 struct OnnxGrid {
   std::vector<float> scales;
   int32_t axis = -1;  // of the scales; -1: one for all
+  // Codes of 8 bits whose scales differ along other axes than a layer's channels, or that have 0 between two of them. An int8
+  // layer takes the nearest numbers of a grid of its own, whose scales are not known yet.
+  bool is_near = false;
 };
 
 // Ranges of FakeQuantize, by what becomes of them.

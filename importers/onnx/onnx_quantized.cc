@@ -255,7 +255,8 @@ void import_dequantize_linear(OnnxOp& op) {
     y.values.push_back((x.values[i] - static_cast<float>(p.zero_points[c])) * p.scales[c]);
   }
   op.set_floats(y);
-  if (p.is_huge || p.block != 0 || is_real) return;
+  if (p.is_huge || is_real || (p.block != 0 && p.has_16_bits)) return;
+  if (p.block != 0) return op.set_grid({{}, -1, true});
   for (float& scale : p.scales) scale = std::fabs(scale);
   op.set_grid({p.scales, p.axis});
 }

@@ -107,19 +107,15 @@ std::vector<float> repeated(IrOp& op, const std::vector<float>& values, const Ir
   return all;
 }
 
-// Weights whose scales differ along several axes, as those of groups do: FP32.
-std::string add_group_weights(IrOp& op, const StoredWeights& stored, const IrShape& shape,
-                              const std::string& output) {
+// Weights whose zero points are no codes: FP32.
+std::string add_real_weights(IrOp& op, const StoredWeights& stored, const IrShape& shape,
+                             const std::string& output) {
   const auto codes = op.find_constant(stored.codes);
   if (!codes) fail("its codes are computed by a run");
-  const std::vector<float> scales = repeated(op, stored.scales, stored.scale_shape, stored.shape);
+  const std::vector<float> scales = repeated(op, stored.scales, stored.scale_shape, stored.shape),
+                           zeros = repeated(op, stored.zero_points, stored.zero_shape, stored.shape);
   std::vector<float> values(codes->values.begin(), codes->values.end());
-  if (!stored.zero_points.empty()) {
-    scale_axis(stored.shape, stored.zero_shape, stored.zero_points.size());
-    const std::vector<float> zeros = repeated(op, stored.zero_points, stored.zero_shape, stored.shape);
-    for (size_t i = 0; i < values.size(); ++i) values[i] -= zeros[i];
-  }
-  for (size_t i = 0; i < values.size(); ++i) values[i] *= scales[i];
+  for (size_t i = 0; i < values.size(); ++i) values[i] = (values[i] - zeros[i]) * scales[i];
   return op.add("Identity", {op.floats(values, shape)}, {}, output);
 }
 
@@ -133,30 +129,42 @@ int64_t axis_in(const IrShape& shape, const IrShape& original, int64_t axis, siz
 
 std::string add_dequantized(IrOp& op, const StoredWeights& stored, const IrShape& shape,
                             const std::string& output) {
+  const bool has_no_sign = is_unsigned(element_type_of(*layer_at(op, stored.codes)));
+  const auto is_code = [&](float zero) {
+    return zero >= (has_no_sign ? 0.0f : -128.0f) && zero <= (has_no_sign ? 255.0f : 127.0f) &&
+           zero == static_cast<float>(static_cast<int32_t>(zero));
+  };
+  if (!std::all_of(stored.zero_points.begin(), stored.zero_points.end(), is_code))
+    return add_real_weights(op, stored, shape, output);
   const int64_t own = scale_axis(stored.shape, stored.scale_shape, stored.scales.size());
-  const bool zeros_fit = stored.zero_points.size() <= 1 || stored.zero_points.size() == stored.scales.size();
-  if (own == kSeveralAxes || !zeros_fit) return add_group_weights(op, stored, shape, output);
-  const int64_t axis = axis_in(shape, stored.shape, own, stored.scales.size());
-  const std::string codes = op.reshaped_constant(stored.codes, shape);
-  const size_t count = stored.scales.size();
-  const IrShape scale_shape = axis < 0 ? IrShape() : IrShape{static_cast<int64_t>(count)};
-  std::vector<std::string> inputs{codes, op.floats(stored.scales, scale_shape)};
-  if (!stored.zero_points.empty()) {
+  if (!stored.zero_points.empty()) scale_axis(stored.shape, stored.zero_shape, stored.zero_points.size());
+  std::vector<float> scales = stored.scales, zero_points = stored.zero_points;
+  IrShape scale_shape;
+  OnnxAttributes attributes;
+  if (own == kSeveralAxes || (zero_points.size() > 1 && zero_points.size() != scales.size())) {
+    // As those of groups do: blocks of one, each with its own.
+    scales = repeated(op, scales, stored.scale_shape, stored.shape);
+    if (!zero_points.empty()) zero_points = repeated(op, zero_points, stored.zero_shape, stored.shape);
+    scale_shape = shape;
+    attributes.integers = {{"axis", 0}, {"block_size", 1}};
+  } else if (own >= 0) {
+    attributes.integers = {{"axis", axis_in(shape, stored.shape, own, scales.size())}};
+    scale_shape = {static_cast<int64_t>(scales.size())};
+    if (zero_points.size() == 1) zero_points.resize(scales.size(), zero_points[0]);
+  } else {
+    attributes.integers = {{"axis", 0}};
+  }
+  std::vector<std::string> inputs{op.reshaped_constant(stored.codes, shape), op.floats(scales, scale_shape)};
+  if (!zero_points.empty()) {
+    op.file().count_constant(zero_points.size(), sizeof(int32_t));
     auto& zeros = op.file().graph->initializer.add();
     zeros.name = op.file().unique(op.layer().name + "/zero_points");
-    const bool has_no_sign = is_unsigned(element_type_of(*layer_at(op, stored.codes)));
     zeros.data_type = has_no_sign ? onnx_file::TensorProto::UINT8 : onnx_file::TensorProto::INT8;
     for (const int64_t dim : scale_shape) zeros.dims.push_back(dim);
-    for (size_t c = 0; c < count; ++c) {
-      const float zero = stored.zero_points[stored.zero_points.size() == 1 ? 0 : c];
-      if (!(zero >= (has_no_sign ? 0.0f : -128.0f) && zero <= (has_no_sign ? 255.0f : 127.0f)) ||
-          zero != static_cast<float>(static_cast<int32_t>(zero)))
-        fail("its zero point ", zero, " is no code");
-      zeros.int32_data.push_back(static_cast<int32_t>(zero));
-    }
+    for (const float zero : zero_points) zeros.int32_data.push_back(static_cast<int32_t>(zero));
     inputs.push_back(zeros.name);
   }
-  return op.add("DequantizeLinear", inputs, {{{"axis", axis < 0 ? 0 : axis}}, {}, {}, {}}, output);
+  return op.add("DequantizeLinear", inputs, attributes, output);
 }
 
 // FakeQuantize's limits of weights with another shape.

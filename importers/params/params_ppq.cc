@@ -18,7 +18,9 @@ constexpr const char* kProperties[] = {"PER_TENSOR",  "PER_CHANNEL",  "LINEAR", 
                                        "SYMMETRICAL", "ASYMMETRICAL", "POWER_OF_2"};
 constexpr int32_t kBiasBits = 32, kMostBits = 16;
 constexpr const char* kNotHeld[] = {"EXPONENTIAL", "FLOATING", "DYNAMIC"};
-constexpr const char* kRoundsHalvesUp[] = {"ESPDL_S3_", "ESPDL_C_"};  // platforms, by how their names begin
+// Platforms that round the halves of activations up, by how their names begin, and their rounding of weights.
+constexpr const char* kRoundsHalvesUp[][2] = {
+    {"ESPDL_S3_", "half-up"}, {"ESPDL_C_", "half-up"}, {"NXP_", "half-far-from-zero"}};
 
 std::string hex(const uint8_t* bytes, size_t size) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -45,13 +47,21 @@ class PpqReader {
     const Json *const configs = json_member(file_, "configs"), *const values = json_member(file_, "values");
     if (configs == nullptr || !configs->is_object() || values == nullptr || !values->is_object())
       return Failure{path_ + ": has no objects 'configs' and 'values'; is it a file of PPQ's?"};
+    for (const auto& [node, tensors] : configs->items())
+      for (const auto& [tensor, config] : tensors.items())
+        if (const auto hash = json_whole(json_member(config, "hash"));
+            hash && hash == json_whole(json_member(config, "dominator")))
+          leaders_.emplace(*hash, tensor);
     // Entries that only follow others come last: the others hold where they disagree.
     for (const bool passive : {false, true}) {
       for (const auto& [node, tensors] : configs->items()) {
         if (!tensors.is_object()) return Failure{path_ + ": configs/" + node + " is no object"};
-        for (const auto& [tensor, config] : tensors.items())
+        int32_t place = 0;
+        for (const auto& [tensor, config] : tensors.items()) {
+          const Slot slot{node, tensor, place++, &config == &tensors.back()};
           if (is_passive(config) == passive)
-            if (auto step = add(node, tensor, config, *values); !step) return step.failure();
+            if (auto step = add(slot, config, *values); !step) return step.failure();
+        }
       }
     }
     if (auto step = read_operators(*configs); !step) return step.failure();
@@ -86,8 +96,9 @@ class PpqReader {
       for (const auto& [node, platform] : dispatchings->items()) {
         if (!platform.is_string()) return Failure{path_ + ": " + name + "/" + node + " is no text"};
         if (platform == "FP32") in_float.insert(node);
-        for (const char* const begin : kRoundsHalvesUp)
-          if (platform.get<std::string>().rfind(begin, 0) == 0) rounding_ = platform.get<std::string>();
+        for (const auto& [begin, of_weights] : kRoundsHalvesUp)
+          if (platform.get<std::string>().rfind(begin, 0) == 0)
+            rounding_ = {platform.get<std::string>(), of_weights};
       }
     }
     for (const auto& [node, tensors] : configs.items()) {
@@ -101,17 +112,24 @@ class PpqReader {
         table_.quantized_operators.push_back(node);
     }
     table_.float_operators.assign(in_float.begin(), in_float.end());
-    if (!rounding_.empty())
-      table_.notes.push_back(path_ + ": " + rounding_ +
-                             " rounds halves up. Weights can be rounded so (--set weights:rounding=half-up); "
-                             "activations round halves to even, and 'intaglio simulate --set "
-                             "activations:rounding=half-up' shows what that changes");
+    if (!rounding_.first.empty())
+      table_.notes.push_back(
+          path_ + ": " + rounding_.first +
+          " rounds halves up. Its weights can be rounded as there (--set weights:rounding=" +
+          rounding_.second +
+          "); activations round halves to even, and 'intaglio simulate --params FILE --set "
+          "activations:rounding=half-up' shows what that changes");
     return Done{};
   }
 
-  Outcome<Done> add(const std::string& node, const std::string& tensor, const Json& config,
-                    const Json& values) {
-    const std::string place = "configs/" + node + "/" + tensor, where = path_ + ": " + place;
+  struct Slot {
+    const std::string &node, &tensor;
+    int32_t input;
+    bool is_result;  // an operator's slots are its inputs, and then what it writes
+    std::string place() const { return "configs/" + node + "/" + tensor; }
+  };
+  Outcome<Done> add(const Slot& slot, const Json& config, const Json& values) {
+    const std::string place = slot.place(), where = path_ + ": " + place;
     const auto bits = json_whole(json_member(config, "bit_width")),
                lo = json_whole(json_member(config, "quant_min")),
                hi = json_whole(json_member(config, "quant_max")),
@@ -157,7 +175,8 @@ class PpqReader {
       wide_.add(place + ", codes of " + std::to_string(*lo) + " to " + std::to_string(*hi));
       return Done{};
     }
-    return add_value(node, tensor, place, *value, form);
+    const auto leader = leaders_.find(*dominator);
+    return add_value(slot, *value, form, leader == leaders_.end() ? slot.tensor : leader->second);
   }
 
   struct ValueForm {
@@ -166,13 +185,24 @@ class PpqReader {
     int32_t lo = -128, hi = 127;  // after it
     bool is_passive = false;
   };
-  Outcome<Done> add_value(const std::string& node, const std::string& tensor, const std::string& place,
-                          const Json& value, const ValueForm& form) {
+  Outcome<Done> add_value(const Slot& slot, const Json& value, const ValueForm& form,
+                          const std::string& leader) {
     const int32_t shift = form.shift;
-    const std::string where = path_ + ": " + place;
+    const std::string place = slot.place(), where = path_ + ": " + place;
     const Json *const scales = json_member(value, "scale"), *const zeros = json_member(value, "zero_point");
     if (scales == nullptr || zeros == nullptr) return Failure{where + ": scale or zero_point is missing"};
-    ParamsEntry entry{ParamsOf::kTensor, tensor, {}, 0, node, place, false, form.lo, form.hi};
+    ParamsEntry entry{ParamsOf::kTensor,
+                      slot.tensor,
+                      {},
+                      0,
+                      slot.node,
+                      place,
+                      false,
+                      form.lo,
+                      form.hi,
+                      slot.is_result,
+                      leader == slot.tensor ? std::string() : leader,
+                      slot.input};
     for (const Json* const item : json_list(*scales)) {
       if (!item->is_number()) return Failure{where + ": a scale is no number"};
       const auto scale = checked_scale(item->get<double>(), where);
@@ -195,7 +225,7 @@ class PpqReader {
     }
     // A tensor stands under each operator that touches it: the first one writes it, and another that has other parameters
     // quantizes it a second time.
-    if (const ParamsEntry* const known = table_.find(ParamsOf::kTensor, tensor)) {
+    if (const ParamsEntry* const known = table_.find(ParamsOf::kTensor, slot.tensor)) {
       if (known->scales == entry.scales && known->zero_point == entry.zero_point && known->lo >= entry.lo &&
           known->hi <= entry.hi)
         return Done{};
@@ -239,8 +269,10 @@ class PpqReader {
   const std::string& path_;
   const Json& file_;
   ParamsTable table_;
+  std::map<int64_t, std::string> leaders_;  // tensors by the hash of their own config
   ParamsSlots wide_, second_;
-  std::string rounding_;  // a platform that does not round halves to even
+  std::pair<std::string, std::string>
+      rounding_;  // a platform that does not round halves to even, and how it rounds weights
 };
 
 // ---- writing

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "calibrator/host/system/files.h"
+#include "calibrator/quantization/coarser_scale.h"
 #include "calibrator/quantization/scales.h"
 #include "importers/params/params_json.h"
 #include "importers/params/params_layers.h"
@@ -26,6 +27,12 @@ class Resolver {
     for (const ParamsEntry& entry : table_.entries)
       if (auto step = entry.of == ParamsOf::kReader ? add_reader(entry) : add(entry); !step)
         return step.failure();
+    for (const auto& [entry, output] : inner_)
+      if (auto step = add_inner(*entry, output); !step) return step.failure();
+    inner_slots_.note(
+        resolved_.notes, path_,
+        "are of results before a function that is fused with its layer here, and are left out: what "
+        "the function gives has parameters of its own");
     wide_weights_.note(resolved_.notes, path_, kWideWeights);
     find_float_nodes();
     return std::move(resolved_);
@@ -92,10 +99,37 @@ class Resolver {
 
   Outcome<Done> add(const ParamsEntry& entry) {
     const int32_t tensor = tensor_of(entry);
-    if (tensor < 0) {
+    if (tensor >= 0) return add(entry, tensor);
+    if (const int32_t weights = weights_of_slot(entry); weights >= 0) return add(entry, weights);
+    const int32_t writer = entry.is_result ? layers_.find_node(entry.node) : -1;
+    if (tensors_.count(entry.follows) != 0) return Done{};  // it was only moved, or goes into what follows it
+    if (writer >= 0)
+      inner_.emplace_back(&entry, model_.node(writer).outputs[0]);
+    else
       add_unknown(entry.name);
-      return Done{};
-    }
+    return Done{};
+  }
+
+  // PPQ gives weights that it has folded something into a name of its own: the slot's place tells what they are. -1: no layer of
+  // the model has weights there.
+  int32_t weights_of_slot(const ParamsEntry& entry) const {
+    const int32_t layer = entry.input < 0 ? -1 : layers_.find_node(entry.node);
+    const QuantRule* const rule = layer < 0 ? nullptr : layer_rule(model_, float_ops(), model_.node(layer));
+    const bool are_weights = rule != nullptr && rule->weight_input == entry.input && !entry.is_result;
+    return are_weights ? model_.node_inputs(layer)[static_cast<size_t>(entry.input)] : -1;
+  }
+
+  // A layer's result before a function that the model has fused with it. The codes are those of what the function gives, unless
+  // the file has others for that.
+  Outcome<Done> add_inner(const ParamsEntry& entry, int32_t output) {
+    const auto known = from_.find(output);
+    if (known == from_.end()) return add(entry, output);
+    if (known->second->scales != entry.scales || known->second->zero_point != entry.zero_point)
+      inner_slots_.add(entry.place);
+    return Done{};
+  }
+
+  Outcome<Done> add(const ParamsEntry& entry, int32_t tensor) {
     const TensorInfo info = model_.tensor(tensor);
     const int32_t layer = layers_.find_by_weights(info.name);
     if (info.is_constant() && layer < 0) return Done{};  // its values say its range
@@ -104,7 +138,8 @@ class Resolver {
       return Done{};
     }
     const auto count = info.is_constant() ? static_cast<size_t>(channels_of(layer)) : 1;
-    if (entry.scales.size() != 1 && entry.scales.size() != count)
+    const bool is_of_inputs = is_along_inputs(entry, info, count);
+    if (entry.scales.size() != 1 && entry.scales.size() != count && !is_of_inputs)
       return Failure{where(entry) + ": " + std::to_string(entry.scales.size()) + " scales, and " + info.name +
                      " takes " + (count == 1 ? "one" : "one or " + std::to_string(count)) +
                      "; is the file of another model?"};
@@ -127,14 +162,17 @@ class Resolver {
     }
     KnownParams known = known_of(entry, tensor);
     if (info.is_constant()) {
-      const bool is_symmetric = entry.zero_point == 0;
+      const bool is_symmetric = entry.zero_point == 0,
+                 has_lowest = entry.of == ParamsOf::kTensor && entry.lo == -128;
       known.zero_point = 0;
-      known.channel_scales = is_symmetric ? Span<const float>{entry.scales.data(), entry.scales.size()}
-                                          : without_zero_point(entry, layer);
+      known.channel_scales = is_of_inputs ? scales_of_largest(entry, layer)
+                             : is_symmetric && !has_lowest
+                                 ? Span<const float>{entry.scales.data(), entry.scales.size()}
+                                 : scales_of_codes(entry, layer);
       const int32_t hi =
           is_symmetric ? entry.hi : std::max(entry.hi - entry.zero_point, entry.zero_point - entry.lo);
-      known.hi = hi < 127 ? hi : 0;  // an entry of a tensor may be of weights, too
-      known.lo = -known.hi;
+      known.hi = hi < 127 ? hi : has_lowest ? 127 : 0;  // an entry of a tensor may be of weights, too
+      known.lo = hi < 127 || !has_lowest ? -known.hi : -128;
     }
     ++(info.is_constant() ? resolved_.weight_layers : resolved_.activations);
     resolved_.known.push_back(known);
@@ -181,49 +219,85 @@ class Resolver {
   }
 
   // Kernels take weights without a zero point. Their codes less it keep the scale where they are int8; a channel with others
-  // gets a coarser scale, as one of a quantized network does.
-  Span<const float> without_zero_point(const ParamsEntry& entry, int32_t layer) {
-    const std::vector<float> largest = largest_weights(layer);
+  // may get a coarser one, as in a quantized network.
+  Span<const float> scales_of_codes(const ParamsEntry& entry, int32_t layer) {
     std::vector<float>& scales = resolved_.made_scales.emplace_back();
     size_t coarser = 0;
-    for (size_t c = 0; c < largest.size(); ++c) {
-      const float own = entry.scales[entry.scales.size() == 1 ? 0 : c];
-      const bool fits = std::nearbyint(largest[c] / own) <= 127.0f;
+    for (const std::vector<float>& weights : weights_of(layer)) {
+      const float own = entry.scales[entry.scales.size() == 1 ? 0 : scales.size()];
+      std::vector<double> codes;
+      for (const float weight : weights) {
+        const double code = std::nearbyint(double{weight / own});  // each channel may have its zero point
+        codes.push_back(entry.zero_point == 0 ? std::clamp<double>(code, entry.lo, entry.hi) : code);
+      }
+      const double factor = coarser_factor({codes.data(), codes.size()}, false);
+      const auto is_beyond = [](double code) { return code < -128.0 || code > 127.0; };
+      const bool fits = std::none_of(codes.begin(), codes.end(), is_beyond);
       coarser += !fits;
-      scales.push_back(fits ? own : largest[c] / 127.0f);
+      scales.push_back(fits ? scale_of_same_codes(own, weights, codes) : static_cast<float>(own / factor));
     }
     if (coarser > 0)
       resolved_.notes.push_back(where(entry) + ": " + std::to_string(coarser) + " of " +
-                                std::to_string(largest.size()) +
-                                " channels hold weights beyond int8; they got a coarser scale of their own");
+                                std::to_string(scales.size()) +
+                                " channels hold weights beyond int8; they got the scale that loses least");
     return {scales.data(), scales.size()};
   }
 
-  // The largest |weight| of each output channel.
-  std::vector<float> largest_weights(int32_t layer) const {
+  // PPQ gives a matrix [in, out] a scale a row.
+  static bool is_along_inputs(const ParamsEntry& entry, const TensorInfo& info, size_t channels) {
+    return info.is_constant() && info.shape.rank == 2 && entry.of == ParamsOf::kTensor &&
+           entry.scales.size() != channels &&
+           entry.scales.size() * channels == static_cast<size_t>(info.shape.elements());
+  }
+  Span<const float> scales_of_largest(const ParamsEntry& entry, int32_t layer) {
+    std::vector<float>& scales = resolved_.made_scales.emplace_back();
+    for (const std::vector<float>& weights : weights_of(layer)) {
+      float largest = 0.0f;
+      for (const float weight : weights) largest = std::max(largest, std::fabs(weight));
+      scales.push_back(std::max(largest / 127.0f, 0x1p-40f));
+    }
+    resolved_.notes.push_back(
+        where(entry) +
+        ": has a scale for each input, and int8 one for each output: that of its largest weight");
+    return {scales.data(), scales.size()};
+  }
+
+  // Tools divide in float, and the calibrator in double. A weight that is half a step from the last code gets the tool's with a
+  // scale that differs in its last bit.
+  static float scale_of_same_codes(float own, const std::vector<float>& weights,
+                                   const std::vector<double>& codes) {
+    for (const float scale : {own, std::nextafter(own, 0.0f), std::nextafter(own, INFINITY)}) {
+      bool is_same = true;
+      for (size_t i = 0; i < weights.size(); ++i)
+        is_same &= std::clamp(std::nearbyint(double{weights[i]} / scale), -128.0, 127.0) == codes[i];
+      if (is_same) return scale;
+    }
+    return own;
+  }
+
+  // The weights of each output channel.
+  std::vector<std::vector<float>> weights_of(int32_t layer) const {
     const NodeInfo node = model_.node(layer);
     const QuantRule& rule = layers_.rule(layer);
     const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
     const auto* const values = reinterpret_cast<const float*>(weights.constant.data);
-    const auto channels = static_cast<size_t>(weights.shape[rule.weight_axis]);
+    std::vector<std::vector<float>> channels(static_cast<size_t>(weights.shape[rule.weight_axis]));
     const auto count = static_cast<size_t>(weights.shape.elements());
     const auto behind = static_cast<size_t>(weights.shape.elements(rule.weight_axis + 1, weights.shape.rank));
-    std::vector<float> largest(channels, 0.0f);
-    for (size_t i = 0; i < count; ++i) {
-      float& most = largest[i / behind % channels];
-      most = std::max(most, std::fabs(values[i]));
-    }
-    return largest;
+    for (size_t i = 0; i < count; ++i) channels[i / behind % channels.size()].push_back(values[i]);
+    return channels;
   }
 
   // Batch normalization is in the weights here. Scales of the weights before it serve where it changed little.
   Outcome<Done> check_unfused(const ParamsEntry& entry, int32_t layer) const {
     constexpr float kLeast = 0.8f, kMost = 1.25f;
-    const std::vector<float> largest = largest_weights(layer);
-    for (size_t c = 0; c < largest.size(); ++c) {
-      const float codes = largest[c] / entry.scales[entry.scales.size() == 1 ? 0 : c];
+    const std::vector<std::vector<float>> channels = weights_of(layer);
+    for (size_t c = 0; c < channels.size(); ++c) {
+      float largest = 0.0f;
+      for (const float weight : channels[c]) largest = std::max(largest, std::fabs(weight));
+      const float codes = largest / entry.scales[entry.scales.size() == 1 ? 0 : c];
       const bool is_one = entry.scales.size() == 1;  // then other channels may have fewer codes
-      if (codes > kMost * 127 || (!is_one && codes < kLeast * 127 && largest[c] > 0.0f))
+      if (codes > kMost * 127 || (!is_one && codes < kLeast * 127 && largest > 0.0f))
         return Failure{
             where(entry) +
             ": skip_fusion is true, so its scale_w are of weights before batch normalization went into them. Of "
@@ -248,7 +322,8 @@ class Resolver {
   std::set<std::string> unknown_;
   std::map<int32_t, const ParamsEntry*> from_;
   ResolvedParams resolved_;
-  ParamsSlots wide_weights_;
+  ParamsSlots wide_weights_, inner_slots_;
+  std::vector<std::pair<const ParamsEntry*, int32_t>> inner_;  // and what their layer gives
 };
 
 }  // namespace

@@ -46,6 +46,10 @@ struct ParamsEntry {
   std::string place;  // "line 3" and the like, for messages
   bool is_unfused = false;      // kLayerWeights: of weights before batch normalization went into them
   int32_t lo = -128, hi = 127;  // least and greatest code; of weights -hi is the least
+  // kTensor of a file that lists operators: `node` writes it; the tensor whose codes it has, if that is another one.
+  bool is_result = false;
+  std::string follows = {};
+  int32_t input = -1;  // the place of its slot among `node`'s
 
   int32_t bits() const;                      // the fewest that have codes from lo to hi
   bool is_wide() const { return hi > 127; }  // 9 to 16 bits: zero point 0, and lo at least -hi

@@ -31,6 +31,9 @@ const char* layer_reason(const Draft& draft, const Links& links, const DraftNode
   if (writer < 0 || draft.nodes[static_cast<size_t>(writer)].op != Op::kDequantize)
     return "what it reads is not quantized";
   if (!has_float_weights(draft, layer)) return "its weights are not constant";
+  const DraftTensor& weights = draft.tensor(layer.input(1));
+  if (weights.scales.empty() && elements(weights.shape) != output_channels(draft, layer))
+    return "its weights lie on no grid of 8 bits";
   int32_t result = layer.output();
   while (links.single_use(result)) {  // what only moves it
     const DraftNode& next = draft.nodes[static_cast<size_t>(links.consumers_of(result)[0])];

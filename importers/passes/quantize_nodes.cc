@@ -511,6 +511,8 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   DraftTensor bias = draft.tensor(node.inputs[2]);
   const int32_t axis = node.op == Op::kDepthwiseConv2d ? 2 : 0;
   const int32_t channels = output_channels(draft, node);
+  // One weight a channel, as batch normalization between quantizers has it, is the last code of a scale of its own.
+  if (weights.scales.empty() && elements(weights.shape) == channels) take_near_grid(weights, axis);
   if (weights.scales.empty() || (weights.axis >= 0 && weights.axis != axis)) return false;
   const auto w = values_of<float>(weights);
   const auto b = values_of<float>(bias);
@@ -521,14 +523,23 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   // Sums of 16 bits have 64: a bias may have all of its 32.
   const double most = draft.tensor(input).dtype == DType::kS16 ? 0x1p31 - 1 : 0x1p30;
   const int32_t coarser = raise_scales(weights, b, in, most, axis);
+  constexpr double kRounding = 0.05;  // of what codes times scales are in a file
   std::vector<int32_t> weight_codes(w.size()), sums;
+  int32_t between = 0;
   for (int32_t c = 0; c < channels; ++c) {
     const double scale = weights.scales[weights.scales.size() == 1 ? 0 : static_cast<size_t>(c)];
     const ChannelWeights part = channel_weights(draft, node, c);
+    std::vector<double> exact;
+    bool is_between = false;
     for (size_t i = 0; i < part.count; ++i) {
-      const size_t at = part.first + i * part.step;
-      weight_codes[at] = static_cast<int32_t>(std::nearbyint(std::clamp(w[at] / scale, -1e6, 1e6)));
+      exact.push_back(std::clamp(w[part.first + i * part.step] / scale, -1e6, 1e6));
+      is_between |= std::fabs(exact.back() - std::nearbyint(exact.back())) > kRounding;
     }
+    const std::vector<int32_t> near = is_between ? near_codes(exact) : std::vector<int32_t>();
+    for (size_t i = 0; i < part.count; ++i)
+      weight_codes[part.first + i * part.step] =
+          is_between ? near[i] : static_cast<int32_t>(std::nearbyint(exact[i]));
+    between += is_between;
     const double sum = std::nearbyint(b[static_cast<size_t>(c)] / (in * scale));
     sums.push_back(static_cast<int32_t>(std::clamp(sum, -2147483647.0, 2147483647.0)));
   }
@@ -539,9 +550,14 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   if (coarser > 0)
     draft.notes.push_back(text(label(node), ": ", coarser, " of ", channels,
                                " channels have a scale too small for their bias; they got a coarser one"));
+  if (between > coarser)
+    draft.notes.push_back(
+        text(label(node), ": ", between, " of ", channels,
+             " channels hold weights between the codes of one scale a channel, which int8 has; they "
+             "are rounded, by half a step and more where that keeps their sum"));
   if (moved > 0)
     draft.notes.push_back(text(label(node), ": ", moved, " of ", channels,
-                               " channels hold weights beyond int8; they got a coarser scale of their own"));
+                               " channels hold weights beyond int8; they got the scale that loses least"));
   bias.dtype = DType::kS32;
   bias.scales.clear();
   bias.axis = -1;

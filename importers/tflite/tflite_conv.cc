@@ -96,8 +96,8 @@ void center(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axis)
   set_values(bias, values);
   op.draft().notes.push_back(
       text("node ", quoted(op.name()), ": ", moved, " of ", weights.shape[static_cast<size_t>(axis)],
-           " channels hold weights beyond int8 once their zero point is taken off; they got a "
-           "coarser scale of their own"));
+           " channels hold weights beyond int8 once their zero point is taken off; they got the "
+           "scale that loses least"));
 }
 
 // Channels whose sums can leave 32 bits, as behind an input that is nearly nothing and makes biases great, get a coarser scale

@@ -72,6 +72,53 @@ Ir maps() {
   return ir;
 }
 
+// As NNCF and read_model() write them: a depthwise kernel with a scale for each column, weights of 4 bits in groups, signed
+// scales, tables of floats of 4 bits, and ranges along several axes.
+Ir codes() {
+  Ir ir;
+  const auto reals = [&](int constant, const char* name, const std::vector<int64_t>& dims) {
+    return ir.layer("Convert", name, {constant}, dims, "destination_type=\"f32\"");
+  };
+  const auto range = [&](const char* name, int x, int low, int high, const std::vector<int64_t>& dims) {
+    return ir.layer("FakeQuantize", name, {x, low, high, low, high}, dims,
+                    "levels=\"256\" auto_broadcast=\"numpy\"");
+  };
+  const std::string windows =
+      "strides=\"1, 1\" dilations=\"1, 1\" pads_begin=\"1, 1\" pads_end=\"1, 1\" auto_pad=\"explicit\"";
+  const int low = ir.floats({1}, {-1}), high = ir.floats({1}, {127.0f / 128});
+  const int x = range("in", ir.input("x", {1, 2, 4, 4}), low, high, {1, 2, 4, 4});
+  const int kernel =
+      reals(ir.constant("i8", {2, 1, 1, 3, 3}, std::vector<int8_t>(18, 101)), "kernel", {2, 1, 1, 3, 3});
+  const int scaled =
+      ir.layer("Multiply", "scaled", {kernel, ir.floats({2, 1, 1, 1, 3}, {1, -2, 3, 4, -5, 6})},
+               {2, 1, 1, 3, 3}, "auto_broadcast=\"numpy\"");
+  const int depthwise =
+      range("middle", ir.layer("GroupConvolution", "depthwise", {x, scaled}, {1, 2, 4, 4}, windows), low,
+            high, {1, 2, 4, 4});
+  const int limits = ir.floats({2, 1, 1, 3}, {1, 2, 3, 4, 5, 6}),
+            ends = ir.floats({2, 1, 1, 3}, {-1, -2, -3, -4, -5, -6});
+  const int weights =
+      range("weights", ir.floats({2, 2, 3, 3}, std::vector<float>(36, 0.75f)), ends, limits, {2, 2, 3, 3});
+  const int conv = range("out", ir.layer("Convolution", "conv", {depthwise, weights}, {1, 2, 4, 4}, windows),
+                         low, high, {1, 2, 4, 4});
+  const int rows =
+      ir.layer("Reshape", "rows", {conv, ir.integers({2, 16})}, {2, 16}, "special_zero=\"true\"");
+  const int groups = reals(ir.constant("u4", {4, 2, 8}, std::vector<uint8_t>(32, 0x5a)), "groups", {4, 2, 8});
+  const int zeros = reals(ir.constant("u4", {4, 2, 1}, std::vector<uint8_t>(4, 0x87)), "zeros", {4, 2, 1});
+  const int moved = ir.layer("Subtract", "moved", {groups, zeros}, {4, 2, 8}, "auto_broadcast=\"numpy\"");
+  const int sized = ir.layer("Multiply", "sized", {moved, ir.floats({4, 2, 1}, {1, -2, 3, 4, 5, 6, -7, 8})},
+                             {4, 2, 8}, "auto_broadcast=\"numpy\"");
+  const int flat =
+      ir.layer("Reshape", "flat", {sized, ir.integers({4, 16})}, {4, 16}, "special_zero=\"false\"");
+  const int product =
+      ir.layer("MatMul", "product", {rows, flat}, {2, 4}, "transpose_a=\"false\" transpose_b=\"true\"");
+  const int table = reals(ir.constant("nf4", {4, 4}, std::vector<uint8_t>(8, 0x3c)), "table", {4, 4});
+  const int last = ir.layer("Multiply", "last", {table, ir.floats({4, 1}, {1, 2, 3, 4})}, {4, 4},
+                            "auto_broadcast=\"numpy\"");
+  ir.output(ir.layer("MatMul", "y", {product, last}, {2, 4}, "transpose_a=\"false\" transpose_b=\"true\""));
+  return ir;
+}
+
 // A running sum of slices, by a body.
 std::string sums() {
   const auto parameter = [](const std::string& id, const std::string& shape, const std::string& dims) {
@@ -135,5 +182,5 @@ std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
       edge("6", "9", "1") + "</edges></net>";
   const std::string loop = sums();
   return {std::vector<uint8_t>(text.begin(), text.end()), with_weights(rows()), with_weights(maps()),
-          std::vector<uint8_t>(loop.begin(), loop.end())};
+          with_weights(codes()), std::vector<uint8_t>(loop.begin(), loop.end())};
 }

@@ -230,12 +230,65 @@ OnnxBuilder small_programs() {
   return file;
 }
 
+// Files of quantizers: a reduced range between QuantizeLinear and DequantizeLinear, a transposed convolution, codes of 16 bits
+// in int32, weights of 4 bits in blocks whose scales have signs, and ranges along several axes.
+OnnxBuilder small_quantizers() {
+  Random random(12);
+  OnnxBuilder file(21);
+  auto& domain = file.model().opset_import.add();
+  domain.domain = "org.openvinotoolkit";
+  domain.version = 1;
+  using Type = intaglio::onnx_file::TensorProto;
+  const auto codes = [&](const char* name, const Ints& dims, int32_t type,
+                         const std::vector<int32_t>& values) {
+    auto& tensor = file.floats(name, dims, {});
+    tensor.data_type = type;
+    tensor.raw_data.reset();
+    for (const int32_t value : values) tensor.int32_data.push_back(value);
+  };
+  constexpr int32_t kInt4 = 22;  // two in a byte
+  file.floats("scale", {}, {1.0f / 64});
+  codes("zero", {}, Type::UINT8, {3});
+  codes("least", {}, Type::UINT8, {0});
+  codes("most", {}, Type::UINT8, {127});
+  codes("wide_zero", {}, Type::INT32, {0});
+  file.input("x", {1, 2, 4, 4});
+  file.node("QuantizeLinear", {"x", "scale", "zero"}, "x_q");
+  file.node("Clip", {"x_q", "least", "most"}, "x_c");
+  file.node("DequantizeLinear", {"x_c", "scale", "zero"}, "x_r");
+  codes("w", {2, 3, 2, 2}, Type::INT8, std::vector<int32_t>(24, -101));
+  file.floats("w_scales", {3}, {0.5f, 0.25f, 0.125f});
+  set(file.node("DequantizeLinear", {"w", "w_scales"}, "w_r"), "axis", int64_t{1});
+  set(file.node("ConvTranspose", {"x_r", "w_r"}, "up"), "strides", Ints{2, 2});
+  file.node("QuantizeLinear", {"up", "scale", "zero"}, "up_q");
+  file.node("DequantizeLinear", {"up_q", "scale", "zero"}, "up_r");
+  file.floats("v", {3, 1, 3, 3}, random.reals(27, -1, 1));
+  file.floats("v_low", {3, 1, 1, 3}, std::vector<float>(9, -1.0f));
+  file.floats("v_high", {3, 1, 1, 3}, random.reals(9, 0.5f, 1));
+  auto& range = file.node("FakeQuantize", {"v", "v_low", "v_high", "v_low", "v_high"}, "v_r");
+  range.domain = "org.openvinotoolkit";
+  set(range, "levels", int64_t{256});
+  set(file.node("Conv", {"up_r", "v_r"}, "kept"), "group", int64_t{3});
+  file.node("QuantizeLinear", {"kept", "scale", "wide_zero"}, "kept_q");
+  file.node("DequantizeLinear", {"kept_q", "scale", "wide_zero"}, "kept_r");
+  file.integers("rows", {6, 18});
+  file.node("Reshape", {"kept_r", "rows"}, "flat");
+  codes("u", {18, 2}, kInt4, std::vector<int32_t>(18, 0x5b));
+  file.floats("u_scales", {2, 2}, {0.5f, -0.25f, -1, 2});
+  auto& blocks = file.node("DequantizeLinear", {"u", "u_scales"}, "u_r");
+  set(blocks, "axis", int64_t{0});
+  set(blocks, "block_size", int64_t{9});
+  file.node("MatMul", {"flat", "u_r"}, "y");
+  file.output("y");
+  return file;
+}
+
 }  // namespace
 
 std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
   std::vector<std::vector<uint8_t>> seeds;
   for (OnnxBuilder network : {small_network(), small_operators(), small_attention(), small_regions(),
-                              small_classical(), small_programs()}) {
+                              small_classical(), small_programs(), small_quantizers()}) {
     const std::string file = serialize(network.model());
     seeds.emplace_back(file.begin(), file.end());
   }

@@ -39,7 +39,8 @@ enum {
   ITG_RANGE_KL = 4,
   ITG_RANGE_ACIQ = 5
 };
-/* How a real becomes an integer. All but UP round to the nearest one, and the name says where x.5 goes. */
+/* How a real becomes an integer. All but UP and DOWN round to the nearest one, and the name
+   says where x.5 goes. */
 enum {
   ITG_ROUNDING_HALF_EVEN = 0,
   ITG_ROUNDING_HALF_UP = 1,
@@ -47,7 +48,8 @@ enum {
   ITG_ROUNDING_HALF_TOWARDS_ZERO = 3,
   ITG_ROUNDING_HALF_FAR_FROM_ZERO = 4,
   ITG_ROUNDING_TO_NEAR_INT = 5, /* an old name for the one above */
-  ITG_ROUNDING_UP = 6
+  ITG_ROUNDING_UP = 6,
+  ITG_ROUNDING_DOWN = 7
 };
 /* Bits of a policy. Legal are three choices: per tensor or per channel; symmetric or asymmetric; linear,
  * exponential, or linear with power of two. */

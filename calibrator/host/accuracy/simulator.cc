@@ -129,8 +129,10 @@ void ExactLayer::quantize_weights(Span<const float> reals) {
     all = {ranges[o].lo < all.lo ? ranges[o].lo : all.lo, ranges[o].hi > all.hi ? ranges[o].hi : all.hi};
   }
   codes_.resize(reals.size);
+  const Span<const float> known = weights_.channel_scales;
   for (size_t o = 0; o < ranges.size(); ++o) {
     params_.push_back(params_of(weights_.has(policy::kPerTensor) ? all : ranges[o], weights_));
+    if (!known.empty()) params_[o] = {known[known.size == 1 ? 0 : o], 0, weights_.lo, weights_.hi};
     for (size_t k = 0; k < depth; ++k) {
       const size_t at = matrix_.first(static_cast<int32_t>(o)) + k * matrix_.stride;
       codes_[at] = quantize_real(static_cast<double>(reals[at]), weights_, params_[o]);
@@ -274,7 +276,10 @@ void Simulator::make_layers() {
     const auto at = static_cast<size_t>(n);
     if (!is_simulated_node_[at] || rule_of(fp32_, n).weight_input < 0) continue;
     const auto weight = static_cast<size_t>(rule_of(fp32_, n).weight_input);
-    layers_[at] = std::make_unique<ExactLayer>(fp32_, n, input_config(n, 0), input_config(n, weight));
+    QuantConfig of_weights = input_config(n, weight);
+    for (const KnownParams& known : calibration_.options.known)
+      if (known.tensor == fp32_.node(n).inputs[weight]) of_weights.channel_scales = known.channel_scales;
+    layers_[at] = std::make_unique<ExactLayer>(fp32_, n, input_config(n, 0), of_weights);
   }
 }
 

@@ -120,6 +120,9 @@ struct CalibratorOptions {
   // finish() compares every layer, which takes more runs of both models.
   bool layer_report = false;
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
+  // Layers that read codes and write FP32, since nothing says the parameters of what they give. One that has no such version
+  // is as others are.
+  Span<const int32_t> float_results;
   // The FP32 model is the step model (intaglio/step_model.h) of this model with states. The int8 model has its states:
   // one scale for a state and its next value, and FP32 where a node of float_nodes gives the next value. nullptr: the
   // FP32 model has no states.

@@ -7,7 +7,8 @@
 
 namespace intaglio {
 
-// How a real becomes an integer. All but kUp round to the nearest one, and the name says where x.5 goes.
+// How a real becomes an integer. All but kUp and kDown round to the nearest one, and the name says where
+// x.5 goes.
 enum class Rounding : uint8_t {
   kHalfEven = 0,  // to the even one, as IEEE 754 does by default
   kHalfUp = 1,    // towards +infinity
@@ -16,8 +17,9 @@ enum class Rounding : uint8_t {
   kHalfFarFromZero = 4,  // away from zero, as C's round() does
   kToNearInt = 5,        // an old name for kHalfFarFromZero
   kUp = 6,               // always to the next integer above, as C's ceil() does
+  kDown = 7,             // always to the next integer below, as C's floor() does
 };
-inline constexpr int32_t kRoundingCount = 7;
+inline constexpr int32_t kRoundingCount = 8;
 
 // A set of properties. Legal are three choices: per tensor or per channel; symmetric or asymmetric; linear,
 // exponential, or linear with power of two. That makes 12 masks.

@@ -155,7 +155,7 @@
     "another granularity")                                                                                   \
   X(kUnfinishedConfig, 177, "the quantization of {tensor} is still {state}, so nothing is baked")            \
   X(kBitsNotDeployable, 178,                                                                                 \
-    "{value} bits for {tensor}: at most {limit} can be deployed; take fewer, keep the node in "              \
+    "{value} bits, signed, for {tensor}: at most {limit} can be deployed; take fewer, keep the node in "     \
     "float, or simulate it")                                                                                 \
   X(kChannelsNotDeployable, 179,                                                                             \
     "a scale a channel for {tensor}: activations have one; make it per-tensor, keep the node in float, "     \
