@@ -17,13 +17,6 @@ void report_packed(void* context, int32_t node) {
   observer.on_packed(observer.context, node);
 }
 
-SessionOptions from_c(const itg_session_options& options) {
-  SessionOptions result;
-  result.isa = options.isa;
-  result.executor = intaglio::from_c(options.executor);
-  return result;
-}
-
 itg_session_needs to_c(const SessionNeeds& needs) {
   itg_session_needs result{};
   result.persistent_bytes = needs.persistent_bytes;
@@ -45,7 +38,7 @@ SessionOptions put_session(itg_session* session, const itg_session_options* opti
   put_object(session, CSession());
   CSession& made = object_in<CSession>(session);
   const itg_session_options chosen = take(options, itg_session_options_init);
-  SessionOptions result = from_c(chosen);
+  SessionOptions result = intaglio::from_c(chosen);
   const itg_observer* const observer = made.observer = chosen.observer;
   if (observer == nullptr) return result;
   result.observer.context = &made;
@@ -68,6 +61,14 @@ itg_tensor view(const TensorView& tensor) { return intaglio::to_c(tensor.info, t
 
 }  // namespace
 
+SessionOptions intaglio::from_c(const itg_session_options& options) {
+  SessionOptions result;
+  result.isa = options.isa;
+  result.executor = from_c(options.executor);
+  result.above_ceiling = options.above_ceiling;
+  return result;
+}
+
 void itg_session_options_init(itg_session_options* options, size_t struct_size) {
   itg_session_options defaults{};
   defaults.isa = ITG_ISA_ALL;
@@ -77,8 +78,9 @@ void itg_session_options_init(itg_session_options* options, size_t struct_size) 
 
 itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg_session_options* options,
                               bool for_this_cpu, itg_session_needs* needs) {
-  const Result<SessionNeeds> found = Session::measure(
-      model_in(model), intaglio::from_c(ops), from_c(take(options, itg_session_options_init)), for_this_cpu);
+  const Result<SessionNeeds> found =
+      Session::measure(model_in(model), intaglio::from_c(ops),
+                       intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu);
   give(needs, found ? to_c(*found) : itg_session_needs{});
   return intaglio::to_c(found.error());
 }

@@ -22,6 +22,7 @@ Result<SessionNeeds> measure_session(const Model& model, const CalibratorOptions
   SessionOptions session;
   session.isa = options.isa;
   session.executor = options.executor;
+  session.above_ceiling = true;  // a calibration has needs of its own
   return Session::measure(model, float_ops(), session);
 }
 
@@ -88,6 +89,7 @@ Error open_session(FloatModel& fp32, const Model& model, const SessionNeeds& nee
   SessionOptions options;
   options.isa = fp32.isa;
   options.executor = fp32.executor;
+  options.above_ceiling = true;
   Result<Session> session = Session();
   fp32.threads.hold([&] { session = Session::create(model, float_ops(), own, options); });
   if (!session) return session.error();
@@ -270,8 +272,8 @@ Error Calibrator::merge(Span<const uint8_t> bytes) {
 
 Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
   if (!parts_->fault.ok()) return parts_->fault;
-  return finish_calibration(*parts_, {parts_->options, parts_->seen, parts_->memory}, sink, source,
-                            parts_->finished);
+  return finish_calibration(*parts_, {parts_->options, parts_->seen, parts_->memory}, sink,
+                            parts_->options.one_pass ? nullptr : source, parts_->finished);
 }
 
 TensorStatistics Calibrator::statistics(int32_t tensor) const {

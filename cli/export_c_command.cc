@@ -2,6 +2,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "calibrator/host/system/open_session.h"
 #include "cli/command.h"
 #include "cli/export_c_files.h"
 #include "cli/output.h"
@@ -168,7 +169,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const Model& model = file->model();
-  SessionOptions options;
+  SessionOptions options = above_ceiling();
   options.isa = target->isa;
   const Result<Model> by_rows = stream_rows(model);
   if (!by_rows) return file->failure(by_rows.error());
@@ -181,6 +182,9 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
     plan = std::move(*made);
     *needs = plan.needs;
   }
+  if (const uint32_t ceiling = model.memory_ceiling(); ceiling != 0 && needs->total() > ceiling)
+    return file->failure(
+        {Status::kAboveCeiling, -1, -1, static_cast<int64_t>(needs->total()), int64_t{ceiling}});
   const bool fed = StreamedModel::feeding_segment(*by_rows).count != 0;
   const auto frame = sample_frame(*file, arguments.frame);
   if (!frame) return frame.failure();

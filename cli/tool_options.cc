@@ -43,6 +43,15 @@ void add_memory_option(CLI::App& app, std::string& word) {
       .show_default();
 }
 
+void add_ceiling_option(CLI::App& app, int64_t& bytes) {
+  add_option(
+      app, "--ceiling", bytes,
+      "the most memory that a session of the model may take on its device, which refuses this model, and later ones, "
+      "where they need more; 0: any")
+      .range(int64_t{0}, kMaxCeiling)
+      .type_name("BYTES");
+}
+
 Outcome<MemoryGoal> memory_goal(const std::string& word) {
   MemoryGoal goal;
   if (word == "least") return goal;

@@ -23,6 +23,8 @@ void add_compact_option(CLI::App& app, ExecutionOptions& options);
 
 // --memory: "least", "flat" or a number.
 void add_memory_option(CLI::App& app, std::string& word);
+// --ceiling
+void add_ceiling_option(CLI::App& app, int64_t& bytes);
 Outcome<MemoryGoal> memory_goal(const std::string& word);
 
 struct SampleArguments {

@@ -384,4 +384,8 @@ Span<const uint8_t> Model::answers() const {
   return answers == nullptr ? Span<const uint8_t>() : Span<const uint8_t>(answers->data(), answers->size());
 }
 
+uint32_t Model::memory_ceiling() const {
+  return flatbuffers::GetRoot<schema::Model>(bytes().data)->memory_ceiling();
+}
+
 }  // namespace intaglio

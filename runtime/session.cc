@@ -165,8 +165,12 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
   const uint64_t persistent = layout.packed + packed;
   const uint64_t larger = persistent > of_check ? persistent : of_check;
   const uint64_t all = total_of(larger, model.activation_bytes(), scratch);
-  if (all > kMaxNeed)
-    return Error{Status::kSessionTooLarge, -1, -1, static_cast<int64_t>(all), static_cast<int64_t>(kMaxNeed)};
+  const uint32_t ceiling = options.above_ceiling ? 0 : model.memory_ceiling();
+  const bool has_ceiling = ceiling - 1 < kMaxNeed;  // 0 is none
+  const uint64_t limit = has_ceiling ? ceiling : kMaxNeed;
+  if (all > limit)
+    return Error{has_ceiling ? Status::kAboveCeiling : Status::kSessionTooLarge, -1, -1,
+                 static_cast<int64_t>(all), static_cast<int64_t>(limit)};
   needs.persistent_bytes = static_cast<size_t>(larger);
   needs.activation_bytes = model.activation_bytes();
   needs.scratch_bytes = static_cast<size_t>(scratch);

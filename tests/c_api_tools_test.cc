@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "calibrator/bake/pack_model.h"
+#include "calibrator/host/stream_plan.h"
 #include "intaglio/c_api.h"
 #include "intaglio/calibrator.h"
 #include "intaglio/model_store.h"
@@ -174,6 +175,66 @@ TEST_CASE("a model store") {
   CHECK(!itg_store_model(&flash, {second.view().data, second.size()}));
   CHECK(itg_stored_model(&flash).size == first.size());
   CHECK(!itg_store_model(&flash, {second.view().data, 4096 - ITG_MODEL_STORE_OVERHEAD + 1}));
+}
+
+TEST_CASE("a model store of signed models, and a ceiling of memory") {
+  FakeFlash memory;
+  itg_flash flash = memory.device();
+  flash.verify = [](void*, const uint8_t* bytes, size_t size) {
+    return bytes[size - 1] == 5 ? size - 1 : size_t{0};
+  };
+  AlignedBytes file(packed_model(isa::kScalar).size() + 1);
+  const auto sign = [&file](uint32_t ceiling) {
+    HostArena arena;
+    const AlignedBytes plain = packed_model(isa::kScalar);
+    const auto bytes = with_ceiling(*Model::open(plain.view()), ceiling, arena.arena());
+    REQUIRE(static_cast<bool>(bytes));
+    file = AlignedBytes(bytes->size + 1);
+    memcpy(file.data(), bytes->data, bytes->size);
+    file.data()[bytes->size] = 5;
+    return itg_bytes{file.data(), file.size()};
+  };
+  const itg_op_list ops = itg_all_ops();
+  itg_bytes given = sign(1);
+  itg_model model;
+  REQUIRE(itg_model_open(&model, given.data, given.size - 1, nullptr).status == ITG_kOk);
+  CHECK(itg_model_memory_ceiling(&model) == 1);
+  itg_session_needs needs{};
+  needs.struct_size = sizeof needs;
+  CHECK(itg_session_measure(&model, ops, nullptr, true, &needs).status == ITG_kAboveCeiling);
+  itg_session_options elsewhere;
+  itg_session_options_init(&elsewhere, sizeof elsewhere);
+  CHECK(!elsewhere.above_ceiling);
+  elsewhere.above_ceiling = true;
+  REQUIRE(itg_session_measure(&model, ops, &elsewhere, true, &needs).status == ITG_kOk);
+  const auto need = static_cast<uint32_t>(needs.total_bytes);
+  const itg_error above = itg_update_model(&flash, given, ops, nullptr);
+  CHECK(above.status == ITG_kAboveCeiling);
+  CHECK(above.value == need);
+  CHECK(above.limit == 1);
+  given = sign(need);
+  CHECK(itg_update_model(&flash, given, ops, nullptr).status == ITG_kOk);
+  CHECK(itg_stored_model(&flash).size == given.size - 1);
+  CHECK(itg_update_model(&flash, sign(0), ops, nullptr).status == ITG_kCeilingRaised);
+  given = sign(need);
+  ++file.data()[file.size() - 1];
+  CHECK(itg_update_model(&flash, given, ops, nullptr).status == ITG_kNotVerified);
+  CHECK(!itg_store_model(&flash, given));
+  // A program whose header has no such field is not asked.
+  flash.struct_size = offsetof(itg_flash, verify);
+  CHECK(itg_store_model(&flash, given));
+  CHECK(itg_stored_model(&flash).size == given.size);
+}
+
+TEST_CASE("a device's options in C are those of C++") {
+  itg_calibrator_options options;
+  itg_calibrator_options_init_device(&options, sizeof options);
+  CHECK(options.one_pass);
+  CHECK(options.recover == CalibratorOptions::device().recover);
+  CHECK(options.weight_bits == 8);
+  itg_calibrator_options_init(&options, sizeof options);
+  CHECK(!options.one_pass);
+  CHECK(options.recover == ITG_RECOVER_DEFAULT);
 }
 
 #ifdef ITG_HAVE_OPENMP

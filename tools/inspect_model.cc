@@ -1,5 +1,6 @@
 #include "tools/inspect_model.h"
 
+#include "calibrator/host/system/open_session.h"
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
@@ -16,7 +17,7 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
   serial.threads = 1;
   const auto of_this_cpu = session_options(serial);
   if (!of_this_cpu) return of_this_cpu.failure();
-  SessionOptions options = *of_this_cpu;
+  SessionOptions options = above_ceiling(*of_this_cpu);
   const OpList ops = ops_of(choice.execution);
   // Only sized, never called.
   options.executor.width = threads;
@@ -220,6 +221,7 @@ Json json_of(const SessionReport& session, const Model& model, const InspectList
             {"inputs", json_of_tensors(model, model.inputs())},
             {"outputs", json_of_outputs(model)},
             {"session", json_of_session(session)},
+            {"memory_ceiling", model.memory_ceiling() == 0 ? Json(nullptr) : Json(model.memory_ceiling())},
             {"calibration", json_of_calibration(model.calibration())},
             {"preprocessing", json_of_images(model)}};
   if (session.frame) json["frame"] = json_of_frame(*session.frame);

@@ -147,10 +147,10 @@ int main(int argc, char** argv) {
                kFrameWidth, kFrameHeight);
   std::fprintf(file, "inline constexpr size_t kScratchBytes = %zu;\n", *scratch_bytes);
   size_t most = 0;
-  const char* const names[] = {"kAuto", "kMinMax", "kPercentile", "kMse"};
-  for (int32_t method = 0; method < 4; ++method) {
-    CalibratorOptions options;
-    options.method = static_cast<RangeMethod>(method);
+  const char* const names[] = {"kAuto", "kMinMax", "kPercentile", "kMse", "kDevice"};
+  for (int32_t method = 0; method < 5; ++method) {
+    CalibratorOptions options =
+        method == 4 ? CalibratorOptions::device() : with_method(static_cast<RangeMethod>(method));
     options.isa = isa::kScalar;  // a board has no FP32 kernels of its own: its need, then
     const Result<CalibratorNeeds> needs = Calibrator::measure(*model, options);
     if (!needs) return 1;

@@ -31,15 +31,17 @@ alignas(uint32_t) uint8_t scratch[kScratchBytes];
 
 const Frames kSeen{kPixels, kFrameCount, {kFrameWidth, kFrameHeight, PixelOrder::kRgb565Swapped}};
 
+// The first is what a device would do; the others try every method with the full search.
 struct Expected {
-  RangeMethod method;
+  CalibratorOptions options;
   const char* name;
   Span<const uint8_t> model;
 };
-const Expected kExpected[] = {{RangeMethod::kAuto, "auto", kAuto},
-                              {RangeMethod::kMinMax, "min-max", kMinMax},
-                              {RangeMethod::kPercentile, "percentile", kPercentile},
-                              {RangeMethod::kMse, "MSE", kMse}};
+const Expected kExpected[] = {{CalibratorOptions::device(), "as a device", kDevice},
+                              {with_method(RangeMethod::kAuto), "auto", kAuto},
+                              {with_method(RangeMethod::kMinMax), "min-max", kMinMax},
+                              {with_method(RangeMethod::kPercentile), "percentile", kPercentile},
+                              {with_method(RangeMethod::kMse), "MSE", kMse}};
 
 Flash flash() {
   Flash f;
@@ -73,11 +75,9 @@ Error run_stored(Span<uint8_t> block) {
 }
 
 int calibrate(const Model& model, const Expected& expected) {
-  CalibratorOptions options;
-  options.method = expected.method;
-  const Result<CalibratorNeeds> needs = Calibrator::measure(model, options);
+  const Result<CalibratorNeeds> needs = Calibrator::measure(model, expected.options);
   if (!needs || needs->total() > sizeof memory) return print_line("FAILED: memory: ", expected.name), 1;
-  const Error error = calibrate_frames(model, kSeen, options, memory, scratch, {store, nullptr});
+  const Error error = calibrate_frames(model, kSeen, expected.options, memory, scratch, {store, nullptr});
   if (!error.ok()) return print_number("FAILED: status ", static_cast<uint32_t>(error.status)), 1;
   const Span<const uint8_t> found = stored_model(flash());
   if (found.size != expected.model.size || memcmp(found.data, expected.model.data, found.size) != 0)
@@ -92,7 +92,7 @@ int calibrate(const Model& model, const Expected& expected) {
 extern "C" int main(int argc, char** argv) {
   const Result<Model> model = Model::open(Span<const uint8_t>(kFloatModel));
   if (!model) return print_line("FAILED: ", "the FP32 model is refused"), 1;
-  const Result<CalibratorNeeds> needs = Calibrator::measure(*model);
+  const Result<CalibratorNeeds> needs = Calibrator::measure(*model, CalibratorOptions::device());
   print_number("bytes of memory: session ", static_cast<uint32_t>(needs->session_bytes));
   print_number("  observers ", static_cast<uint32_t>(needs->observer_bytes));
   print_number("  output ", static_cast<uint32_t>(needs->output_bytes));

@@ -181,6 +181,7 @@ std::vector<std::string> Keywords::values(const std::string& option) const {
   const std::string keyword = keyword_of(option);
   if (!has(keyword.c_str())) {
     if (keyword == "method") return {"auto"};
+    if (keyword == "profile") return {"host"};
     return {keyword == "recover" ? "default" : keyword == "compat" ? "none" : ""};
   }
   const py::object value = get(keyword.c_str());

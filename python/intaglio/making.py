@@ -207,14 +207,15 @@ def calibrate(
     method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
     weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
     compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
-    keep_float: Optional[Nodes] = None, recover: Optional[Texts] = None, int8_states: bool = False,
+    keep_float: Optional[Nodes] = None, recover: Optional[Texts] = None,
+    profile: Optional[Literal['host', 'device']] = None, int8_states: bool = False,
     min_sqnr: Optional[float] = None, max_drop: Optional[float] = None, labels: Optional[Path] = None,
     names: Optional[Path] = None, no_fpu: bool = False, params: Optional[Path] = None, params_format: Optional[str] = None,
     map: Optional[Path] = None, observed: Optional[Observed] = None, report: Optional[Path] = None,
-    memory: Union[Literal['least', 'flat'], int, None] = None, only: Optional[Path] = None, limit: Optional[int] = None,
-    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None, pixels: Optional[Pixels] = None,
-    shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None, mean: Optional[Numbers] = None,
-    norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
+    memory: Union[Literal['least', 'flat'], int, None] = None, ceiling: Optional[int] = None, only: Optional[Path] = None,
+    limit: Optional[int] = None, skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None,
+    pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
+    mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
     outputs: Optional[Texts] = None, answers: Optional[Answers] = None, constant: Optional[Mapping[str, Value]] = None,
     external_data: bool = False, keep_dead: bool = False, state: Optional[Mapping[str, str]] = None,
@@ -253,6 +254,7 @@ def calibrate(
     keep_float: nodes that stay in FP32, by their numbers or names.
     recover: steps that lessen the error of quantization: 'default', 'all', 'none', or some of method, bias, cle, absorb, eq,
         lsq, adaround.
+    profile: whose defaults hold: 'device' gives the bytes that a board gives by CalibratorOptions::device().
     int8_states: keep every state in int8, also where its rounding adds up from step to step.
     min_sqnr: give layers 16 bits, or keep them in FP32, until the output has an SQNR of so many dB.
     max_drop: likewise until top1 falls by at most so many points; needs labels=.
@@ -265,6 +267,7 @@ def calibrate(
     observed: what `observe` has seen of other samples, perhaps elsewhere; without batches that is all there is.
     report: write an HTML page: verdict, worst layers, remedies, ranges.
     memory: what activations may take: 'least', a number of bytes, or 'flat', layer by layer.
+    ceiling: the most bytes that a session of the network may take on its device, which refuses more; 0: any.
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.

@@ -192,6 +192,7 @@ itg_error itg_model_open(itg_model* model, const void* bytes, size_t size, const
 /* Makes `by_rows`, which may be `model`, the model by its streamed plan: its sessions run by rows. Without one: as it is. */
 itg_error itg_stream_rows(itg_model* by_rows, const itg_model* model);
 itg_bytes itg_model_bytes(const itg_model* model);
+uint32_t itg_model_memory_ceiling(const itg_model* model); /* bytes that a session may take; 0: any */
 int32_t itg_model_tensor_count(const itg_model* model);
 void itg_model_tensor(const itg_model* model, int32_t index, itg_tensor* tensor);
 int32_t itg_model_node_count(const itg_model* model);
@@ -341,6 +342,7 @@ typedef struct itg_session_options {
   uint32_t isa; /* instruction sets that it may use, of itg_cpu_isa(); by default ITG_ISA_ALL */
   const itg_executor* executor; /* NULL: serial */
   const itg_observer* observer; /* NULL: none */
+  bool above_ceiling;           /* as SessionOptions::above_ceiling; default false */
 } itg_session_options;
 
 /* Bytes of a session's memory. Exact: itg_session_create() refuses one byte less. */
@@ -445,15 +447,22 @@ typedef struct itg_flash {
   bool (*erase)(void* context, int32_t slot);
   /* Programs erased bytes: whole units, at multiples of a unit from the slot's start. False: it failed. */
   bool (*program)(void* context, int32_t slot, size_t offset, const uint8_t* bytes, size_t size);
-  void* context; /* is given to both functions */
+  void* context; /* is given to the functions */
+  /* NULL, or says how many of the first bytes of a signed file are the model; 0: its signature is not good. Called before anything of
+   * the file is read. */
+  size_t (*verify)(void* context, const uint8_t* bytes, size_t size);
 } itg_flash;
 #define ITG_MODEL_STORE_OVERHEAD 128 /* bytes of a slot that are not for the model */
 
-/* The newest whole model; empty if there is none. itg_model_open() still has to check it. */
+/* The newest whole model that is verified; empty if there is none. itg_model_open() still has to check it. */
 itg_bytes itg_stored_model(const itg_flash* flash);
-/* Writes a model into the slot that itg_stored_model() does not use. Returns false if it does not fit or the flash
- * failed: then the stored model is what it was. The bytes given must not stand in that slot. */
-bool itg_store_model(const itg_flash* flash, itg_bytes model);
+/* Writes a file into the slot that itg_stored_model() does not use. Returns false if it is not verified, does not fit or the
+ * flash failed: then the stored model is what it was. The bytes given must not stand in that slot. */
+bool itg_store_model(const itg_flash* flash, itg_bytes file);
+/* The same of a model that this machine can run within its ceiling of memory and that of the stored model: update_model() of
+ * intaglio/model_store.h says what is refused. `file` starts at a multiple of ITG_MODEL_ALIGNMENT; `options` may be NULL. */
+itg_error itg_update_model(const itg_flash* flash, itg_bytes file, itg_op_list ops,
+                           const itg_session_options* options);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,8 @@ struct SessionOptions {
   IsaMask isa = isa::kAll;  // instruction sets that it may use, of those that cpu_isa() finds
   Executor executor;        // its threads; serial unless given
   Observer observer;        // none unless given
+  // measure() lets a model take more than its ceiling: for a program on another machine than the model's.
+  bool above_ceiling = false;
 };
 
 // Bytes of the three kinds of memory. Exact: Session::create() refuses one byte less.
@@ -65,7 +67,8 @@ class Session {
   Session() = default;
 
   // The memory that create() needs with the same arguments. For another machine's figures give its instruction
-  // sets in `options.isa` and set `for_this_cpu` to false. Errors: those of create(), but for memory.
+  // sets in `options.isa` and set `for_this_cpu` to false. Errors: those of create(), but for memory; and more bytes than
+  // Model::memory_ceiling() allows (kAboveCeiling, with the bytes as value and the ceiling as limit).
   static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
                                       bool for_this_cpu = true);
   // Cuts one block into the three spans. The block starts at a multiple of kMemoryAlignment and has at least
