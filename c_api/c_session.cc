@@ -48,6 +48,11 @@ SessionOptions put_session(itg_session* session, const itg_session_options* opti
   return result;
 }
 
+itg_error measured(const Result<SessionNeeds>& found, itg_session_needs* needs) {
+  give(needs, found ? to_c(*found) : itg_session_needs{});
+  return intaglio::to_c(found.error());
+}
+
 itg_error keep(itg_session* session, const Result<Session>& made) {
   object_in<CSession>(session).session = *made;
   return intaglio::to_c(made.error());
@@ -65,7 +70,6 @@ SessionOptions intaglio::from_c(const itg_session_options& options) {
   SessionOptions result;
   result.isa = options.isa;
   result.executor = from_c(options.executor);
-  result.above_ceiling = options.above_ceiling;
   return result;
 }
 
@@ -78,11 +82,17 @@ void itg_session_options_init(itg_session_options* options, size_t struct_size) 
 
 itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg_session_options* options,
                               bool for_this_cpu, itg_session_needs* needs) {
-  const Result<SessionNeeds> found =
-      Session::measure(model_in(model), intaglio::from_c(ops),
-                       intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu);
-  give(needs, found ? to_c(*found) : itg_session_needs{});
-  return intaglio::to_c(found.error());
+  return measured(Session::measure(model_in(model), intaglio::from_c(ops),
+                                   intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
+                  needs);
+}
+itg_error itg_session_measure_anywhere(const itg_model* model, itg_op_list ops,
+                                       const itg_session_options* options, bool for_this_cpu,
+                                       itg_session_needs* needs) {
+  return measured(
+      Session::measure_anywhere(model_in(model), intaglio::from_c(ops),
+                                intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
+      needs);
 }
 
 itg_session_memory itg_session_split(itg_span block, const itg_session_needs* needs) {

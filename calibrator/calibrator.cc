@@ -22,8 +22,7 @@ Result<SessionNeeds> measure_session(const Model& model, const CalibratorOptions
   SessionOptions session;
   session.isa = options.isa;
   session.executor = options.executor;
-  session.above_ceiling = true;  // a calibration has needs of its own
-  return Session::measure(model, float_ops(), session);
+  return Session::measure_anywhere(model, float_ops(), session);
 }
 
 // Counted in 64 bits: a board's size_t may hold the parts and not their sum.
@@ -89,7 +88,6 @@ Error open_session(FloatModel& fp32, const Model& model, const SessionNeeds& nee
   SessionOptions options;
   options.isa = fp32.isa;
   options.executor = fp32.executor;
-  options.above_ceiling = true;
   Result<Session> session = Session();
   fp32.threads.hold([&] { session = Session::create(model, float_ops(), own, options); });
   if (!session) return session.error();

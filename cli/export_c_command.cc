@@ -2,7 +2,6 @@
 #include <cctype>
 #include <filesystem>
 
-#include "calibrator/host/system/open_session.h"
 #include "cli/command.h"
 #include "cli/export_c_files.h"
 #include "cli/output.h"
@@ -169,11 +168,11 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const Model& model = file->model();
-  SessionOptions options = above_ceiling();
+  SessionOptions options;
   options.isa = target->isa;
   const Result<Model> by_rows = stream_rows(model);
   if (!by_rows) return file->failure(by_rows.error());
-  auto needs = Session::measure(*by_rows, all_ops(), options, false);
+  auto needs = Session::measure_anywhere(*by_rows, all_ops(), options, false);
   if (!needs) return file->failure(needs.error());
   ModelPlan plan;
   if (arguments.planned) {

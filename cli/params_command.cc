@@ -5,7 +5,6 @@
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
-#include "calibrator/host/system/open_session.h"
 #include "calibrator/host/system/real_text.h"
 #include "cli/calibration_text.h"
 #include "cli/changed_codes.h"
@@ -135,7 +134,7 @@ Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
   if (!bytes) return failure_in(arguments.model, bytes.error());
   const auto model = Model::open(*bytes);
   if (!model) return failure_in(arguments.model, model.error());
-  if (const auto needs = Session::measure(*model, all_ops(), above_ceiling()); !needs)
+  if (const auto needs = Session::measure_anywhere(*model, all_ops()); !needs)
     return failure_in(arguments.model, needs.error(), &*model);
   if (auto written = output.write(*bytes); !written) return written.failure();
   for (const std::string& note : table->notes) print_note(note);

@@ -6,7 +6,6 @@
 
 #include "calibrator/bake/pack_model.h"
 #include "calibrator/host/system/host_arena.h"
-#include "calibrator/host/system/open_session.h"
 #include "intaglio/streaming.h"
 
 namespace intaglio::cli {
@@ -59,12 +58,12 @@ Outcome<size_t> check_packs(const LoadedModel& file) {
 Outcome<size_t> check_whole(const LoadedModel& file) {
   const Model& model = file.model();
   if (auto step = check_names(file); !step) return step.failure();
-  if (const auto needs = Session::measure(model, all_ops(), above_ceiling()); !needs)
+  if (const auto needs = Session::measure_anywhere(model, all_ops()); !needs)
     return file.failure(needs.error());
   if (model.has_streamed_plan()) {
     const auto proved = stream_rows(model);
     if (!proved) return file.failure(proved.error());
-    if (const auto needs = Session::measure(*proved, all_ops(), above_ceiling()); !needs)
+    if (const auto needs = Session::measure_anywhere(*proved, all_ops()); !needs)
       return file.failure(needs.error());
   }
   bool packed = false;

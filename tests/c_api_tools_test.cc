@@ -5,6 +5,7 @@
 #include "calibrator/host/stream_plan.h"
 #include "intaglio/c_api.h"
 #include "intaglio/calibrator.h"
+#include "intaglio/last_layer.h"
 #include "intaglio/model_store.h"
 #include "tests/support/small_models.h"
 
@@ -202,11 +203,7 @@ TEST_CASE("a model store of signed models, and a ceiling of memory") {
   itg_session_needs needs{};
   needs.struct_size = sizeof needs;
   CHECK(itg_session_measure(&model, ops, nullptr, true, &needs).status == ITG_kAboveCeiling);
-  itg_session_options elsewhere;
-  itg_session_options_init(&elsewhere, sizeof elsewhere);
-  CHECK(!elsewhere.above_ceiling);
-  elsewhere.above_ceiling = true;
-  REQUIRE(itg_session_measure(&model, ops, &elsewhere, true, &needs).status == ITG_kOk);
+  REQUIRE(itg_session_measure_anywhere(&model, ops, nullptr, true, &needs).status == ITG_kOk);
   const auto need = static_cast<uint32_t>(needs.total_bytes);
   const itg_error above = itg_update_model(&flash, given, ops, nullptr);
   CHECK(above.status == ITG_kAboveCeiling);
@@ -235,6 +232,56 @@ TEST_CASE("a device's options in C are those of C++") {
   itg_calibrator_options_init(&options, sizeof options);
   CHECK(!options.one_pass);
   CHECK(options.recover == ITG_RECOVER_DEFAULT);
+}
+
+TEST_CASE("a last layer learnt in C is that of C++") {
+  const AlignedBytes file = packed_model(isa::kScalar);
+  itg_model model;
+  REQUIRE(itg_model_open(&model, file.view().data, file.size(), nullptr).status == ITG_kOk);
+  itg_features features{};
+  features.struct_size = sizeof features;
+  REQUIRE(itg_find_features(&model, &features).status == ITG_kOk);
+  REQUIRE(features.count == 32);
+  CHECK(features.node == 0);
+  CHECK(features.scale == 0.5f);
+  size_t memory_bytes = 0, patch_bytes = 0;
+  CHECK(itg_learner_measure(&model, 1, 9, &memory_bytes, &patch_bytes).status == ITG_kTooManyItems);
+  REQUIRE(itg_learner_measure(&model, 3, 9, &memory_bytes, &patch_bytes).status == ITG_kOk);
+  AlignedBytes memory(memory_bytes), patch(patch_bytes), other_memory(memory_bytes), expected(patch_bytes);
+  itg_learner learner;
+  CHECK(itg_learner_create(&learner, &model, 3, 9, {memory.data(), memory_bytes - 1}).status ==
+        ITG_kOutOfMemory);
+  REQUIRE(itg_learner_create(&learner, &model, 3, 9, {memory.data(), memory_bytes}).status == ITG_kOk);
+  LastLayerLearner in_cpp = *LastLayerLearner::create(*Model::open(file.view()), 3, 9, other_memory.span());
+  std::vector<std::vector<int8_t>> examples;
+  for (int32_t i = 0; i < 9; ++i) {
+    examples.push_back(Random(static_cast<uint32_t>(i % 3 + 1)).codes(32));
+    examples.back()[static_cast<size_t>(i)] = 100;
+    CHECK(itg_learner_add(&learner, examples.back().data(), i % 3).status == ITG_kOk);
+    REQUIRE(in_cpp.add(examples.back().data(), i % 3).ok());
+  }
+  CHECK(itg_learner_add(&learner, examples[0].data(), 3).status == ITG_kBadLabel);
+  itg_learn_report report{};
+  report.struct_size = sizeof report;
+  REQUIRE(itg_learner_finish(&learner, {patch.data(), patch_bytes}, nullptr, &report).status == ITG_kOk);
+  REQUIRE(static_cast<bool>(in_cpp.finish(expected.span())));
+  CHECK(memcmp(patch.data(), expected.data(), patch_bytes) == 0);
+  CHECK(report.kept);
+  CHECK(report.method == ITG_LEARN_RIDGE);
+  CHECK(report.held_out == 3);
+  CHECK(report.right == 3);
+  CHECK(report.right_before == -1);
+  itg_last_layer layer;
+  REQUIRE(itg_last_layer_open(&layer, {patch.data(), patch_bytes}, &model).status == ITG_kOk);
+  CHECK(itg_last_layer_classes(&layer) == 3);
+  for (int32_t i = 0; i < 9; ++i) {
+    const int8_t* const x = examples[static_cast<size_t>(i)].data();
+    CHECK(itg_last_layer_classify(&layer, x) == i % 3);
+    CHECK(itg_last_layer_score(&layer, x, i % 3) > itg_last_layer_score(&layer, x, (i + 1) % 3));
+  }
+  REQUIRE(itg_learner_finish(&learner, {patch.data(), patch_bytes}, &layer, &report).status == ITG_kOk);
+  CHECK(report.right_before == 3);
+  CHECK(itg_last_layer_open(&layer, {patch.data(), patch_bytes - 1}, &model).status == ITG_kOtherLayer);
 }
 
 #ifdef ITG_HAVE_OPENMP

@@ -1,6 +1,5 @@
 #include "tools/inspect_model.h"
 
-#include "calibrator/host/system/open_session.h"
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
@@ -17,7 +16,7 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
   serial.threads = 1;
   const auto of_this_cpu = session_options(serial);
   if (!of_this_cpu) return of_this_cpu.failure();
-  SessionOptions options = above_ceiling(*of_this_cpu);
+  SessionOptions options = *of_this_cpu;
   const OpList ops = ops_of(choice.execution);
   // Only sized, never called.
   options.executor.width = threads;
@@ -42,9 +41,9 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
     if (!frame) return Failure{file.path() + ": " + frame.failure().message};
     report.frame = *frame;
   }
-  const auto needs = Session::measure(model, ops, options, choice.target.empty());
+  const auto needs = Session::measure_anywhere(model, ops, options, choice.target.empty());
   if (const auto streamed = stream_rows(model); streamed && model.has_streamed_plan()) {
-    const auto by_rows = Session::measure(*streamed, ops, options, choice.target.empty());
+    const auto by_rows = Session::measure_anywhere(*streamed, ops, options, choice.target.empty());
     if (by_rows) report.streamed_bytes = by_rows->total();
   }
   if (needs) {

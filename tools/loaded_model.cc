@@ -242,13 +242,13 @@ Outcome<LoadedModel> LoadedModel::open(const std::string& path, MappedFile bytes
 }
 
 Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOptions& options, OpList ops) {
-  const auto needs = Session::measure(model, ops, above_ceiling(options));
+  const auto needs = Session::measure_anywhere(model, ops, options);
   if (!needs) return needs.error();
   LoadedSession loaded;
   loaded.needs_ = *needs;
   loaded.memory_ = FileBytes(needs->total());
   loaded.parts_ = Session::split({loaded.memory_.data(), loaded.memory_.size()}, *needs);
-  const auto session = Session::create(model, ops, loaded.parts_, above_ceiling(options));
+  const auto session = Session::create(model, ops, loaded.parts_, options);
   if (!session) return session.error();
   loaded.session_ = *session;
   return loaded;

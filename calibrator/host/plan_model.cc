@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "calibrator/host/system/open_session.h"
 #include "intaglio/streaming.h"
 #include "runtime/crc32.h"
 #include "runtime/op_search.h"
@@ -74,9 +73,9 @@ SessionNeeds needs_of(const Model& model, const std::vector<NodeChoice>& choices
 // All that Session::create checks, packs but for those of another kernel included.
 Error check_all(const Model& model) {
   for (const IsaMask isa : {isa::kScalar, isa::kAll}) {
-    SessionOptions options = above_ceiling();
+    SessionOptions options;
     options.isa = isa;
-    const Result<SessionNeeds> needs = Session::measure(model, all_ops(), options);
+    const Result<SessionNeeds> needs = Session::measure_anywhere(model, all_ops(), options);
     if (!needs) return needs.error();
     FileBytes memory(needs->total());
     const Result<Session> session =

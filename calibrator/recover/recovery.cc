@@ -127,7 +127,6 @@ Error RecoveryContext::use(const Network& wanted) {
   SessionOptions session_options;
   session_options.isa = fp32.isa;
   session_options.executor = fp32.executor;
-  session_options.above_ceiling = true;
   network = &wanted;  // also where it fails: what ran before is gone
   SessionMemory memory = fp32.lanes.own();
   if (!wanted.persistent.empty()) memory.persistent = wanted.persistent;

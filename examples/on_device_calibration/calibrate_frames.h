@@ -18,8 +18,9 @@ struct Frames {
   }
 };
 
-inline intaglio::CalibratorOptions with_method(intaglio::RangeMethod method) {
+inline intaglio::CalibratorOptions options_of(bool as_device, intaglio::RangeMethod method) {
   intaglio::CalibratorOptions options;
+  if (as_device) options = intaglio::CalibratorOptions::device();
   options.method = method;
   return options;
 }

@@ -33,15 +33,16 @@ const Frames kSeen{kPixels, kFrameCount, {kFrameWidth, kFrameHeight, PixelOrder:
 
 // The first is what a device would do; the others try every method with the full search.
 struct Expected {
-  CalibratorOptions options;
+  bool as_device;
+  RangeMethod method;
   const char* name;
   Span<const uint8_t> model;
 };
-const Expected kExpected[] = {{CalibratorOptions::device(), "as a device", kDevice},
-                              {with_method(RangeMethod::kAuto), "auto", kAuto},
-                              {with_method(RangeMethod::kMinMax), "min-max", kMinMax},
-                              {with_method(RangeMethod::kPercentile), "percentile", kPercentile},
-                              {with_method(RangeMethod::kMse), "MSE", kMse}};
+const Expected kExpected[] = {{true, RangeMethod::kAuto, "as a device", kDevice},
+                              {false, RangeMethod::kAuto, "auto", kAuto},
+                              {false, RangeMethod::kMinMax, "min-max", kMinMax},
+                              {false, RangeMethod::kPercentile, "percentile", kPercentile},
+                              {false, RangeMethod::kMse, "MSE", kMse}};
 
 Flash flash() {
   Flash f;
@@ -75,9 +76,10 @@ Error run_stored(Span<uint8_t> block) {
 }
 
 int calibrate(const Model& model, const Expected& expected) {
-  const Result<CalibratorNeeds> needs = Calibrator::measure(model, expected.options);
+  const CalibratorOptions options = options_of(expected.as_device, expected.method);
+  const Result<CalibratorNeeds> needs = Calibrator::measure(model, options);
   if (!needs || needs->total() > sizeof memory) return print_line("FAILED: memory: ", expected.name), 1;
-  const Error error = calibrate_frames(model, kSeen, expected.options, memory, scratch, {store, nullptr});
+  const Error error = calibrate_frames(model, kSeen, options, memory, scratch, {store, nullptr});
   if (!error.ok()) return print_number("FAILED: status ", static_cast<uint32_t>(error.status)), 1;
   const Span<const uint8_t> found = stored_model(flash());
   if (found.size != expected.model.size || memcmp(found.data, expected.model.data, found.size) != 0)

@@ -27,8 +27,6 @@ struct SessionOptions {
   IsaMask isa = isa::kAll;  // instruction sets that it may use, of those that cpu_isa() finds
   Executor executor;        // its threads; serial unless given
   Observer observer;        // none unless given
-  // measure() lets a model take more than its ceiling: for a program on another machine than the model's.
-  bool above_ceiling = false;
 };
 
 // Bytes of the three kinds of memory. Exact: Session::create() refuses one byte less.
@@ -71,6 +69,9 @@ class Session {
   // Model::memory_ceiling() allows (kAboveCeiling, with the bytes as value and the ceiling as limit).
   static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
                                       bool for_this_cpu = true);
+  // The same whatever the model's ceiling is: for programs on another machine than the one that it is for.
+  static Result<SessionNeeds> measure_anywhere(const Model& model, OpList ops,
+                                               const SessionOptions& options = {}, bool for_this_cpu = true);
   // Cuts one block into the three spans. The block starts at a multiple of kMemoryAlignment and has at least
   // needs.total() bytes. In a smaller one the last spans are too small, and create() names the first of them.
   static SessionMemory split(Span<uint8_t> block, const SessionNeeds& needs);

@@ -150,6 +150,11 @@
   X(kCeilingRaised, 163,                                                                                     \
     "the ceiling of memory of the model is {value} bytes (0: none), and that of the model in use "           \
     "{limit}: give it that one, or a lower one")                                                             \
+  /* learning the last layer */                                                                              \
+  X(kNoFeatures, 164, "no layer with weights at the end of the model reads one int8 vector")                 \
+  X(kBadLabel, 165, "class {value} is not among the {limit} that are learnt")                                \
+  X(kNoExamples, 166, "class {value} has no example")                                                        \
+  X(kOtherLayer, 167, "the learnt layer is damaged, or belongs to another model")                            \
   /* quantization configs */                                                                                 \
   X(kBadPolicy, 170, "quantization policy {value} is none of the 12 legal ones: {properties}")               \
   X(kBadBits, 171, "{value} bits are not allowed (2 to {limit})")                                            \
