@@ -107,6 +107,8 @@ std::vector<std::string> words_of_samples(const SampleArguments& samples) {
   if (!samples.only.empty()) words.insert(words.end(), {"--only", samples.only});
   if (samples.limit > 0) words.insert(words.end(), {"--limit", std::to_string(samples.limit)});
   if (samples.skip_bad) words.emplace_back("--skip-bad");
+  if (!samples.frame.empty()) words.insert(words.end(), {"--frame", samples.frame});
+  if (samples.row_bytes > 0) words.insert(words.end(), {"--row-bytes", std::to_string(samples.row_bytes)});
   return words;
 }
 

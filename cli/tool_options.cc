@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "calibrator/host/system/text_lines.h"
+#include "tools/frames.h"
 
 namespace intaglio::cli {
 
@@ -86,6 +87,17 @@ void add_sample_options(CLI::App& app, SampleArguments& arguments) {
       .type_name("N");
   add_flag(app, "--skip-bad", arguments.skip_bad,
            "leave out pictures that cannot be read, and name each. Without it the first one is an error");
+  add_option(
+      app, "--frame", arguments.frame,
+      "the samples' files are raw frames of a camera, of this size and order of pixels, e.g. 640x480:yuyv: one in a file, "
+      "or several one behind the other. See 'intaglio inspect --help'. A board's write_frame() and "
+      "Calibrator::add_frame() make the same of them")
+      .checked(readable_by(frame_of))
+      .type_name("WxH:ORDER");
+  add_option(app, "--row-bytes", arguments.row_bytes,
+             "with --frame: bytes from row to row, where these have gaps")
+      .range(int64_t{1}, int64_t{1} << 20)
+      .type_name("N");
 }
 
 void add_steps_option(CLI::App& app, int64_t& steps) {
@@ -188,6 +200,10 @@ Outcome<SampleChoice> sample_choice(const SampleArguments& arguments, const Load
   if (!paths) return paths.failure();
   SampleChoice choice{{}, arguments.only, arguments.limit, arguments.skip_bad};
   for (const std::string& path : *paths) choice.places.push_back({path, {}, {}});
+  if (arguments.frame.empty()) return choice;
+  const auto frames = raw_frames_of(arguments.frame, arguments.row_bytes);
+  if (!frames) return frames.failure();
+  choice.frames = *frames;
   return choice;
 }
 

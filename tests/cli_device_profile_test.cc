@@ -1,6 +1,7 @@
 // calibrate --profile device: the bytes that a board gives by CalibratorOptions::device().
 #include <doctest/doctest.h>
 
+#include "calibrator/host/pictures/image_folder.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/npy.h"
 #include "intaglio/calibrator.h"
@@ -104,6 +105,67 @@ TEST_CASE("what a device's calibration is worth is measured on the host") {
   CHECK(
       holds(folder.good("calibrate %/net.itg --images %/x.npy -o %/device.itg --profile device").out, "dB"));
   folder.good("calibrate %/net.itg --images %/x.npy -o %/device.itg --profile device --report %/page.html");
+}
+
+TEST_CASE("raw frames of a camera in files calibrate as a board does that gets them") {
+  const Folder folder;
+  constexpr int32_t kFrames = 5;
+  struct Kind {
+    const char* words;
+    FrameInfo info;
+    size_t row_bytes;
+  };
+  FrameInfo yuyv{16, 14, PixelOrder::kYuyv}, gray{10, 12, PixelOrder::kGray}, nv12{15, 13, PixelOrder::kNv12};
+  gray.bits = 10;
+  for (const Kind& kind : {Kind{"16x14:yuyv --row-bytes 40", yuyv, 40}, Kind{"16x14:yuyv", yuyv, 0},
+                           Kind{"10x12:gray10", gray, 0}, Kind{"15x13:nv12 --row-bytes 17", nv12, 17}}) {
+    CAPTURE(kind.words);
+    const TemporaryFolder frames;
+    const size_t bytes = RawFrames{kind.info, kind.row_bytes}.bytes();
+    const std::vector<int8_t> codes = Random(3).codes(kFrames * bytes);
+    const auto* const pixels = reinterpret_cast<const uint8_t*>(codes.data());
+    // The second file holds three of them.
+    const size_t parts[][2] = {{0, 1}, {1, 3}, {4, 1}};
+    for (const auto& [first, count] : parts)
+      REQUIRE(write_file_atomically(frames / (std::to_string(first) + ".raw"),
+                                    {pixels + first * bytes, count * bytes}));
+    folder.good("calibrate %/net.itg --images " + (frames / "") +
+                " -o %/frames.itg --profile device --frame " + kind.words);
+
+    const Result<Model> model = Model::open(folder.model.view());
+    AlignedBytes memory(Calibrator::measure(*model, CalibratorOptions::device())->total());
+    Result<Calibrator> board = Calibrator::create(*model, memory.span(), CalibratorOptions::device());
+    std::vector<uint32_t> scratch(
+        *FrameWriter::measure(model->image(0), model->tensor(model->inputs()[0]), kind.info) / 4 + 1);
+    for (size_t i = 0; i < kFrames; ++i) {
+      Frame frame;
+      frame.info = kind.info;
+      frame.pixels = {pixels + i * bytes, bytes};
+      frame.row_bytes = kind.row_bytes;
+      REQUIRE(board->add_frame(frame, {reinterpret_cast<uint8_t*>(scratch.data()), scratch.size() * 4}).ok());
+    }
+    REQUIRE(board->finish({}).ok());
+    const Span<const uint8_t> made = board->report().bytes;
+    CHECK(folder.bytes("frames.itg") == std::vector<uint8_t>(made.begin(), made.end()));
+    folder.good("compare %/net.itg %/frames.itg --images " + (frames / "") + " --frame " + kind.words);
+  }
+}
+
+TEST_CASE("frames that files do not hold") {
+  const Folder folder;
+  const TemporaryFolder frames;
+  const std::vector<uint8_t> pixels(3 * 6 * 4 + 1, 7);
+  const std::string words = "calibrate %/net.itg -o %/no.itg --images " + (frames / "") + " --frame ";
+  folder.bad(words + "6x4:rgb", "holds no files of frames");
+  REQUIRE(write_file_atomically(frames / "a.raw", {pixels.data(), pixels.size()}));
+  folder.bad(words + "6x4:rgb",
+             "a.raw: has 73 bytes, and a frame of 6 x 4 has 72: a file holds whole frames");
+  folder.bad(words + "6x4:rgb --row-bytes 17", "--row-bytes 17: a row of 6x4:rgb has 18 bytes");
+  REQUIRE(write_file_atomically(frames / "a.raw", {pixels.data(), 0}));
+  folder.bad(words + "6x4:rgb", "a.raw: has 0 bytes");
+  folder.bad("calibrate %/net.itg -o %/no.itg --images %/x.npy/none --frame 6x4:rgb", "x.npy/none");
+  CHECK(folder.run(words + "6x4:rgbb").code == 2);
+  CHECK(folder.run("calibrate %/net.itg --images %/x.npy -o %/no.itg --row-bytes 18").code == 2);
 }
 
 }  // namespace intaglio::test::cli_device_profile_test

@@ -213,7 +213,8 @@ def calibrate(
     names: Optional[Path] = None, no_fpu: bool = False, params: Optional[Path] = None, params_format: Optional[str] = None,
     map: Optional[Path] = None, observed: Optional[Observed] = None, report: Optional[Path] = None,
     memory: Union[Literal['least', 'flat'], int, None] = None, ceiling: Optional[int] = None, only: Optional[Path] = None,
-    limit: Optional[int] = None, skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None,
+    limit: Optional[int] = None, skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None,
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
     mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
@@ -271,6 +272,8 @@ def calibrate(
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
+    frame: the files of a folder are raw frames of a camera, of this size and order of pixels: '640x480:yuyv'.
+    row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work; those of the network unless given.
     pixels: how the pixels of a picture become the network's input.
@@ -322,7 +325,8 @@ def observe(
     weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
     compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
     keep_float: Optional[Nodes] = None, int8_states: bool = False, only: Optional[Path] = None, limit: Optional[int] = None,
-    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None,
+    skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None,
 ) -> Observed:
     """What a calibration sees of samples, to be merged and calibrated from elsewhere. The samples stay where they are.
 
@@ -354,7 +358,8 @@ def _run_as(model: Network, threads: Optional[int], isa: Optional[str]) -> Netwo
 def compare(
     reference: Any, test: Any, batches: Any, *, progress: Progress = None,
     labels: Any = None, names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None,
-    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
+    skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
 ) -> Report:
     """How far a network is from the one that it was made from, on the same samples.
 
@@ -370,6 +375,8 @@ def compare(
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
+    frame: the files of a folder are raw frames of a camera, of this size and order of pixels: '640x480:yuyv'.
+    row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
@@ -377,7 +384,7 @@ def compare(
     first, second = _run_as(_model(reference, "reference"), threads, isa), _model(test, "test")
     samples = samples_of(batches, first._wanted())
     options = {"labels": None if labels is None else labels_of(labels, samples), "names": names, "only": only, "limit": limit,
-               "skip_bad": skip_bad, "steps": steps, "images": True}
+               "skip_bad": skip_bad, "frame": frame, "row_bytes": row_bytes, "steps": steps, "images": True}
     said, notes, warned = _intaglio.compare(first._runner, second._runner, samples.sources, options, *line_of(progress))
     for warning in warned:
         warn(warning)
@@ -387,6 +394,7 @@ def compare(
 def evaluate(
     network: Any, batches: Any, labels: Any, *, progress: Progress = None,
     names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None, skip_bad: bool = False,
+    frame: Optional[str] = None, row_bytes: Optional[int] = None,
     steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
 ) -> Report:
     """How often the network's best class is the right one: count, top1 and top5 in percent.
@@ -400,6 +408,8 @@ def evaluate(
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
+    frame: the files of a folder are raw frames of a camera, of this size and order of pixels: '640x480:yuyv'.
+    row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
@@ -407,6 +417,7 @@ def evaluate(
     model = _run_as(_model(network, "network"), threads, isa)
     samples = samples_of(batches, model._wanted())
     options = {"labels": labels_of(labels, samples), "names": names, "only": only, "limit": limit, "skip_bad": skip_bad,
+               "frame": frame, "row_bytes": row_bytes,
                "steps": steps, "images": True}
     said, notes, warned = _intaglio.evaluate(model._runner, samples.sources, options, *line_of(progress))
     for warning in warned:
