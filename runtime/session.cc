@@ -137,7 +137,9 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
 }
 #endif
 
-Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanContext>& context) {
+// `ceiling`: the most bytes that it may take in all; 0: any.
+Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanContext>& context,
+                              uint32_t ceiling) {
   if (!context) return context.error();
   const PersistentLayout layout = persistent_layout(model);
   SessionNeeds needs;
@@ -161,8 +163,11 @@ Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanC
   const uint64_t persistent = layout.packed + packed;
   const uint64_t larger = persistent > of_check ? persistent : of_check;
   const uint64_t all = total_of(larger, model.activation_bytes(), scratch);
-  if (all > kMaxNeed)
-    return Error{Status::kSessionTooLarge, -1, -1, static_cast<int64_t>(all), static_cast<int64_t>(kMaxNeed)};
+  const bool is_bounded = ceiling - 1 < kMaxNeed;  // 0 wraps around
+  const uint64_t most = is_bounded ? ceiling : kMaxNeed;
+  if (all > most)
+    return Error{is_bounded ? Status::kAboveCeiling : Status::kSessionTooLarge, -1, -1,
+                 static_cast<int64_t>(all), static_cast<int64_t>(most)};
   needs.persistent_bytes = static_cast<size_t>(larger);
   needs.activation_bytes = model.activation_bytes();
   needs.scratch_bytes = static_cast<size_t>(scratch);
@@ -171,25 +176,20 @@ Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanC
 
 }  // namespace
 
-Result<SessionNeeds> Session::measure_anywhere(const Model& model, OpList ops, const SessionOptions& options,
-                                               bool for_this_cpu) {
-  return needs_of(model, ops, plan_context(options, for_this_cpu));
-}
-
 Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const SessionOptions& options,
                                       bool for_this_cpu) {
-  Result<SessionNeeds> needs = measure_anywhere(model, ops, options, for_this_cpu);
-  const uint32_t ceiling = model.memory_ceiling();
-  const size_t total = needs->total();  // 0 where there is an error
-  if (ceiling != 0 && total > ceiling)
-    return Error{Status::kAboveCeiling, -1, -1, static_cast<int64_t>(total), ceiling};
-  return needs;
+  return needs_of(model, ops, plan_context(options, for_this_cpu), model.memory_ceiling());
+}
+
+Result<SessionNeeds> Session::measure_anywhere(const Model& model, OpList ops, const SessionOptions& options,
+                                               bool for_this_cpu) {
+  return needs_of(model, ops, plan_context(options, for_this_cpu), 0);
 }
 
 Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& given,
                                 const SessionOptions& options) {
   const Result<PlanContext> context = plan_context(options, true);
-  const Result<SessionNeeds> needs = needs_of(model, ops, context);
+  const Result<SessionNeeds> needs = needs_of(model, ops, context, 0);
   if (!needs) return needs.error();
   Result<Session> made = kNoError;
   Session& session = *made;
