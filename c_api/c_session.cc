@@ -69,7 +69,7 @@ itg_tensor view(const TensorView& tensor) { return intaglio::to_c(tensor.info, t
 SessionOptions intaglio::from_c(const itg_session_options& options) {
   SessionOptions result;
   result.isa = options.isa;
-  result.executor = from_c(options.executor);
+  result.executor = intaglio::from_c(options.executor);
   return result;
 }
 
