@@ -59,6 +59,8 @@ CalibratorOptions from_c(const itg_calibrator_options& options) {
   result.layer_report = options.layer_report;
   result.float_nodes = {options.float_nodes, options.float_node_count};
   result.replay_bytes = options.replay_bytes;
+  result.one_pass = options.one_pass;
+  result.memory_ceiling = options.memory_ceiling;
   if (options.states_of != nullptr) result.states_of = &model_in(options.states_of);
   result.isa = options.isa;
   result.executor = intaglio::from_c(options.executor);
@@ -108,8 +110,9 @@ size_t itg_find_state_nodes(const itg_model* model, int32_t* nodes) {
   return find_state_nodes(of, {nodes, static_cast<size_t>(of.node_count())}).size;
 }
 
-void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size) {
-  const CalibratorOptions original;
+namespace {
+
+void put_options(const CalibratorOptions& original, itg_calibrator_options* options, size_t struct_size) {
   itg_calibrator_options defaults{};
   defaults.method = static_cast<int32_t>(original.method);
   defaults.percentile = original.percentile;
@@ -121,9 +124,19 @@ void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_
   defaults.compat = static_cast<int32_t>(original.compat);
   defaults.recover = original.recover;
   defaults.layer_report = original.layer_report;
+  defaults.one_pass = original.one_pass;
   defaults.isa = original.isa;
   options->struct_size = struct_size;
   give(options, defaults);
+}
+
+}  // namespace
+
+void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size) {
+  put_options({}, options, struct_size);
+}
+void itg_calibrator_options_init_device(itg_calibrator_options* options, size_t struct_size) {
+  put_options(CalibratorOptions::device(), options, struct_size);
 }
 
 itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_options* options,

@@ -77,6 +77,8 @@ inline OpList from_c(itg_op_list list) {
   return {reinterpret_cast<const OpDef* const*>(list.ops), list.count};
 }
 Frame from_c(const itg_frame& frame);
+// Without the observer.
+SessionOptions from_c(const itg_session_options& options);
 // Calls through the program's own struct, which outlives it; NULL: serial.
 Executor from_c(const itg_executor* executor);
 

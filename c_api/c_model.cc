@@ -63,6 +63,7 @@ itg_error itg_model_open(itg_model* model, const void* bytes, size_t size, const
 }
 
 itg_bytes itg_model_bytes(const itg_model* model) { return to_c(model_in(model).bytes()); }
+uint32_t itg_model_memory_ceiling(const itg_model* model) { return model_in(model).memory_ceiling(); }
 int32_t itg_model_tensor_count(const itg_model* model) { return model_in(model).tensor_count(); }
 void itg_model_tensor(const itg_model* model, int32_t index, itg_tensor* tensor) {
   give(tensor, to_c(model_in(model).tensor(index), nullptr));

@@ -17,13 +17,6 @@ void report_packed(void* context, int32_t node) {
   observer.on_packed(observer.context, node);
 }
 
-SessionOptions from_c(const itg_session_options& options) {
-  SessionOptions result;
-  result.isa = options.isa;
-  result.executor = intaglio::from_c(options.executor);
-  return result;
-}
-
 itg_session_needs to_c(const SessionNeeds& needs) {
   itg_session_needs result{};
   result.persistent_bytes = needs.persistent_bytes;
@@ -45,7 +38,7 @@ SessionOptions put_session(itg_session* session, const itg_session_options* opti
   put_object(session, CSession());
   CSession& made = object_in<CSession>(session);
   const itg_session_options chosen = take(options, itg_session_options_init);
-  SessionOptions result = from_c(chosen);
+  SessionOptions result = intaglio::from_c(chosen);
   const itg_observer* const observer = made.observer = chosen.observer;
   if (observer == nullptr) return result;
   result.observer.context = &made;
@@ -53,6 +46,11 @@ SessionOptions put_session(itg_session* session, const itg_session_options* opti
   if (knows(observer, &itg_observer::on_packed) && observer->on_packed != nullptr)
     result.observer.on_packed = report_packed;
   return result;
+}
+
+itg_error measured(const Result<SessionNeeds>& found, itg_session_needs* needs) {
+  give(needs, found ? to_c(*found) : itg_session_needs{});
+  return intaglio::to_c(found.error());
 }
 
 itg_error keep(itg_session* session, const Result<Session>& made) {
@@ -68,6 +66,13 @@ itg_tensor view(const TensorView& tensor) { return intaglio::to_c(tensor.info, t
 
 }  // namespace
 
+SessionOptions intaglio::from_c(const itg_session_options& options) {
+  SessionOptions result;
+  result.isa = options.isa;
+  result.executor = intaglio::from_c(options.executor);
+  return result;
+}
+
 void itg_session_options_init(itg_session_options* options, size_t struct_size) {
   itg_session_options defaults{};
   defaults.isa = ITG_ISA_ALL;
@@ -77,10 +82,17 @@ void itg_session_options_init(itg_session_options* options, size_t struct_size) 
 
 itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg_session_options* options,
                               bool for_this_cpu, itg_session_needs* needs) {
-  const Result<SessionNeeds> found = Session::measure(
-      model_in(model), intaglio::from_c(ops), from_c(take(options, itg_session_options_init)), for_this_cpu);
-  give(needs, found ? to_c(*found) : itg_session_needs{});
-  return intaglio::to_c(found.error());
+  return measured(Session::measure(model_in(model), intaglio::from_c(ops),
+                                   intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
+                  needs);
+}
+itg_error itg_session_measure_anywhere(const itg_model* model, itg_op_list ops,
+                                       const itg_session_options* options, bool for_this_cpu,
+                                       itg_session_needs* needs) {
+  return measured(
+      Session::measure_anywhere(model_in(model), intaglio::from_c(ops),
+                                intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
+      needs);
 }
 
 itg_session_memory itg_session_split(itg_span block, const itg_session_needs* needs) {

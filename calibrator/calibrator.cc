@@ -22,7 +22,7 @@ Result<SessionNeeds> measure_session(const Model& model, const CalibratorOptions
   SessionOptions session;
   session.isa = options.isa;
   session.executor = options.executor;
-  return Session::measure(model, float_ops(), session);
+  return Session::measure_anywhere(model, float_ops(), session);
 }
 
 // Counted in 64 bits: a board's size_t may hold the parts and not their sum.
@@ -270,8 +270,8 @@ Error Calibrator::merge(Span<const uint8_t> bytes) {
 
 Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
   if (!parts_->fault.ok()) return parts_->fault;
-  return finish_calibration(*parts_, {parts_->options, parts_->seen, parts_->memory}, sink, source,
-                            parts_->finished);
+  return finish_calibration(*parts_, {parts_->options, parts_->seen, parts_->memory}, sink,
+                            parts_->options.one_pass ? nullptr : source, parts_->finished);
 }
 
 TensorStatistics Calibrator::statistics(int32_t tensor) const {

@@ -32,7 +32,8 @@ struct CalibrateArguments {
   ImportChoices network;          // where the model is a network's file
   SampleArguments samples;
   ExecutionOptions execution;
-  std::string recover = "default";
+  std::string recover = "default", profile = "host";
+  int64_t ceiling = 0;
   int64_t steps = 0;
   bool int8_states = false;
   QuantizationArguments quantization;
@@ -106,6 +107,8 @@ std::vector<std::string> words_of_samples(const SampleArguments& samples) {
   if (!samples.only.empty()) words.insert(words.end(), {"--only", samples.only});
   if (samples.limit > 0) words.insert(words.end(), {"--limit", std::to_string(samples.limit)});
   if (samples.skip_bad) words.emplace_back("--skip-bad");
+  if (!samples.frame.empty()) words.insert(words.end(), {"--frame", samples.frame});
+  if (samples.row_bytes > 0) words.insert(words.end(), {"--row-bytes", std::to_string(samples.row_bytes)});
   return words;
 }
 
@@ -188,6 +191,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   choice.execution = *execution;
   choice.quantization = *quantization;
   choice.recover = *recover;
+  if (arguments.profile == "device") choice.profile = Profile::kDevice;
   choice.int8_states = arguments.int8_states;
   choice.float_search = arguments.float_search;
   choice.params = arguments.params;
@@ -201,6 +205,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
     choice.from = arguments.from.size() == 1 ? arguments.from[0] : "the states";
   }
   choice.memory = *goal;
+  choice.ceiling = static_cast<uint32_t>(arguments.ceiling);
   choice.page = !arguments.report.empty();
   choice.layers = !arguments.json || choice.page;
   choice.name = arguments.output;
@@ -254,6 +259,13 @@ Command add_calibrate_command(CLI::App& parent) {
       .type_name("LIST")
       .show_default();
   add_option(
+      *app, "--profile", arguments->profile,
+      "whose defaults hold: device gives what CalibratorOptions::device() gives on a board, to the byte. Samples run "
+      "once, and of the recoveries bias alone, without a search or a judge")
+      .one_of(profile_names())
+      .type_name("WHOSE")
+      .show_default();
+  add_option(
       *app, "--params", arguments->params.file,
       "take scales and zero points from this file: see 'intaglio params'. The samples give those that it lacks. "
       "Without samples it must have all of them")
@@ -272,6 +284,7 @@ Command add_calibrate_command(CLI::App& parent) {
       "four more calibrations measure what layers in FP32 gain")
       .type_name("FILE.html");
   add_memory_option(*app, arguments->memory);
+  add_ceiling_option(*app, arguments->ceiling);
   add_threads_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,

@@ -172,7 +172,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   options.isa = target->isa;
   const Result<Model> by_rows = stream_rows(model);
   if (!by_rows) return file->failure(by_rows.error());
-  auto needs = Session::measure(*by_rows, all_ops(), options, false);
+  auto needs = Session::measure_anywhere(*by_rows, all_ops(), options, false);
   if (!needs) return file->failure(needs.error());
   ModelPlan plan;
   if (arguments.planned) {
@@ -181,6 +181,9 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
     plan = std::move(*made);
     *needs = plan.needs;
   }
+  if (const uint32_t ceiling = model.memory_ceiling(); ceiling != 0 && needs->total() > ceiling)
+    return file->failure(
+        {Status::kAboveCeiling, -1, -1, static_cast<int64_t>(needs->total()), int64_t{ceiling}});
   const bool fed = StreamedModel::feeding_segment(*by_rows).count != 0;
   const auto frame = sample_frame(*file, arguments.frame);
   if (!frame) return frame.failure();

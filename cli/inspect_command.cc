@@ -143,6 +143,15 @@ void print_images(const Model& model) {
     print("  %-14s %s\n", "preprocessing", safe(input_text(model, model.image(i).input)).c_str());
 }
 
+// By how much a session is below the model's ceiling, or above it.
+void print_ceiling(const Model& model, const SessionReport& session) {
+  const size_t ceiling = model.memory_ceiling(), needed = session.needs.total();
+  if (ceiling == 0) return;
+  print("  %-14s %s bytes, %s %s than that session\n", "ceiling", grouped(ceiling).c_str(),
+        grouped(needed > ceiling ? needed - ceiling : ceiling - needed).c_str(),
+        needed > ceiling ? "fewer" : "more");
+}
+
 void print_calibration(const Model& model) {
   const CalibrationInfo info = model.calibration();
   if (info.samples == 0) {
@@ -217,6 +226,7 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
       print("  %-14s %s bytes of memory (export-c --planned)\n", "planned",
             grouped(session.planned_bytes).c_str());
     print_packing(model, session);
+    print_ceiling(model, session);
   }
   if (arguments.lists.ops) print("\n"), print_ops(model);
   if (arguments.lists.plan) print("\n"), print_plan(model), print_streamed_plan(model);

@@ -134,7 +134,7 @@ Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
   if (!bytes) return failure_in(arguments.model, bytes.error());
   const auto model = Model::open(*bytes);
   if (!model) return failure_in(arguments.model, model.error());
-  if (const auto needs = Session::measure(*model, all_ops()); !needs)
+  if (const auto needs = Session::measure_anywhere(*model, all_ops()); !needs)
     return failure_in(arguments.model, needs.error(), &*model);
   if (auto written = output.write(*bytes); !written) return written.failure();
   for (const std::string& note : table->notes) print_note(note);

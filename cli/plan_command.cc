@@ -12,6 +12,7 @@ namespace {
 
 struct PlanArguments {
   std::string model, output, memory = "least";
+  int64_t ceiling = -1;  // the file's own
   bool feeds_rows = false, json = false;
 };
 
@@ -38,10 +39,18 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   if (!file) return file.failure();
   if (const auto whole = check_whole(*file); !whole) return whole.failure();
   HostArena memory;
-  const auto planned = plan_for_goal(file->model(), *goal, memory.arena());
+  Model model = file->model();
+  if (arguments.ceiling >= 0) {
+    const auto bytes = with_ceiling(model, static_cast<uint32_t>(arguments.ceiling), memory.arena());
+    const auto bounded = bytes ? Model::open(*bytes) : bytes.error();
+    if (!bounded) return file->failure(bounded.error());
+    model = *bounded;
+  }
+  const auto planned = plan_for_goal(model, *goal, memory.arena());
   if (!planned) return file->failure(planned.error());
   const auto streamed = streamed_needs(*planned);
   if (!streamed) return file->failure(streamed.error());
+  if (auto allowed = check_ceiling(model, streamed->activation_bytes); !allowed) return allowed.failure();
   if (auto written = output.write(*planned); !written) return written.failure();
   const size_t by_rows = streamed->activation_bytes;
   if (arguments.json) {
@@ -71,6 +80,7 @@ Command add_plan_command(CLI::App& parent) {
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
   add_memory_option(*app, arguments->memory);
+  add_ceiling_option(*app, arguments->ceiling);
   add_flag(*app, "--feed-rows", arguments->feeds_rows,
            "the model's first input comes row by row: it has a line buffer, too, where that saves memory");
   add_flag(*app, "--json", arguments->json,

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "calibrator/host/system/text_lines.h"
+#include "tools/frames.h"
 
 namespace intaglio::cli {
 
@@ -43,6 +44,15 @@ void add_memory_option(CLI::App& app, std::string& word) {
       .show_default();
 }
 
+void add_ceiling_option(CLI::App& app, int64_t& bytes) {
+  add_option(
+      app, "--ceiling", bytes,
+      "the most memory that a session of the model may take on its device, which refuses this model, and later ones, "
+      "where they need more; 0: any")
+      .range(int64_t{0}, kMaxCeiling)
+      .type_name("BYTES");
+}
+
 Outcome<MemoryGoal> memory_goal(const std::string& word) {
   MemoryGoal goal;
   if (word == "least") return goal;
@@ -77,6 +87,17 @@ void add_sample_options(CLI::App& app, SampleArguments& arguments) {
       .type_name("N");
   add_flag(app, "--skip-bad", arguments.skip_bad,
            "leave out pictures that cannot be read, and name each. Without it the first one is an error");
+  add_option(
+      app, "--frame", arguments.frame,
+      "the samples' files are raw frames of a camera, of this size and order of pixels, e.g. 640x480:yuyv: one in a file, "
+      "or several one behind the other. See 'intaglio inspect --help'. A board's write_frame() and "
+      "Calibrator::add_frame() make the same of them")
+      .checked(readable_by(frame_of))
+      .type_name("WxH:ORDER");
+  add_option(app, "--row-bytes", arguments.row_bytes,
+             "with --frame: bytes from row to row, where these have gaps")
+      .range(int64_t{1}, int64_t{1} << 20)
+      .type_name("N");
 }
 
 void add_steps_option(CLI::App& app, int64_t& steps) {
@@ -179,6 +200,10 @@ Outcome<SampleChoice> sample_choice(const SampleArguments& arguments, const Load
   if (!paths) return paths.failure();
   SampleChoice choice{{}, arguments.only, arguments.limit, arguments.skip_bad};
   for (const std::string& path : *paths) choice.places.push_back({path, {}, {}});
+  if (arguments.frame.empty()) return choice;
+  const auto frames = raw_frames_of(arguments.frame, arguments.row_bytes);
+  if (!frames) return frames.failure();
+  choice.frames = *frames;
   return choice;
 }
 

@@ -23,6 +23,8 @@ void add_compact_option(CLI::App& app, ExecutionOptions& options);
 
 // --memory: "least", "flat" or a number.
 void add_memory_option(CLI::App& app, std::string& word);
+// --ceiling
+void add_ceiling_option(CLI::App& app, int64_t& bytes);
 Outcome<MemoryGoal> memory_goal(const std::string& word);
 
 struct SampleArguments {
@@ -32,8 +34,10 @@ struct SampleArguments {
   std::string only;
   int64_t limit = 0;
   bool skip_bad = false;
+  std::string frame;      // WxH:ORDER
+  int64_t row_bytes = 0;  // of it
 };
-// --images, --input, --only, --limit, --skip-bad
+// --images, --input, --only, --limit, --skip-bad, --frame, --row-bytes
 void add_sample_options(CLI::App& app, SampleArguments& arguments);
 Outcome<SampleChoice> sample_choice(const SampleArguments& arguments, const LoadedModel& file);
 void add_steps_option(CLI::App& app, int64_t& steps);

@@ -58,11 +58,13 @@ Outcome<size_t> check_packs(const LoadedModel& file) {
 Outcome<size_t> check_whole(const LoadedModel& file) {
   const Model& model = file.model();
   if (auto step = check_names(file); !step) return step.failure();
-  if (const auto needs = Session::measure(model, all_ops()); !needs) return file.failure(needs.error());
+  if (const auto needs = Session::measure_anywhere(model, all_ops()); !needs)
+    return file.failure(needs.error());
   if (model.has_streamed_plan()) {
     const auto proved = stream_rows(model);
     if (!proved) return file.failure(proved.error());
-    if (const auto needs = Session::measure(*proved, all_ops()); !needs) return file.failure(needs.error());
+    if (const auto needs = Session::measure_anywhere(*proved, all_ops()); !needs)
+      return file.failure(needs.error());
   }
   bool packed = false;
   for (int32_t n = 0; n < model.node_count(); ++n) packed = packed || !model.pack(n).data.empty();

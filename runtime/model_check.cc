@@ -69,24 +69,25 @@ class Failure {
 
 bool check_counts(Failure& fail, const schema::Model& root) {
   using M = schema::Model;
-  const auto missing = [&](int field) { return fail(Status::kMissingField, -1, -1, field); };
-  if (root.tensors() == nullptr || root.tensors()->size() == 0) return missing(M::VT_TENSORS);
-  if (root.nodes() == nullptr || root.nodes()->size() == 0) return missing(M::VT_NODES);
-  if (root.inputs() == nullptr || root.inputs()->size() == 0) return missing(M::VT_INPUTS);
-  if (root.outputs() == nullptr || root.outputs()->size() == 0) return missing(M::VT_OUTPUTS);
-  if (root.plan() == nullptr || root.plan()->offsets() == nullptr) return missing(M::VT_PLAN);
-  const auto too_many = [&](uoffset_t size, int32_t limit) {
-    return fail(Status::kTooManyItems, -1, -1, count(size), limit);
+  struct List {
+    uint8_t field;
+    uint16_t most;
   };
-  if (root.tensors()->size() > kMaxTensors) return too_many(root.tensors()->size(), kMaxTensors);
-  if (root.nodes()->size() > kMaxNodes) return too_many(root.nodes()->size(), kMaxNodes);
-  for (const auto* list : {root.inputs(), root.outputs()})
-    if (list->size() > kMaxModelTensors) return too_many(list->size(), kMaxModelTensors);
-  if (root.states() != nullptr && root.states()->size() > kMaxModelTensors)
-    return too_many(root.states()->size(), kMaxModelTensors);
-  if (root.images() != nullptr && root.images()->size() > kMaxModelTensors)
-    return too_many(root.images()->size(), kMaxModelTensors);
-  return true;
+  static_assert(M::VT_IMAGES < 256);
+  // The first four are there; each is a vector, whose length stands in front.
+  constexpr List kLists[] = {{M::VT_TENSORS, kMaxTensors},     {M::VT_NODES, kMaxNodes},
+                             {M::VT_INPUTS, kMaxModelTensors}, {M::VT_OUTPUTS, kMaxModelTensors},
+                             {M::VT_STATES, kMaxModelTensors}, {M::VT_IMAGES, kMaxModelTensors}};
+  for (const List& list : kLists) {
+    const auto* const found =
+        reinterpret_cast<const flatbuffers::Table&>(root).GetPointer<const flatbuffers::Vector<uint8_t>*>(
+            list.field);
+    const uoffset_t size = found == nullptr ? 0 : found->size();
+    if (size == 0 && list.field <= M::VT_OUTPUTS) return fail(Status::kMissingField, -1, -1, list.field);
+    if (size > list.most) return fail(Status::kTooManyItems, -1, -1, count(size), list.most);
+  }
+  const auto* const plan = root.plan();
+  return (plan != nullptr && plan->offsets() != nullptr) || fail(Status::kMissingField, -1, -1, M::VT_PLAN);
 }
 
 bool check_buffer(Failure& fail, const schema::Model& root, int32_t index, int32_t tensor, int64_t bytes) {
@@ -382,6 +383,10 @@ KeptChannels Model::kept_channels(int32_t index) const {
 Span<const uint8_t> Model::answers() const {
   const auto* const answers = flatbuffers::GetRoot<schema::Model>(bytes().data)->answers();
   return answers == nullptr ? Span<const uint8_t>() : Span<const uint8_t>(answers->data(), answers->size());
+}
+
+uint32_t Model::memory_ceiling() const {
+  return flatbuffers::GetRoot<schema::Model>(bytes().data)->memory_ceiling();
 }
 
 }  // namespace intaglio

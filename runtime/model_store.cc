@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/crc32.h"
+#include "runtime/stored_file.h"
 
 namespace intaglio {
 namespace {
@@ -31,16 +32,24 @@ bool read_slot(const Flash& flash, int32_t slot, Header* header) {
   return crc32(0, start + kModelStoreOverhead, header->bytes) == header->model_crc;
 }
 
-// The slot with the newest whole model, or -1. Sequence numbers wrap around.
-int32_t newest_slot(const Flash& flash, Header* header) {
+// The slot with the newest whole model that is verified, or -1. Sequence numbers wrap around.
+int32_t newest_slot(const Flash& flash, Header* header, Span<const uint8_t>* model = nullptr) {
   if (flash.slot_bytes < kModelStoreOverhead) return -1;
   Header headers[2];
-  const bool first = read_slot(flash, 0, &headers[0]), second = read_slot(flash, 1, &headers[1]);
-  if (!first && !second) return -1;
+  bool holds[2];
+  for (int32_t slot = 0; slot < 2; ++slot) holds[slot] = read_slot(flash, slot, &headers[slot]);
   const bool second_is_newer = static_cast<int32_t>(headers[1].sequence - headers[0].sequence) > 0;
-  const int32_t slot = second && (!first || second_is_newer) ? 1 : 0;
-  *header = headers[slot];
-  return slot;
+  const int32_t newest = holds[1] && (!holds[0] || second_is_newer) ? 1 : 0;
+  for (const int32_t slot : {newest, 1 - newest}) {
+    if (!holds[slot]) continue;
+    const Span<const uint8_t> found =
+        verified_model(flash, {flash.slots[slot] + kModelStoreOverhead, headers[slot].bytes});
+    if (found.empty()) continue;
+    if (model != nullptr) *model = found;
+    *header = headers[slot];
+    return slot;
+  }
+  return -1;
 }
 
 // Programs `size` bytes; the last unit is completed with what erased flash holds.
@@ -59,18 +68,27 @@ bool good_unit(size_t bytes) { return bytes >= 1 && bytes <= 64 && (bytes & (byt
 
 }  // namespace
 
+size_t slot_room(const Flash& flash) {
+  if (!good_unit(flash.program_bytes) || flash.slot_bytes < kModelStoreOverhead) return 0;
+  const size_t units = flash.program_bytes, room = (flash.slot_bytes - kModelStoreOverhead) / units * units;
+  return room < UINT32_MAX ? room : UINT32_MAX;
+}
+
+Span<const uint8_t> verified_model(const Flash& flash, Span<const uint8_t> file) {
+  if (flash.verify == nullptr) return file;
+  const size_t size = flash.verify(flash.context, file.data, file.size);
+  return size <= file.size ? Span<const uint8_t>(file.data, size) : Span<const uint8_t>();
+}
+
 Span<const uint8_t> stored_model(const Flash& flash) {
   Header header;
-  const int32_t slot = newest_slot(flash, &header);
-  if (slot < 0) return {};
-  return {flash.slots[slot] + kModelStoreOverhead, header.bytes};
+  Span<const uint8_t> model;
+  newest_slot(flash, &header, &model);
+  return model;
 }
 
 bool store_model(const Flash& flash, Span<const uint8_t> model) {
-  if (!good_unit(flash.program_bytes) || flash.slot_bytes < kModelStoreOverhead) return false;
-  const size_t units = flash.program_bytes;
-  const size_t room = (flash.slot_bytes - kModelStoreOverhead) / units * units;
-  if (model.size > room || model.size > UINT32_MAX) return false;
+  if (model.size > slot_room(flash) || verified_model(flash, model).empty()) return false;
   Header header = {};
   const int32_t old_slot = newest_slot(flash, &header), slot = old_slot == 0 ? 1 : 0;
   header = {kMagic, old_slot < 0 ? 1 : header.sequence + 1, static_cast<uint32_t>(model.size),

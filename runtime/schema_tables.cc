@@ -15,7 +15,7 @@ constexpr uint8_t tables(int32_t t) { return static_cast<uint8_t>(kFieldTables +
 const uint8_t kFields[] = {
     // 0: Model
     kField16, kField16, kField32, tables(3), tables(8), tables(2), kFieldWords, kFieldWords, tables(9),
-    tables(10), table(12), table(13), table(14), tables(15), tables(16), table(12), kFieldBytes,
+    tables(10), table(12), table(13), table(14), tables(15), tables(16), table(12), kFieldBytes, kField32,
     // 1: Quantization
     kFieldWords, kField32, kField8, kField32,
     // 2: Buffer
@@ -89,8 +89,8 @@ const uint8_t kFields[] = {
     kField32, kField32, kField8, kField8,
 };
 const uint8_t kFirstField[] = {
-    0, 17, 21, 23, 30, 41, 45, 48, 50, 56, 59, 66, 74, 78, 84, 86, 89, 93, 99, 102, 104, 106, 108, 109, 111,
-    112, 113, 114, 116, 118, 121, 123, 124, 126, 129, 133, 137,
+    0, 18, 22, 24, 31, 42, 46, 49, 51, 57, 60, 67, 75, 79, 85, 87, 90, 94, 100, 103, 105, 107, 109, 110, 112,
+    113, 114, 115, 117, 119, 122, 124, 125, 127, 130, 134, 138,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;

@@ -137,11 +137,9 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
 }
 #endif
 
-}  // namespace
-
-Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const SessionOptions& options,
-                                      bool for_this_cpu) {
-  const Result<PlanContext> context = plan_context(options, for_this_cpu);
+// `ceiling`: the most bytes that it may take in all; 0: any.
+Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanContext>& context,
+                              uint32_t ceiling) {
   if (!context) return context.error();
   const PersistentLayout layout = persistent_layout(model);
   SessionNeeds needs;
@@ -165,17 +163,33 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
   const uint64_t persistent = layout.packed + packed;
   const uint64_t larger = persistent > of_check ? persistent : of_check;
   const uint64_t all = total_of(larger, model.activation_bytes(), scratch);
-  if (all > kMaxNeed)
-    return Error{Status::kSessionTooLarge, -1, -1, static_cast<int64_t>(all), static_cast<int64_t>(kMaxNeed)};
+  const bool is_bounded = ceiling - 1 < kMaxNeed;  // 0 wraps around
+  const uint64_t most = is_bounded ? ceiling : kMaxNeed;
+  if (all > most)
+    return Error{is_bounded ? Status::kAboveCeiling : Status::kSessionTooLarge, -1, -1,
+                 static_cast<int64_t>(all), static_cast<int64_t>(most)};
   needs.persistent_bytes = static_cast<size_t>(larger);
   needs.activation_bytes = model.activation_bytes();
   needs.scratch_bytes = static_cast<size_t>(scratch);
   return needs;
 }
 
+}  // namespace
+
+Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const SessionOptions& options,
+                                      bool for_this_cpu) {
+  return needs_of(model, ops, plan_context(options, for_this_cpu), model.memory_ceiling());
+}
+
+Result<SessionNeeds> Session::measure_anywhere(const Model& model, OpList ops, const SessionOptions& options,
+                                               bool for_this_cpu) {
+  return needs_of(model, ops, plan_context(options, for_this_cpu), 0);
+}
+
 Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& given,
                                 const SessionOptions& options) {
-  const Result<SessionNeeds> needs = measure(model, ops, options);
+  const Result<PlanContext> context = plan_context(options, true);
+  const Result<SessionNeeds> needs = needs_of(model, ops, context, 0);
   if (!needs) return needs.error();
   Result<Session> made = kNoError;
   Session& session = *made;
@@ -191,7 +205,6 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   session.op_count_ = static_cast<uint16_t>(ops.size);
   session.options_ = options;
   if (options.executor.parallel_for == nullptr) session.options_.executor.width = 1;
-  const Result<PlanContext> context = plan_context(options, true);
   session.options_.isa = context->isa;
   auto* const records = reinterpret_cast<PlannedNode*>(memory.persistent.data);
   const Observer& observer = options.observer;
@@ -200,7 +213,7 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   uint64_t offset = layout.packed;
   for (int32_t i = 0; i < model.node_count(); ++i) {
     NodeChoice choice;
-    ITG_TRY(plan_node(model, ops, i, *context, true, &choice));  // measure() was the first
+    ITG_TRY(plan_node(model, ops, i, *context, true, &choice));  // needs_of() was the first
     const NodePlan& plan = choice.plan;
     records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(choice.op)};
     const OpDef& def = *ops[static_cast<size_t>(choice.op)];

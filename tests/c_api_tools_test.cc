@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "calibrator/bake/pack_model.h"
+#include "calibrator/host/stream_plan.h"
 #include "intaglio/c_api.h"
 #include "intaglio/calibrator.h"
+#include "intaglio/last_layer.h"
 #include "intaglio/model_store.h"
 #include "tests/support/small_models.h"
 
@@ -174,6 +176,112 @@ TEST_CASE("a model store") {
   CHECK(!itg_store_model(&flash, {second.view().data, second.size()}));
   CHECK(itg_stored_model(&flash).size == first.size());
   CHECK(!itg_store_model(&flash, {second.view().data, 4096 - ITG_MODEL_STORE_OVERHEAD + 1}));
+}
+
+TEST_CASE("a model store of signed models, and a ceiling of memory") {
+  FakeFlash memory;
+  itg_flash flash = memory.device();
+  flash.verify = [](void*, const uint8_t* bytes, size_t size) {
+    return bytes[size - 1] == 5 ? size - 1 : size_t{0};
+  };
+  AlignedBytes file(packed_model(isa::kScalar).size() + 1);
+  const auto sign = [&file](uint32_t ceiling) {
+    HostArena arena;
+    const AlignedBytes plain = packed_model(isa::kScalar);
+    const auto bytes = with_ceiling(*Model::open(plain.view()), ceiling, arena.arena());
+    REQUIRE(static_cast<bool>(bytes));
+    file = AlignedBytes(bytes->size + 1);
+    memcpy(file.data(), bytes->data, bytes->size);
+    file.data()[bytes->size] = 5;
+    return itg_bytes{file.data(), file.size()};
+  };
+  const itg_op_list ops = itg_all_ops();
+  itg_bytes given = sign(1);
+  itg_model model;
+  REQUIRE(itg_model_open(&model, given.data, given.size - 1, nullptr).status == ITG_kOk);
+  CHECK(itg_model_memory_ceiling(&model) == 1);
+  itg_session_needs needs{};
+  needs.struct_size = sizeof needs;
+  CHECK(itg_session_measure(&model, ops, nullptr, true, &needs).status == ITG_kAboveCeiling);
+  REQUIRE(itg_session_measure_anywhere(&model, ops, nullptr, true, &needs).status == ITG_kOk);
+  const auto need = static_cast<uint32_t>(needs.total_bytes);
+  const itg_error above = itg_update_model(&flash, given, ops, nullptr);
+  CHECK(above.status == ITG_kAboveCeiling);
+  CHECK(above.value == need);
+  CHECK(above.limit == 1);
+  given = sign(need);
+  CHECK(itg_update_model(&flash, given, ops, nullptr).status == ITG_kOk);
+  CHECK(itg_stored_model(&flash).size == given.size - 1);
+  CHECK(itg_update_model(&flash, sign(0), ops, nullptr).status == ITG_kCeilingRaised);
+  given = sign(need);
+  ++file.data()[file.size() - 1];
+  CHECK(itg_update_model(&flash, given, ops, nullptr).status == ITG_kNotVerified);
+  CHECK(!itg_store_model(&flash, given));
+  // A program whose header has no such field is not asked.
+  flash.struct_size = offsetof(itg_flash, verify);
+  CHECK(itg_store_model(&flash, given));
+  CHECK(itg_stored_model(&flash).size == given.size);
+}
+
+TEST_CASE("a device's options in C are those of C++") {
+  itg_calibrator_options options;
+  itg_calibrator_options_init_device(&options, sizeof options);
+  CHECK(options.one_pass);
+  CHECK(options.recover == CalibratorOptions::device().recover);
+  CHECK(options.weight_bits == 8);
+  itg_calibrator_options_init(&options, sizeof options);
+  CHECK(!options.one_pass);
+  CHECK(options.recover == ITG_RECOVER_DEFAULT);
+}
+
+TEST_CASE("a last layer learnt in C is that of C++") {
+  const AlignedBytes file = packed_model(isa::kScalar);
+  itg_model model;
+  REQUIRE(itg_model_open(&model, file.view().data, file.size(), nullptr).status == ITG_kOk);
+  itg_features features{};
+  features.struct_size = sizeof features;
+  REQUIRE(itg_find_features(&model, &features).status == ITG_kOk);
+  REQUIRE(features.count == 32);
+  CHECK(features.node == 0);
+  CHECK(features.scale == 0.5f);
+  size_t memory_bytes = 0, patch_bytes = 0;
+  CHECK(itg_learner_measure(&model, 1, 9, &memory_bytes, &patch_bytes).status == ITG_kTooManyItems);
+  REQUIRE(itg_learner_measure(&model, 3, 9, &memory_bytes, &patch_bytes).status == ITG_kOk);
+  AlignedBytes memory(memory_bytes), patch(patch_bytes), other_memory(memory_bytes), expected(patch_bytes);
+  itg_learner learner;
+  CHECK(itg_learner_create(&learner, &model, 3, 9, {memory.data(), memory_bytes - 1}).status ==
+        ITG_kOutOfMemory);
+  REQUIRE(itg_learner_create(&learner, &model, 3, 9, {memory.data(), memory_bytes}).status == ITG_kOk);
+  LastLayerLearner in_cpp = *LastLayerLearner::create(*Model::open(file.view()), 3, 9, other_memory.span());
+  std::vector<std::vector<int8_t>> examples;
+  for (int32_t i = 0; i < 9; ++i) {
+    examples.push_back(Random(static_cast<uint32_t>(i % 3 + 1)).codes(32));
+    examples.back()[static_cast<size_t>(i)] = 100;
+    CHECK(itg_learner_add(&learner, examples.back().data(), i % 3).status == ITG_kOk);
+    REQUIRE(in_cpp.add(examples.back().data(), i % 3).ok());
+  }
+  CHECK(itg_learner_add(&learner, examples[0].data(), 3).status == ITG_kBadLabel);
+  itg_learn_report report{};
+  report.struct_size = sizeof report;
+  REQUIRE(itg_learner_finish(&learner, {patch.data(), patch_bytes}, nullptr, &report).status == ITG_kOk);
+  REQUIRE(static_cast<bool>(in_cpp.finish(expected.span())));
+  CHECK(memcmp(patch.data(), expected.data(), patch_bytes) == 0);
+  CHECK(report.kept);
+  CHECK(report.method == ITG_LEARN_RIDGE);
+  CHECK(report.held_out == 3);
+  CHECK(report.right == 3);
+  CHECK(report.right_before == -1);
+  itg_last_layer layer;
+  REQUIRE(itg_last_layer_open(&layer, {patch.data(), patch_bytes}, &model).status == ITG_kOk);
+  CHECK(itg_last_layer_classes(&layer) == 3);
+  for (int32_t i = 0; i < 9; ++i) {
+    const int8_t* const x = examples[static_cast<size_t>(i)].data();
+    CHECK(itg_last_layer_classify(&layer, x) == i % 3);
+    CHECK(itg_last_layer_score(&layer, x, i % 3) > itg_last_layer_score(&layer, x, (i + 1) % 3));
+  }
+  REQUIRE(itg_learner_finish(&learner, {patch.data(), patch_bytes}, &layer, &report).status == ITG_kOk);
+  CHECK(report.right_before == 3);
+  CHECK(itg_last_layer_open(&layer, {patch.data(), patch_bytes - 1}, &model).status == ITG_kOtherLayer);
 }
 
 #ifdef ITG_HAVE_OPENMP

@@ -57,6 +57,8 @@ const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
                                                     {"--target", "scalar"},
                                                     {"--isa", "scalar"},
                                                     {"--threads", "2"},
+                                                    {"--frame", "6x4:rgb"},
+                                                    {"--row-bytes", "20"},
                                                     // values other than these are asked for by rows with "!"
                                                     {"--method", "mse"},
                                                     {"--recover", "bias"}};

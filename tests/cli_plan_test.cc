@@ -141,4 +141,41 @@ TEST_CASE("plan and pack refuse what verify refuses") {
   refused("changed.itg", "packed");
 }
 
+TEST_CASE("plan --ceiling stays with the model, and what needs more is not exported") {
+  const Folder folder;
+  folder.good("plan %/net.itg -o %/some.itg --memory flat --ceiling 20000");
+  const auto bounded = folder.json("inspect %/some.itg --json --target cortex-m4");
+  CHECK(bounded["memory_ceiling"] == 20000);
+  CHECK(folder.json("inspect %/net.itg --json")["memory_ceiling"].is_null());
+  const size_t need = bounded["session"]["total_bytes"].get<size_t>();
+  REQUIRE(need < 20000);
+  CHECK(holds(folder.good("inspect %/some.itg --target cortex-m4").out,
+              "ceiling        20 000 bytes, " + std::to_string(20000 - need).insert(1, " ") +
+                  " more than that session"));
+  // Other commands keep it.
+  for (const char* const command :
+       {"plan %/some.itg -o %/kept.itg", "pack %/some.itg -o %/kept.itg --isa avx2"}) {
+    folder.good(command);
+    CHECK(folder.json("inspect %/kept.itg --json")["memory_ceiling"] == 20000);
+  }
+  folder.good("plan %/some.itg -o %/none.itg --memory flat --ceiling 0");
+  CHECK(folder.text("none.itg") == folder.text("net.itg"));
+  // It runs here, whatever this machine needs, and is exported for machines that can hold to it.
+  const std::string exact = std::to_string(need), less = std::to_string(need - 1);
+  folder.good("plan %/net.itg -o %/exact.itg --memory flat --ceiling " + exact);
+  folder.good("export-c %/exact.itg -o %/c --target cortex-m4");
+  folder.good("plan %/net.itg -o %/less.itg --memory flat --ceiling " + less);
+  folder.bad("export-c %/less.itg -o %/c2 --target cortex-m4",
+             "a session takes " + exact + " bytes of memory, and the model's ceiling is " + less);
+  folder.good("verify %/less.itg");
+  CHECK(holds(folder.good("inspect %/less.itg --target cortex-m4").out, "ceiling        "));
+  CHECK(holds(folder.good("inspect %/less.itg --target cortex-m4").out, ", 1 fewer than that session"));
+  // Below the activations no machine could hold to it; by rows it could.
+  folder.bad("plan %/net.itg -o %/no.itg --memory flat --ceiling 12287",
+             "--ceiling 12287: the activations alone take 12288 bytes");
+  folder.good("plan %/net.itg -o %/rows.itg --ceiling 12287");
+  CHECK(folder.run("plan %/net.itg -o %/no.itg --ceiling 2147483649").code == 2);
+  CHECK(!std::filesystem::exists(folder / "no.itg"));
+}
+
 }  // namespace intaglio::test::cli_plan_test

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "runtime/crc32.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/model_checks.h"
 #include "tests/support/random.h"
 
 namespace intaglio::test::model_store_test {
@@ -87,6 +89,35 @@ struct FakeFlash {
   Torn torn = Torn::kDone;
   bool off = false;
   Random random{3};
+};
+
+// A file's last byte is the sum of the others: stands for a signature. `asked` counts.
+struct SignedFlash : FakeFlash {
+  using FakeFlash::FakeFlash;
+
+  Flash device() {
+    Flash flash = FakeFlash::device();
+    flash.verify = [](void* context, const uint8_t* bytes, size_t size) {
+      auto& self = *static_cast<SignedFlash*>(static_cast<FakeFlash*>(context));
+      ++self.asked;
+      if (self.answer != 0) return self.answer;
+      if (size < 2) return size_t{0};
+      return bytes[size - 1] == sum_of(bytes, size - 1) ? size - 1 : size_t{0};
+    };
+    return flash;
+  }
+  static uint8_t sum_of(const uint8_t* bytes, size_t size) {
+    uint8_t sum = 17;
+    for (size_t i = 0; i < size; ++i) sum = static_cast<uint8_t>(sum + bytes[i]);
+    return sum;
+  }
+  static std::vector<uint8_t> sign(std::vector<uint8_t> file) {
+    file.push_back(sum_of(file.data(), file.size()));
+    return file;
+  }
+
+  int32_t asked = 0;
+  size_t answer = 0;  // what it says of everything
 };
 
 std::vector<uint8_t> model_of(size_t size, uint32_t seed) {
@@ -228,6 +259,94 @@ TEST_CASE("flash that fails, or does not keep what it was given") {
   broken.slot_bytes = 64;
   CHECK(!store_model(broken, span(next)));
   CHECK(stored_model(broken).empty());
+}
+
+TEST_CASE("a file whose signature is not good is not stored, and a slot that holds one does not count") {
+  SignedFlash fake(1024, 4);
+  const Flash flash = fake.device(), open = fake.FakeFlash::device();
+  const std::vector<uint8_t> first = model_of(300, 1), second = model_of(310, 2);
+  CHECK(!store_model(flash, span(first)));
+  CHECK(fake.steps == 0);  // nothing was erased
+  REQUIRE(store_model(flash, span(SignedFlash::sign(first))));
+  CHECK(holds(flash, first));
+  CHECK(holds(open, SignedFlash::sign(first)));
+  std::vector<uint8_t> forged = SignedFlash::sign(second);
+  ++forged[40];
+  CHECK(!store_model(flash, span(forged)));
+  CHECK(holds(flash, first));
+  // Somebody else writes it, with good sums: the older model runs, and its slot is not the one that comes next.
+  REQUIRE(store_model(open, span(forged)));
+  CHECK(holds(open, forged));
+  CHECK(holds(flash, first));
+  REQUIRE(store_model(flash, span(SignedFlash::sign(second))));
+  CHECK(holds(flash, second));
+  REQUIRE(store_model(open, span(forged)));
+  REQUIRE(store_model(open, span(forged)));
+  CHECK(stored_model(flash).empty());
+  // More than the file has is no answer.
+  fake.answer = 312;
+  CHECK(!store_model(flash, span(SignedFlash::sign(second))));
+  fake.answer = 311;
+  CHECK(store_model(flash, span(SignedFlash::sign(second))));
+}
+
+TEST_CASE("update_model refuses what the machine cannot run within the ceiling, and says why") {
+  // An int8 layer, with a ceiling and a signature.
+  const auto model = [](uint32_t ceiling, int32_t outputs = 8, Op op = Op::kFullyConnected) {
+    ModelBuilder b;
+    const int32_t in = b.tensor("in", DType::kS8, {1, 16}, 0.5f, 1),
+                  out = b.tensor("out", DType::kS8, {1, outputs}, 9.0f);
+    const auto codes = Random(3).codes(static_cast<size_t>(16 * outputs));
+    const int32_t w = b.constant<int8_t>("w", DType::kS8, {outputs, 16}, codes, {0.01f});
+    b.node(op, {in, w}, {out});
+    b.input(in);
+    b.output(out);
+    b.graph().memory_ceiling = ceiling;
+    AlignedBytes made = b.finish();
+    return SignedFlash::sign({made.data(), made.data() + made.size()});
+  };
+  SignedFlash fake(4096, 4);
+  const Flash flash = fake.device();
+  const auto update = [&](const std::vector<uint8_t>& file) {
+    const AlignedBytes aligned({file.data(), file.size()});
+    return update_model(flash, aligned.view(), int8_ops());
+  };
+  const auto need_of = [&](const std::vector<uint8_t>& file) {
+    const AlignedBytes aligned({file.data(), file.size() - 1});
+    return static_cast<uint32_t>(
+        Session::measure_anywhere(*Model::open(aligned.view()), int8_ops())->total());
+  };
+  const uint32_t need = need_of(model(0)), larger = need_of(model(0, 100));
+  REQUIRE(larger > need + 1);
+
+  std::vector<uint8_t> wrong = model(0);
+  ++wrong[0];
+  check_error(update(wrong), {Status::kNotVerified});
+  check_error(update({}), {Status::kNotVerified});
+  check_error(update(SignedFlash::sign(std::vector<uint8_t>(200, 7))), {Status::kNotAModel});
+  check_error(update(SignedFlash::sign(std::vector<uint8_t>(5000, 7))),
+              {Status::kSlotTooSmall, -1, -1, 5001, 4096 - kModelStoreOverhead});
+  CHECK(!update(model(0, 8, Op::kMean)).ok());  // no session runs it
+  check_error(update(model(need - 1)), {Status::kAboveCeiling, -1, -1, need, need - 1});
+  CHECK(fake.steps == 0);
+  CHECK(stored_model(flash).empty());
+
+  REQUIRE(update(model(0)).ok());  // nothing bounds what follows
+  REQUIRE(update(model(larger, 100)).ok());
+  REQUIRE(update(model(need)).ok());  // a lower ceiling
+  const Span<const uint8_t> kept = stored_model(flash);
+  const int32_t steps = fake.steps;
+  check_error(update(model(0, 100)), {Status::kAboveCeiling, -1, -1, larger, need});
+  check_error(update(model(larger, 100)), {Status::kAboveCeiling, -1, -1, larger, need});
+  check_error(update(model(0)), {Status::kCeilingRaised, -1, -1, 0, need});
+  check_error(update(model(need + 1)), {Status::kCeilingRaised, -1, -1, need + 1, need});
+  CHECK(fake.steps == steps);
+  CHECK(stored_model(flash).data == kept.data);
+  REQUIRE(update(model(need)).ok());
+  REQUIRE(store_model(flash, span(model(0))));  // who decides that by itself
+  CHECK(update(model(larger, 100)).ok());
+  fake.cut_at = fake.steps;
+  check_error(update(model(larger)), {Status::kFlashFailed});
 }
 
 }  // namespace intaglio::test::model_store_test

@@ -23,6 +23,7 @@ struct CountingModel : Model {
   Span<const int32_t> inputs() const { return steps += Model::inputs().size, Model::inputs(); }
   KeptChannels kept_channels(int32_t i) const;  // stands in model_check.cc, which does not call it
   Span<const uint8_t> answers() const;          // likewise
+  uint32_t memory_ceiling() const;              // likewise
   Span<const int32_t> outputs() const { return steps += Model::outputs().size, Model::outputs(); }
 
   mutable uint64_t steps = 0;

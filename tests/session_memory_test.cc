@@ -2,6 +2,8 @@
 // holds, and reading tensors as what they are not.
 #include <doctest/doctest.h>
 
+#include "calibrator/host/stream_plan.h"
+#include "calibrator/host/system/host_arena.h"
 #include "intaglio/calibrator.h"
 #include "intaglio/planned_model.h"
 #include "tests/support/model_checks.h"
@@ -51,6 +53,46 @@ std::vector<float> classes_of(Session& session) {
 }
 
 }  // namespace
+
+TEST_CASE(
+    "what takes more than the model's ceiling is refused with both figures, unless the machine is another one") {
+  const Needing plain;
+  const auto need = static_cast<uint32_t>(plain.needs.total());
+  const auto with = [&](uint32_t ceiling, auto&& use) {
+    HostArena arena;
+    const auto bytes = with_ceiling(plain.model, ceiling, arena.arena());
+    REQUIRE(static_cast<bool>(bytes));
+    const Result<Model> model = Model::open(*bytes);
+    REQUIRE(static_cast<bool>(model));
+    CHECK(model->memory_ceiling() == ceiling);
+    use(*model);
+  };
+  constexpr uint32_t kOverAll = 1u << 31;
+  for (const uint32_t ceiling : {0u, need, need + 1, kOverAll, kOverAll + 1, 0xffffffffu})
+    with(ceiling, [&](const Model& model) {
+      CAPTURE(ceiling);
+      const auto needs = Session::measure(model, float_ops(), plain.options);
+      REQUIRE(static_cast<bool>(needs));
+      CHECK(needs->total() == need);
+    });
+  for (const uint32_t ceiling : {1u, 64u, need / 2, need - 1})
+    with(ceiling, [&](const Model& model) {
+      CAPTURE(ceiling);
+      const Error expected{Status::kAboveCeiling, -1, -1, need, ceiling};
+      check_error(Session::measure(model, float_ops(), plain.options).error(), expected);
+      check_error(Session::measure(model, float_ops(), plain.options, false).error(), expected);
+      // Where somebody has found the memory, it runs.
+      CHECK(Session::measure_anywhere(model, float_ops(), plain.options)->total() == need);
+      AlignedBytes block(need);
+      const SessionMemory memory = Session::split(block.span(), plain.needs);
+      CHECK(Session::create(model, float_ops(), memory, plain.options).error().ok());
+    });
+  // The bytes of a model without one are what they were.
+  with(0, [&](const Model& model) {
+    REQUIRE(model.bytes().size == plain.bytes.size());
+    CHECK(memcmp(model.bytes().data, plain.bytes.view().data, plain.bytes.size()) == 0);
+  });
+}
 
 TEST_CASE("memory that is null, whatever size it claims, is too small") {
   Needing n;

@@ -47,6 +47,8 @@ class Run {
   Outcome<CalibratedModel> run();
 
  private:
+  // finish() had no samples.
+  bool measures_afterwards() const { return from_state_ || options_.one_pass; }
   // An error of the calibrator in words.
   Failure failure_of(const Error& error, int32_t sample = -1) const;
 
@@ -80,8 +82,10 @@ class Run {
 
 Run::Run(const Job& job) : job_(job), choice_(job.choice), model_(job.file.model()) {
   from_state_ = !choice_.observed.empty();
+  if (choice_.profile == Profile::kDevice) options_ = CalibratorOptions::device();
   options_.isa = choice_.execution.isa;
   options_.executor = choice_.execution.executor;
+  options_.memory_ceiling = choice_.ceiling;
 }
 
 Failure Run::failure_of(const Error& error, int32_t sample) const {
@@ -228,7 +232,7 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   made_.layers.assign(report.layers.begin(), report.layers.end());
   made_.recoveries = summarize(report.recoveries, figures.method);
   if (job_.samples.count() == 0) return report_unmeasured(report);
-  if (from_state_ && !job_.steps.has_states())
+  if (measures_afterwards() && !job_.steps.has_states())
     if (auto step = measure_state(*written); !step) return step;
   const std::vector<int32_t>& classes = fp32_classes_.found();
   if (!classes.empty()) figures.calibrating.agreement = agreement_of(classes, int8_classes_);
@@ -236,14 +240,15 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   const bool has_states = job_.steps.has_states();
   const OutputsToJudge outputs{classes_, classes, !has_states && has_channels_of_their_own(model_),
                                !has_states && has_others};
-  if (const Error error = judge_held_out(held_out, job_.samples, outputs, !from_state_, figures); !error.ok())
+  if (const Error error = judge_held_out(held_out, job_.samples, outputs, !measures_afterwards(), figures);
+      !error.ok())
     return failure_of(error);
   if (job_.steps.has_states()) {
     const auto compared = compare_sequences(job_.steps.given(), *written, job_.samples.samples(),
                                             job_.steps.sequences(), choice_.execution, job_.work);
     if (!compared) return compared.failure();
     figures.sequences = *compared;
-    if (from_state_) figures.calibrating.sqnr = compared->sqnr;
+    if (measures_afterwards()) figures.calibrating.sqnr = compared->sqnr;
   }
   job_.work.clear();
   const std::string& sign = job_.facts.preprocessing_sign;
@@ -282,8 +287,8 @@ Outcome<CalibratedModel> Run::run() {
   if (auto step = set_options(); !step) return step.failure();
   if (choice_.float_search.asked())
     if (auto step = choose_wide_layers(); !step) return step.failure();
-  options_.layer_report = choice_.layers && !from_state_;
-  if (!from_state_ && !made_.mixed)
+  options_.layer_report = choice_.layers && !measures_afterwards();
+  if (!measures_afterwards() && !made_.mixed)
     job_.work.set_estimate(estimate_of(options_.recover, options_.layer_report));
   options_.recover = possible_recoveries(model_, options_);
   steps_ = steps_of(options_) + 1 + (choice_.page ? 1 : 0);
@@ -323,6 +328,7 @@ Outcome<CalibratedModel> bake(const CalibrateChoice& choice, const CalibratedSte
   if (auto step = set_quantization(choice.quantization, steps.model(), work, lists, options); !step)
     return step.failure();
   steps.set(choice.int8_states, lists, options, work);
+  options.memory_ceiling = choice.ceiling;
   auto baked = known.bake(steps.model(), options, work, choice.memory, choice.write);
   if (!baked) return baked.failure();
   CalibratedModel made;

@@ -17,6 +17,7 @@ struct CalibrateChoice {
   SampleChoice samples;  // no places: parameters or what was observed alone
   int64_t steps = 0;     // of a model with states: how many samples are one sequence; 0: all
   SessionOptions execution;
+  Profile profile = Profile::kHost;
   QuantizationChoice quantization;
   std::optional<RecoveryMask> recover;  // none: set_recover() says which
   bool int8_states = false;             // every state stays in int8, also where its rounding adds up
@@ -27,8 +28,9 @@ struct CalibrateChoice {
   std::string from;
   Span<const uint8_t> observed;
   MemoryGoal memory = MemoryGoal::layer_by_layer();
-  bool layers = true;  // each layer is compared, for `layers` and the page
-  bool page = false;   // an HTML page is made
+  uint32_t ceiling = 0;  // of the int8 model: Model::memory_ceiling()
+  bool layers = true;    // each layer is compared, for `layers` and the page
+  bool page = false;     // an HTML page is made
   std::string name =
       "the int8 model";  // what messages and the page call the int8 model; no sample has this place
   WriteModel write;      // gets the int8 model before it is judged, which may take minutes

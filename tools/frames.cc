@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "calibrator/host/system/text_lines.h"
+#include "calibrator/host/system/wording.h"
 
 namespace intaglio::tools {
 namespace {
@@ -74,6 +75,16 @@ Outcome<FrameInfo> frame_of(const std::string& text) {
     frame.yuv = static_cast<YuvColors>(yuv);
   }
   return frame;
+}
+
+Outcome<RawFrames> raw_frames_of(const std::string& text, int64_t row_bytes) {
+  const auto frame = frame_of(text);
+  if (!frame) return frame.failure();
+  const auto least = static_cast<int64_t>(frame_row_bytes(*frame));
+  if (row_bytes != 0 && row_bytes < least)
+    return Failure{option_word("row-bytes", std::to_string(row_bytes)) + ": a row of " + frame_text(*frame) +
+                   " has " + std::to_string(least) + " bytes"};
+  return RawFrames{*frame, static_cast<size_t>(row_bytes)};
 }
 
 std::string frame_text(const FrameInfo& frame) {

@@ -41,9 +41,9 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
     if (!frame) return Failure{file.path() + ": " + frame.failure().message};
     report.frame = *frame;
   }
-  const auto needs = Session::measure(model, ops, options, choice.target.empty());
+  const auto needs = Session::measure_anywhere(model, ops, options, choice.target.empty());
   if (const auto streamed = stream_rows(model); streamed && model.has_streamed_plan()) {
-    const auto by_rows = Session::measure(*streamed, ops, options, choice.target.empty());
+    const auto by_rows = Session::measure_anywhere(*streamed, ops, options, choice.target.empty());
     if (by_rows) report.streamed_bytes = by_rows->total();
   }
   if (needs) {
@@ -220,6 +220,7 @@ Json json_of(const SessionReport& session, const Model& model, const InspectList
             {"inputs", json_of_tensors(model, model.inputs())},
             {"outputs", json_of_outputs(model)},
             {"session", json_of_session(session)},
+            {"memory_ceiling", model.memory_ceiling() == 0 ? Json(nullptr) : Json(model.memory_ceiling())},
             {"calibration", json_of_calibration(model.calibration())},
             {"preprocessing", json_of_images(model)}};
   if (session.frame) json["frame"] = json_of_frame(*session.frame);

@@ -10,6 +10,7 @@
 #include "calibrator/host/stream_plan.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
+#include "calibrator/host/system/open_session.h"
 #include "calibrator/host/system/wording.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/session.h"
@@ -241,7 +242,7 @@ Outcome<LoadedModel> LoadedModel::open(const std::string& path, MappedFile bytes
 }
 
 Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOptions& options, OpList ops) {
-  const auto needs = Session::measure(model, ops, options);
+  const auto needs = Session::measure_anywhere(model, ops, options);
   if (!needs) return needs.error();
   LoadedSession loaded;
   loaded.needs_ = *needs;
@@ -346,14 +347,20 @@ bool FinishedModel::take(void* context, Span<const uint8_t> given) {
   auto& self = *static_cast<FinishedModel*>(context);
   HostArena planned;
   Result<Span<const uint8_t>> made = given;
+  const Result<Model> model = Model::open(given);
+  StreamedNeeds needs;
   if (!self.goal_.flat) {
-    const Result<Model> model = Model::open(given);
     made = model ? plan_for_goal(*model, self.goal_, planned.arena()) : model.error();
     const Result<StreamedNeeds> streamed = made ? streamed_needs(*made) : made.error();
     if (!streamed) {
       self.problem_ = option_word("memory") + ": " + error_text(streamed.error(), model ? &*model : nullptr);
       return false;
     }
+    needs = *streamed;
+  }
+  if (const auto allowed = check_ceiling(*model, needs.activation_bytes); !allowed) {
+    self.problem_ = allowed.message();
+    return false;
   }
   self.bytes_ = FileBytes(made->size);
   std::memcpy(self.bytes_.data(), made->data, made->size);
@@ -377,13 +384,20 @@ Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file) {
   if (!model->has_streamed_plan()) return StreamedNeeds();
   const Result<Model> by_rows = stream_rows(*model);
   if (!by_rows) return by_rows.error();
-  const Result<SessionNeeds> needs = Session::measure(*by_rows, all_ops());
-  if (!needs) return needs.error();
-  FileBytes memory(needs->total());
-  const Result<Session> session =
-      Session::create(*by_rows, all_ops(), Session::split({memory.data(), memory.size()}, *needs));
+  FileBytes memory;
+  const Result<Session> session = open_session(*by_rows, {}, memory);
   if (!session) return session.error();
-  return StreamedNeeds{needs->activation_bytes, StreamedModel::feeding_segment(*by_rows).count != 0};
+  return StreamedNeeds{by_rows->activation_bytes(), StreamedModel::feeding_segment(*by_rows).count != 0};
+}
+
+Outcome<Done> check_ceiling(const Model& model, size_t streamed_bytes) {
+  const size_t least = streamed_bytes > 0 ? streamed_bytes : model.activation_bytes();
+  if (model.memory_ceiling() == 0 || model.memory_ceiling() >= least) return Done{};
+  return Failure{option_word("ceiling", std::to_string(model.memory_ceiling())) +
+                 ": the activations alone take " + std::to_string(least) +
+                 " bytes, and a session some more; give a higher ceiling, or less memory to "
+                 "the activations with " +
+                 option_word("memory")};
 }
 
 }  // namespace intaglio::tools

@@ -153,6 +153,11 @@ struct StreamedNeeds {
 };
 Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file);
 
+// The most that --ceiling takes: no session takes more.
+inline constexpr int64_t kMaxCeiling = int64_t{1} << 31;
+// Refuses a ceiling of memory (--ceiling) that is below the activations alone, so that no machine could hold to it.
+Outcome<Done> check_ceiling(const Model& model, size_t streamed_bytes);
+
 // Where a finished model goes.
 
 // Takes a finished model, for example into a file. It has been opened and run.

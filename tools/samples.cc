@@ -51,6 +51,7 @@ Outcome<Samples> Samples::open(const SampleChoice& choice, const LoadedModel& fi
   const Model& model = file.model();
   SampleOptions options;
   options.only = choice.only;
+  options.frames = choice.frames;
   if (choice.places.size() == 1) options.limit = choice.limit;
   Samples samples;
   if (choice.places.empty()) return samples;

@@ -13,10 +13,11 @@ namespace intaglio::tools {
 
 // Which samples are taken, and where they are.
 struct SampleChoice {
-  std::vector<SamplePlace> places;  // one an input, in the order of the inputs
-  std::string only;                 // a text file with the names to take, one a line; empty: all
-  int64_t limit = 0;                // those with the smallest digests; 0: all
-  bool skip_bad = false;            // leaves out pictures that cannot be read, with a note each
+  std::vector<SamplePlace> places;       // one an input, in the order of the inputs
+  std::string only;                      // a text file with the names to take, one a line; empty: all
+  int64_t limit = 0;                     // those with the smallest digests; 0: all
+  bool skip_bad = false;                 // leaves out pictures that cannot be read, with a note each
+  std::optional<RawFrames> frames = {};  // files of pictures are raw frames of a camera
 };
 
 // The name of the model's input `i`.

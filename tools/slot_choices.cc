@@ -292,9 +292,12 @@ Outcome<std::optional<RecoveryMask>> parse_recover(const std::string& list) {
   return Chosen(mask);
 }
 
+std::vector<std::string> profile_names() { return {"host", "device"}; }
+
 void set_recover(std::optional<RecoveryMask> chosen, const Model& fp32, size_t samples,
                  CalibratorOptions& options) {
   constexpr size_t kEnough = 8;
+  if (options.one_pass) return;
   options.recover = chosen.value_or(recovery::kDefault);
   const bool scales_are_free = options.known.empty() && options.compat == Compat::kNone;
   if (!chosen && scales_are_free && samples >= kEnough && has_factors(fp32))

@@ -53,7 +53,11 @@ std::string recovery_names();
 // The mask of "none", "all" or a list of names with commas between them; nothing for "default".
 Outcome<std::optional<RecoveryMask>> parse_recover(const std::string& list);
 
-// Sets options.recover, once the other options are. Where nothing was chosen these are the default ones, and equalization where
+// The words of --profile: whose defaults hold.
+enum class Profile : uint8_t { kHost, kDevice };
+std::vector<std::string> profile_names();
+
+// Sets options.recover, once the other options are; those of a device have it. Where nothing was chosen these are the default ones, and equalization where
 // normalizations of the network have factors, and where both halves of so many samples can judge it; `samples`: that can be had
 // again.
 void set_recover(std::optional<RecoveryMask> chosen, const Model& fp32, size_t samples,

@@ -48,6 +48,7 @@ int64_t run_calibration(const Model& model, int32_t samples, Span<const char* co
     return false;
   };
   CalibratorOptions options;
+  if (given("device")) options = CalibratorOptions::device();
   options.layer_report = given("report");
   if (given("bias")) options.recover = recovery::kBiasCorrection;
   if (given("none")) options.recover = recovery::kNone;

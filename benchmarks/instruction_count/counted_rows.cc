@@ -70,15 +70,16 @@ int64_t run_whole(int32_t runs, Row row) {
 
 // Twice as wide.
 template <typename T, typename Weight>
-int64_t run_resize(void (*row)(const ResizeRow<T, Weight>&), const std::vector<T>& x, std::vector<T>* y,
-                   Weight weight, int32_t runs) {
+int64_t run_resize(void (*rows)(const ResizeRow<T, Weight>*, int32_t), const std::vector<T>& x,
+                   std::vector<T>* y, Weight weight, int32_t runs) {
   std::vector<ResizeTap<Weight>> taps;
   taps.reserve(2 * kSide);
   for (int32_t o = 0; o < 2 * kSide; ++o)
     taps.push_back({o / 2, o / 2 + 1 < kSide ? o / 2 + 1 : o / 2, weight});
   constexpr int32_t kRow = kSide * kChannels;
-  for (int32_t run = 0; run < runs; ++run)
-    row({x.data(), x.data() + kRow, weight, taps.data(), 2 * kSide, kChannels, y->data()});
+  const ResizeRow<T, Weight> row{x.data(),  x.data() + kRow, weight,   taps.data(),
+                                 2 * kSide, kChannels,       y->data()};
+  for (int32_t run = 0; run < runs; ++run) rows(&row, 1);
   return int64_t{2} * kRow;
 }
 
@@ -226,8 +227,9 @@ int64_t run_rows(const char* name, int32_t runs) {
                      });
   read += run_family(name, resize_rows_count(), resize_rows_kernel,
                      [&](const ResizeRowsKernel& k, const std::string& f) {
-                       if (f == "resize_s8") return run_resize(k.row_s8, b.codes, &b.codes_out, 700, runs);
-                       if (f == "resize_f32") return run_resize(k.row_f32, b.reals, &b.reals_out, 0.3f, runs);
+                       if (f == "resize_s8") return run_resize(k.rows_s8, b.codes, &b.codes_out, 700, runs);
+                       if (f == "resize_f32")
+                         return run_resize(k.rows_f32, b.reals, &b.reals_out, 0.3f, runs);
                        return int64_t{0};
                      });
   read += run_family(name, patch_sums_count(), patch_sums_kernel,

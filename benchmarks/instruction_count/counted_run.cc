@@ -5,7 +5,7 @@
 //   counted_run average_s8_neon   and the like, by the function: what counted_rows.cc runs
 //   counted_run model RUNS FILE [ISA]   with all that this CPU has, or so many bits; `streamed` in place of `model`: by its
 //                             streamed plan; `compact`: with compact_ops(); `marked`: a mark of instruction_plugin.c around each run
-//   counted_run calibrate SAMPLES FILE [replay] [report] [bias | none]   one calibration; the last: what lessens errors
+//   counted_run calibrate SAMPLES FILE [replay] [report] [bias | none | device]   one calibration; the last: what lessens errors
 #include <unistd.h>
 
 #include <cstdio>

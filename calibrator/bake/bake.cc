@@ -41,6 +41,7 @@ class Baker : private BakedTensors {
     for (const int32_t output : model_.outputs()) graph_.outputs.push(arena_, add_sink(output));
     bake_images();
     graph_.answers = model_.answers();
+    graph_.memory_ceiling = options_.memory_ceiling;
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
     ITG_TRY(check_finished(model_, slots_, true));
     return graph_;

@@ -130,6 +130,7 @@ Graph graph_of(const Model& model, Arena& arena) {
   }
   graph.calibration = model.calibration();
   graph.answers = model.answers();
+  graph.memory_ceiling = model.memory_ceiling();
   return graph;
 }
 

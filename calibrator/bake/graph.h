@@ -57,6 +57,7 @@ struct Graph {
   Array<GraphKeptChannels> kept_channels;
   CalibrationInfo calibration;
   Span<const uint8_t> answers;  // an AnswerKind an output; empty: not told
+  uint32_t memory_ceiling = 0;  // as Model::memory_ceiling()
   Array<GraphPack> packs;       // of the nodes as they stand, ascending
 
   // The activation plan, from plan_memory(); one offset a tensor.

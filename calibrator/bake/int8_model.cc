@@ -177,7 +177,7 @@ Error Int8Model::open(bool checks_sum) {
   options.isa = source_.fp32.isa;
   options.executor = source_.fp32.executor;
   // Weights are packed anew with each change, and memory is counted by the model's.
-  const Result<SessionNeeds> needs = Session::measure(*model, compact_ops(), options);
+  const Result<SessionNeeds> needs = Session::measure_anywhere(*model, compact_ops(), options);
   if (!needs) return as_in_fp32(needs.error());
   const size_t own_bytes = align_memory(needs->total());
   const uint64_t all = own_bytes + Lanes::bytes(*needs, source_.fp32.lane_count);

@@ -59,6 +59,7 @@ class Writer {
     if (!graph_.norm_statistics.empty()) model.add_norm_statistics(statistics);
     if (!graph_.packs.empty()) model.add_packs(packs);
     if (!graph_.answers.empty()) model.add_answers(answers);
+    model.add_memory_ceiling(graph_.memory_ceiling);
     const auto root = model.Finish();
     builder_.TrackMinAlign(kModelAlignment);  // no buffer may have asked for it
     schema::FinishModelBuffer(builder_, root);

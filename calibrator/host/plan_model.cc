@@ -75,7 +75,7 @@ Error check_all(const Model& model) {
   for (const IsaMask isa : {isa::kScalar, isa::kAll}) {
     SessionOptions options;
     options.isa = isa;
-    const Result<SessionNeeds> needs = Session::measure(model, all_ops(), options);
+    const Result<SessionNeeds> needs = Session::measure_anywhere(model, all_ops(), options);
     if (!needs) return needs.error();
     FileBytes memory(needs->total());
     const Result<Session> session =

@@ -334,6 +334,13 @@ Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& a
   return write_model(graph, arena);
 }
 
+Result<Span<const uint8_t>> with_ceiling(const Model& model, uint32_t bytes, Arena& arena) {
+  Graph graph;
+  ITG_TRY(open_graph(model, graph, arena));
+  graph.memory_ceiling = bytes;
+  return write_model(graph, arena);
+}
+
 Result<Span<const uint8_t>> unstream_model(const Model& model, Arena& arena) {
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));

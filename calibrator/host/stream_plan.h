@@ -35,6 +35,8 @@ Result<Span<const uint8_t>> stream_segments(const Model& model, OpList ops,
                                             Arena& arena);
 // The file with a place for the whole picture, where its streamed plan feeds it: what run() needs.
 Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& arena);
+// The file with this ceiling of memory (Model::memory_ceiling), or with none.
+Result<Span<const uint8_t>> with_ceiling(const Model& model, uint32_t bytes, Arena& arena);
 // The file without a streamed plan.
 Result<Span<const uint8_t>> unstream_model(const Model& model, Arena& arena);
 

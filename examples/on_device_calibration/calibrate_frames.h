@@ -18,7 +18,14 @@ struct Frames {
   }
 };
 
-// Looks at every frame, chooses ranges by `method`, writes the int8 model through `sink`. `scratch` is that of FrameWriter::measure().
+inline intaglio::CalibratorOptions options_of(bool as_device, intaglio::RangeMethod method) {
+  intaglio::CalibratorOptions options;
+  if (as_device) options = intaglio::CalibratorOptions::device();
+  options.method = method;
+  return options;
+}
+
+// Looks at every frame, chooses ranges, writes the int8 model through `sink`. `scratch` is that of FrameWriter::measure().
 inline intaglio::Error calibrate_frames(const intaglio::Model& model, const Frames& frames,
                                         const intaglio::CalibratorOptions& options,
                                         intaglio::Span<uint8_t> memory, intaglio::Span<uint8_t> scratch,
@@ -27,7 +34,8 @@ inline intaglio::Error calibrate_frames(const intaglio::Model& model, const Fram
   Result<Calibrator> calibrator = Calibrator::create(model, memory, options);
   if (!calibrator) return calibrator.error();
   for (int32_t i = 0; i < frames.count; ++i) ITG_TRY(calibrator->add_frame(frames.at(i), scratch));
-  // The frames are still there: errors are corrected layer by layer.
+  // The frames are still there: a search may run them again. CalibratorOptions::device() does without, and a program that takes
+  // these gives finish() the sink alone.
   struct Again {
     const Model& model;
     const Frames& frames;

@@ -9,6 +9,7 @@
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/host_arena.h"
 #include "examples/on_device_calibration/calibrate_frames.h"
+#include "examples/on_device_calibration/objects.h"
 
 using namespace intaglio;
 
@@ -123,6 +124,30 @@ void print(FILE* file, const char* name, const Bytes& bytes) {
   std::fprintf(file, "\n};\n");
 }
 
+// The layer that learn_objects() makes with this model.
+bool print_learnt(FILE* file, const std::vector<uint8_t>& bytes, const FrameInfo& info, size_t scratch_bytes,
+                  Arena& arena) {
+  const auto memory = [&arena](size_t size) -> Span<uint8_t> {
+    return {static_cast<uint8_t*>(arena.allocate(size, kMemoryAlignment)), size};
+  };
+  const Span<uint8_t> aligned = memory(bytes.size());
+  std::memcpy(aligned.data, bytes.data(), bytes.size());
+  const Result<Model> model = Model::open(aligned);
+  const Result<LearnNeeds> needs = LastLayerLearner::measure(*model, kObjects, kObjects * kShown);
+  const Result<SessionNeeds> session_needs = Session::measure(*model, int8_ops());
+  if (!needs || !session_needs) return false;
+  Result<Session> session =
+      Session::create(*model, int8_ops(), Session::split(memory(session_needs->total()), *session_needs));
+  std::vector<uint8_t> patch(needs->patch_bytes);
+  if (!session || !learn_objects(*session, info, memory(frame_bytes(info)), memory(scratch_bytes),
+                                 memory(needs->memory_bytes), {patch.data(), patch.size()}))
+    return false;
+  print(file, "kLearnt", patch);
+  std::fprintf(file, "inline constexpr size_t kLearnBytes = %zu, kPatchBytes = %zu;\n", needs->memory_bytes,
+               needs->patch_bytes);
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -147,10 +172,9 @@ int main(int argc, char** argv) {
                kFrameWidth, kFrameHeight);
   std::fprintf(file, "inline constexpr size_t kScratchBytes = %zu;\n", *scratch_bytes);
   size_t most = 0;
-  const char* const names[] = {"kAuto", "kMinMax", "kPercentile", "kMse"};
-  for (int32_t method = 0; method < 4; ++method) {
-    CalibratorOptions options;
-    options.method = static_cast<RangeMethod>(method);
+  const char* const names[] = {"kAuto", "kMinMax", "kPercentile", "kMse", "kDevice"};
+  for (int32_t method = 0; method < 5; ++method) {
+    CalibratorOptions options = options_of(method == 4, static_cast<RangeMethod>(method % 4));
     options.isa = isa::kScalar;  // a board has no FP32 kernels of its own: its need, then
     const Result<CalibratorNeeds> needs = Calibrator::measure(*model, options);
     if (!needs) return 1;
@@ -173,6 +197,8 @@ int main(int argc, char** argv) {
     if (!error.ok())
       return std::fprintf(stderr, "make_calibration: status %d\n", static_cast<int>(error.status)), 1;
     print(file, names[method], written);
+    if (method == 4 && !print_learnt(file, written, frames.info, *scratch_bytes, arena))
+      return std::fprintf(stderr, "make_calibration: nothing is learnt\n"), 1;
   }
   std::fprintf(file, "inline constexpr size_t kCalibratorBytes = %zu;\n", most);
   return std::fclose(file) == 0 ? 0 : 1;

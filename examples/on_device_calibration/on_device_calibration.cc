@@ -31,15 +31,18 @@ alignas(uint32_t) uint8_t scratch[kScratchBytes];
 
 const Frames kSeen{kPixels, kFrameCount, {kFrameWidth, kFrameHeight, PixelOrder::kRgb565Swapped}};
 
+// The first is what a device would do; the others try every method with the full search.
 struct Expected {
+  bool as_device;
   RangeMethod method;
   const char* name;
   Span<const uint8_t> model;
 };
-const Expected kExpected[] = {{RangeMethod::kAuto, "auto", kAuto},
-                              {RangeMethod::kMinMax, "min-max", kMinMax},
-                              {RangeMethod::kPercentile, "percentile", kPercentile},
-                              {RangeMethod::kMse, "MSE", kMse}};
+const Expected kExpected[] = {{true, RangeMethod::kAuto, "as a device", kDevice},
+                              {false, RangeMethod::kAuto, "auto", kAuto},
+                              {false, RangeMethod::kMinMax, "min-max", kMinMax},
+                              {false, RangeMethod::kPercentile, "percentile", kPercentile},
+                              {false, RangeMethod::kMse, "MSE", kMse}};
 
 Flash flash() {
   Flash f;
@@ -73,8 +76,7 @@ Error run_stored(Span<uint8_t> block) {
 }
 
 int calibrate(const Model& model, const Expected& expected) {
-  CalibratorOptions options;
-  options.method = expected.method;
+  const CalibratorOptions options = options_of(expected.as_device, expected.method);
   const Result<CalibratorNeeds> needs = Calibrator::measure(model, options);
   if (!needs || needs->total() > sizeof memory) return print_line("FAILED: memory: ", expected.name), 1;
   const Error error = calibrate_frames(model, kSeen, options, memory, scratch, {store, nullptr});
@@ -92,7 +94,7 @@ int calibrate(const Model& model, const Expected& expected) {
 extern "C" int main(int argc, char** argv) {
   const Result<Model> model = Model::open(Span<const uint8_t>(kFloatModel));
   if (!model) return print_line("FAILED: ", "the FP32 model is refused"), 1;
-  const Result<CalibratorNeeds> needs = Calibrator::measure(*model);
+  const Result<CalibratorNeeds> needs = Calibrator::measure(*model, CalibratorOptions::device());
   print_number("bytes of memory: session ", static_cast<uint32_t>(needs->session_bytes));
   print_number("  observers ", static_cast<uint32_t>(needs->observer_bytes));
   print_number("  output ", static_cast<uint32_t>(needs->output_bytes));

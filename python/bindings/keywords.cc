@@ -5,6 +5,7 @@
 
 #include "python/bindings/raised.h"
 #include "tools/answer_kind.h"
+#include "tools/frames.h"
 
 namespace intaglio::python {
 
@@ -181,6 +182,7 @@ std::vector<std::string> Keywords::values(const std::string& option) const {
   const std::string keyword = keyword_of(option);
   if (!has(keyword.c_str())) {
     if (keyword == "method") return {"auto"};
+    if (keyword == "profile") return {"host"};
     return {keyword == "recover" ? "default" : keyword == "compat" ? "none" : ""};
   }
   const py::object value = get(keyword.c_str());
@@ -215,6 +217,15 @@ tools::SampleChoice samples_of(const py::list& inputs, const Keywords& keywords)
   if (keywords.has("limit") && choice.limit < 1)
     throw py::value_error("limit: " + std::to_string(choice.limit) + " is below 1");
   keywords.take("skip_bad", choice.skip_bad);
+  std::string frame;
+  int64_t row_bytes = 0;
+  keywords.take("frame", frame);
+  keywords.take("row_bytes", row_bytes);
+  if (!frame.empty()) {
+    const auto frames = tools::raw_frames_of(frame, row_bytes);
+    if (!frames) raise(frames.failure());
+    choice.frames = *frames;
+  }
   return choice;
 }
 

@@ -194,6 +194,12 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
   if (!recoveries.empty()) recover.clear();
   for (const std::string& one : recoveries) recover += (recover.empty() ? "" : ",") + one;
   choice.recover = taken(tools::parse_recover(recover));
+  std::string profile = "host";
+  keywords.take("profile", profile);
+  if (profile == "device")
+    choice.profile = tools::Profile::kDevice;
+  else if (profile != "host")
+    raise({"profile: " + profile + " is neither 'host' nor 'device'"});
   keywords.take("int8_states", choice.int8_states);
   keywords.take("min_sqnr", choice.float_search.min_sqnr);
   keywords.take("max_drop", choice.float_search.max_drop);
@@ -216,6 +222,11 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
     keywords.take("memory", bytes);
     choice.memory = {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
   }
+  int64_t ceiling = 0;
+  keywords.take("ceiling", ceiling);
+  if (ceiling < 0 || ceiling > tools::kMaxCeiling)
+    raise({"ceiling: " + std::to_string(ceiling) + " is not in 0 to " + std::to_string(tools::kMaxCeiling)});
+  choice.ceiling = static_cast<uint32_t>(ceiling);
   std::string observed;
   if (const py::object given = keywords.get("from"); !given.is_none()) observed = given.cast<py::bytes>();
   choice.from = "observed";

@@ -207,14 +207,16 @@ def calibrate(
     method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
     weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
     compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
-    keep_float: Optional[Nodes] = None, recover: Optional[Texts] = None, int8_states: bool = False,
+    keep_float: Optional[Nodes] = None, recover: Optional[Texts] = None,
+    profile: Optional[Literal['host', 'device']] = None, int8_states: bool = False,
     min_sqnr: Optional[float] = None, max_drop: Optional[float] = None, labels: Optional[Path] = None,
     names: Optional[Path] = None, no_fpu: bool = False, params: Optional[Path] = None, params_format: Optional[str] = None,
     map: Optional[Path] = None, observed: Optional[Observed] = None, report: Optional[Path] = None,
-    memory: Union[Literal['least', 'flat'], int, None] = None, only: Optional[Path] = None, limit: Optional[int] = None,
-    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None, pixels: Optional[Pixels] = None,
-    shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None, mean: Optional[Numbers] = None,
-    norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
+    memory: Union[Literal['least', 'flat'], int, None] = None, ceiling: Optional[int] = None, only: Optional[Path] = None,
+    limit: Optional[int] = None, skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None,
+    pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
+    mean: Optional[Numbers] = None, norm: Optional[Numbers] = None, color: Optional[Literal['rgb', 'bgr', 'gray']] = None,
     resize: Optional[Literal['stretch', 'crop', 'letterbox']] = None, border: Optional[int] = None, focus: bool = False,
     outputs: Optional[Texts] = None, answers: Optional[Answers] = None, constant: Optional[Mapping[str, Value]] = None,
     external_data: bool = False, keep_dead: bool = False, state: Optional[Mapping[str, str]] = None,
@@ -253,6 +255,7 @@ def calibrate(
     keep_float: nodes that stay in FP32, by their numbers or names.
     recover: steps that lessen the error of quantization: 'default', 'all', 'none', or some of method, bias, cle, absorb, eq,
         lsq, adaround.
+    profile: whose defaults hold: 'device' gives the bytes that a board gives by CalibratorOptions::device().
     int8_states: keep every state in int8, also where its rounding adds up from step to step.
     min_sqnr: give layers 16 bits, or keep them in FP32, until the output has an SQNR of so many dB.
     max_drop: likewise until top1 falls by at most so many points; needs labels=.
@@ -265,9 +268,12 @@ def calibrate(
     observed: what `observe` has seen of other samples, perhaps elsewhere; without batches that is all there is.
     report: write an HTML page: verdict, worst layers, remedies, ranges.
     memory: what activations may take: 'least', a number of bytes, or 'flat', layer by layer.
+    ceiling: the most bytes that a session of the network may take on its device, which refuses more; 0: any.
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
+    frame: the files of a folder are raw frames of a camera, of this size and order of pixels: '640x480:yuyv'.
+    row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work; those of the network unless given.
     pixels: how the pixels of a picture become the network's input.
@@ -319,7 +325,8 @@ def observe(
     weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
     compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
     keep_float: Optional[Nodes] = None, int8_states: bool = False, only: Optional[Path] = None, limit: Optional[int] = None,
-    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None,
+    skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None,
 ) -> Observed:
     """What a calibration sees of samples, to be merged and calibrated from elsewhere. The samples stay where they are.
 
@@ -351,7 +358,8 @@ def _run_as(model: Network, threads: Optional[int], isa: Optional[str]) -> Netwo
 def compare(
     reference: Any, test: Any, batches: Any, *, progress: Progress = None,
     labels: Any = None, names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None,
-    skip_bad: bool = False, steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
+    skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
 ) -> Report:
     """How far a network is from the one that it was made from, on the same samples.
 
@@ -367,6 +375,8 @@ def compare(
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
+    frame: the files of a folder are raw frames of a camera, of this size and order of pixels: '640x480:yuyv'.
+    row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
@@ -374,7 +384,7 @@ def compare(
     first, second = _run_as(_model(reference, "reference"), threads, isa), _model(test, "test")
     samples = samples_of(batches, first._wanted())
     options = {"labels": None if labels is None else labels_of(labels, samples), "names": names, "only": only, "limit": limit,
-               "skip_bad": skip_bad, "steps": steps, "images": True}
+               "skip_bad": skip_bad, "frame": frame, "row_bytes": row_bytes, "steps": steps, "images": True}
     said, notes, warned = _intaglio.compare(first._runner, second._runner, samples.sources, options, *line_of(progress))
     for warning in warned:
         warn(warning)
@@ -384,6 +394,7 @@ def compare(
 def evaluate(
     network: Any, batches: Any, labels: Any, *, progress: Progress = None,
     names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None, skip_bad: bool = False,
+    frame: Optional[str] = None, row_bytes: Optional[int] = None,
     steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
 ) -> Report:
     """How often the network's best class is the right one: count, top1 and top5 in percent.
@@ -397,6 +408,8 @@ def evaluate(
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
+    frame: the files of a folder are raw frames of a camera, of this size and order of pixels: '640x480:yuyv'.
+    row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
@@ -404,6 +417,7 @@ def evaluate(
     model = _run_as(_model(network, "network"), threads, isa)
     samples = samples_of(batches, model._wanted())
     options = {"labels": labels_of(labels, samples), "names": names, "only": only, "limit": limit, "skip_bad": skip_bad,
+               "frame": frame, "row_bytes": row_bytes,
                "steps": steps, "images": True}
     said, notes, warned = _intaglio.evaluate(model._runner, samples.sources, options, *line_of(progress))
     for warning in warned:

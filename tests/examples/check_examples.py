@@ -106,7 +106,7 @@ def check_update(examples, work, old, new):
     # Power fails at each of these: the old model stays, and the next try succeeds.
     units = new.stat().st_size // 16
     for cut in (0, 1, 4, units // 2, units, units + 1):
-        expect("model_update", "the slot that was in use is as it was" in run(program, chip, "store", new, "--cut", cut, code=1), True)
+        expect("model_update", "the model in use is what it was" in run(program, chip, "store", new, "--cut", cut, code=1), True)
         expect("model_update", run(program, chip, "show"), first)
     second = run(program, chip, "store", new)
     expect("model_update", second.startswith(f"slot 1: {new.stat().st_size} bytes, "), True)
@@ -119,6 +119,42 @@ def check_update(examples, work, old, new):
     for words, text in (((chip, "store", work), "Is a directory"), ((chip, "store", new, "--cut", "x"), "a number of units")):
         expect("model_update", text in run(program, *words, code=1), True)
     expect("model_update", run(program, chip, "show"), second)
+
+
+def check_signed(examples, work, command, fp32, model):
+    program, chip, key = examples / "signed_update", work / "signed.bin", work / "publisher"
+    if not program.exists():
+        print("skipped: examples/signed_update, which libsodium-dev builds (scripts/setup installs it)")
+        return
+    run(program, "key", key)
+    run(program, "key", work / "other")
+    signed = work / "net.signed"
+    run(program, "sign", f"{key}.key", model, signed)
+    first = run(program, chip, f"{key}.pub", "store", signed)
+    expect("signed_update", first.startswith(f"slot 0: {model.stat().st_size} bytes, "), True)
+    # Any bit of it changed, cut short, without a signature, another's: refused, and the first one stays.
+    whole = signed.read_bytes()
+    for i, wrong in enumerate([bytes([whole[0] ^ 1]) + whole[1:], whole[:-1], whole[:-70] + bytes([whole[-70] ^ 128]) + whole[-69:],
+                               whole[:-1] + bytes([whole[-1] ^ 1]), model.read_bytes(), b""]):
+        (work / "wrong").write_bytes(wrong)
+        expect(f"signed_update {i}", "signature is not good" in run(program, chip, f"{key}.pub", "store", work / "wrong", code=1), True)
+    expect("signed_update", "no slot holds a model" in run(program, chip, work / "other.pub", "show", code=1), True)
+    expect("signed_update", run(program, chip, f"{key}.pub", "show"), first)
+    # Ceilings: the first is the need itself, and what takes a byte more is refused with both figures.
+    need = int(re.search(r"a session takes (\d+) bytes", first).group(1))
+
+    def store(path, ceiling, code=0):
+        run(command, "plan", path, "-o", work / "bounded.itg", "--memory", "flat", "--ceiling", ceiling)
+        run(program, "sign", f"{key}.key", work / "bounded.itg", signed)
+        return run(program, chip, f"{key}.pub", "store", signed, code=code)
+
+    expect("ceiling", f"takes {need} bytes of memory, and the model's ceiling is {need - 1}" in store(model, need - 1, code=1), True)
+    bounded = store(model, need)
+    expect("ceiling", bounded.endswith(f"a session takes {need} bytes of {need}\n"), True)
+    for ceiling in (0, need + 1):
+        expect("ceiling", f"is {ceiling} bytes (0: none), and that of the model in use {need}" in store(model, ceiling, code=1), True)
+    expect("ceiling", re.search(rf"takes \d+ bytes of memory, and the model's ceiling is {need}\n", store(fp32, 10**6, code=1)) is not None, True)
+    expect("ceiling", run(program, chip, f"{key}.pub", "show"), bounded)
 
 
 def sound(seconds=1.5, rate=16000):
@@ -206,6 +242,7 @@ def main():
         check_camera(command, examples, work, model)
     check_calibration(command, examples, work, old)
     check_update(examples, work, new, old)
+    check_signed(examples, work, command, old, new)
     check_sound(command, examples, work, shared, old)
     return 0
 

@@ -61,10 +61,43 @@ def test_answers_say_what_the_outputs_are(demo, net, samples):
         intaglio.import_onnx(demo / "meter.onnx", answers="pictures")
 
 
+def test_raw_frames_are_samples(net, samples, command, tmp_path):
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    pixels = np.random.default_rng(2).integers(0, 256, (5, 20, 48), dtype=np.uint8)  # 20 rows of 20 pixels of RGB565, and gaps
+    for i, frame in enumerate(pixels):
+        (folder / f"{i}.bin").write_bytes(frame.tobytes())
+    net.save(tmp_path / "net.itg")
+    command("calibrate", tmp_path / "net.itg", "--images", folder, "-o", tmp_path / "int8.itg", "--frame", "20x20:rgb565", "--row-bytes", 48)
+    made = intaglio.calibrate(net, folder, frame="20x20:rgb565", row_bytes=48)
+    assert bytes(made) == (tmp_path / "int8.itg").read_bytes()
+    assert intaglio.compare(net, made, folder, frame="20x20:rgb565", row_bytes=48)["sqnr_db"] > 10
+    for options, text in (({"frame": "20x20:rgb565"}, "0.bin: has 960 bytes, and a frame of 20 x 20 has 800"),
+                          ({"frame": "20x20:rgb565", "row_bytes": 39}, "row_bytes=39: a row of 20x20:rgb565 has 40 bytes"),
+                          ({"frame": "20:rgb"}, "a frame is WIDTHxHEIGHT:ORDER"), ({"row_bytes": 48}, "raw frames")):
+        with pytest.raises((intaglio.Error, TypeError, ValueError), match=text):
+            intaglio.calibrate(net, folder, **options)
+    with pytest.raises(intaglio.Error, match="is an array, and files of frames are asked for"):
+        intaglio.calibrate(net, samples, frame="20x20:rgb565")
+
+
+def test_a_ceiling_and_a_profile(net, samples):
+    made = intaglio.calibrate(net, samples, ceiling=123456)
+    assert made.inspect()["memory_ceiling"] == 123456
+    assert net.inspect()["memory_ceiling"] is None
+    assert made.run(samples[:1]).shape == net.run(samples[:1]).shape  # whatever it takes here
+    for options, text in (({"ceiling": -1}, "ceiling: -1 is not in 0 to 2147483648"), ({"profile": "phone"}, "neither 'host' nor 'device'"),
+                          ({"ceiling": 10}, "ceiling=10: the activations alone take"),
+                          ({"profile": "device", "min_sqnr": 20}, "a device does not run the samples again")):
+        with pytest.raises((intaglio.Error, TypeError, ValueError), match=text):
+            intaglio.calibrate(net, samples, **options)
+
+
 @pytest.mark.parametrize("options, words", [
     ({}, []),
     ({"method": "mse", "recover": "none"}, ["--method", "mse", "--recover", "none"]),
     ({"int8_answers": True, "limit": 8}, ["--int8-answers", "--limit", "8"]),
+    ({"profile": "device", "ceiling": 10**6}, ["--profile", "device", "--ceiling", "1000000"]),
 ])
 def test_calibration_gives_the_commands_bytes(demo, command, net, pictures, tmp_path, options, words):
     net.save(tmp_path / "net.itg")

@@ -371,7 +371,7 @@ class FieldChanges {
       case 0:
         return set(m_.format_version);
       case 1:
-        return set(m_.min_reader);
+        return d_.below(2) == 0 ? set(m_.min_reader) : set(m_.memory_ceiling);
       case 2:
         return set(m_.inputs);
       case 3:

@@ -192,6 +192,7 @@ itg_error itg_model_open(itg_model* model, const void* bytes, size_t size, const
 /* Makes `by_rows`, which may be `model`, the model by its streamed plan: its sessions run by rows. Without one: as it is. */
 itg_error itg_stream_rows(itg_model* by_rows, const itg_model* model);
 itg_bytes itg_model_bytes(const itg_model* model);
+uint32_t itg_model_memory_ceiling(const itg_model* model); /* bytes that a session may take; 0: any */
 int32_t itg_model_tensor_count(const itg_model* model);
 void itg_model_tensor(const itg_model* model, int32_t index, itg_tensor* tensor);
 int32_t itg_model_node_count(const itg_model* model);
@@ -372,6 +373,11 @@ void itg_session_options_init(itg_session_options* options, size_t struct_size);
  * machine with the instruction sets options->isa. `options` may be NULL. */
 itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg_session_options* options,
                               bool for_this_cpu, itg_session_needs* needs);
+/* The same whatever the model's ceiling of memory is, which itg_session_measure() refuses to pass (ITG_kAboveCeiling): for programs on
+ * another machine than the one that the model is for. */
+itg_error itg_session_measure_anywhere(const itg_model* model, itg_op_list ops,
+                                       const itg_session_options* options, bool for_this_cpu,
+                                       itg_session_needs* needs);
 /* Cuts a block of at least needs->total_bytes into the three spans. It starts at a multiple of ITG_MEMORY_ALIGNMENT. */
 itg_session_memory itg_session_split(itg_span block, const itg_session_needs* needs);
 /* Checks every node with its operator, chooses its kernel and packs its weights. */
@@ -445,15 +451,72 @@ typedef struct itg_flash {
   bool (*erase)(void* context, int32_t slot);
   /* Programs erased bytes: whole units, at multiples of a unit from the slot's start. False: it failed. */
   bool (*program)(void* context, int32_t slot, size_t offset, const uint8_t* bytes, size_t size);
-  void* context; /* is given to both functions */
+  void* context; /* is given to the functions */
+  /* NULL, or says how many of the first bytes of a signed file are the model; 0: its signature is not good. Called before anything of
+   * the file is read. */
+  size_t (*verify)(void* context, const uint8_t* bytes, size_t size);
 } itg_flash;
 #define ITG_MODEL_STORE_OVERHEAD 128 /* bytes of a slot that are not for the model */
 
-/* The newest whole model; empty if there is none. itg_model_open() still has to check it. */
+/* The newest whole model that is verified; empty if there is none. itg_model_open() still has to check it. */
 itg_bytes itg_stored_model(const itg_flash* flash);
-/* Writes a model into the slot that itg_stored_model() does not use. Returns false if it does not fit or the flash
- * failed: then the stored model is what it was. The bytes given must not stand in that slot. */
-bool itg_store_model(const itg_flash* flash, itg_bytes model);
+/* Writes a file into the slot that itg_stored_model() does not use. Returns false if it is not verified, does not fit or the
+ * flash failed: then the stored model is what it was. The bytes given must not stand in that slot. */
+bool itg_store_model(const itg_flash* flash, itg_bytes file);
+/* The same of a model that this machine can run within its ceiling of memory and that of the stored model: update_model() of
+ * intaglio/model_store.h says what is refused. `file` starts at a multiple of ITG_MODEL_ALIGNMENT; `options` may be NULL. */
+itg_error itg_update_model(const itg_flash* flash, itg_bytes file, itg_op_list ops,
+                           const itg_session_options* options);
+
+/* ---- Learning the last layer ---- */
+/* New classes from a few examples, as in intaglio/last_layer.h. */
+
+/* What the last layer with weights reads. */
+typedef struct itg_features {
+  size_t struct_size;
+  int32_t node,
+      tensor;    /* the layer, and its input: run the nodes before it, and take this tensor's elements */
+  int32_t count; /* elements */
+  float scale;   /* the real value of one step of a code */
+} itg_features;
+itg_error itg_find_features(const itg_model* model, itg_features* features);
+
+/* A layer that was learnt: a handle on its bytes, which outlive it. */
+typedef union itg_last_layer {
+  unsigned char opaque[4 * sizeof(void*)];
+  void* pointer; /* for alignment alone */
+} itg_last_layer;
+/* Checks a patch of itg_learner_finish(). */
+itg_error itg_last_layer_open(itg_last_layer* layer, itg_bytes patch, const itg_model* model);
+int32_t itg_last_layer_classes(const itg_last_layer* layer);
+float itg_last_layer_score(const itg_last_layer* layer, const int8_t* features, int32_t of_class);
+int32_t itg_last_layer_classify(const itg_last_layer* layer, const int8_t* features);
+
+#define ITG_LEARN_MEANS 0 /* the class whose mean is nearest */
+#define ITG_LEARN_RIDGE 1 /* each class against all others */
+typedef struct itg_learn_report {
+  size_t struct_size;
+  int32_t method;       /* ITG_LEARN_... */
+  bool kept;            /* false: the layer in use knows more of the examples held out. There is no patch */
+  int32_t held_out;     /* how many examples judged; 0: no class has three */
+  int32_t right;        /* of these, by a layer that was learnt from the others */
+  int32_t right_before; /* by the layer in use; -1: none was given */
+} itg_learn_report;
+
+/* Collects examples, in memory that outlives it and starts at a multiple of 8. */
+typedef union itg_learner {
+  unsigned char opaque[20 * sizeof(void*)];
+  void* pointer; /* for alignment alone */
+} itg_learner;
+/* Bytes of memory and patch for 2 to 1024 classes and at most 2 to 4096 examples in all. Exact: one byte less is refused. */
+itg_error itg_learner_measure(const itg_model* model, int32_t classes, int32_t examples, size_t* memory_bytes,
+                              size_t* patch_bytes);
+itg_error itg_learner_create(itg_learner* learner, const itg_model* model, int32_t classes, int32_t examples,
+                             itg_span memory);
+itg_error itg_learner_add(itg_learner* learner, const int8_t* features, int32_t of_class); /* copies them */
+/* Writes the layer to `patch`, where the examples held out do not say that `in_use` (NULL: none) is better. */
+itg_error itg_learner_finish(itg_learner* learner, itg_span patch, const itg_last_layer* in_use,
+                             itg_learn_report* report);
 
 #ifdef __cplusplus
 }

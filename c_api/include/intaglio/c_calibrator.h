@@ -114,6 +114,8 @@ typedef struct itg_calibrator_options {
   const itg_progress* progress; /* NULL: nobody is told */
   bool int8_answers;            /* as CalibratorOptions::int8_answers; default false */
   const itg_model* states_of;   /* the model with states, if this is its step model; NULL: none */
+  bool one_pass;                /* as CalibratorOptions::one_pass; default false */
+  uint32_t memory_ceiling;      /* the int8 model's itg_model_memory_ceiling(); default 0 */
 } itg_calibrator_options;
 
 /* Bytes of a calibrator's memory, which is one block. Exact: itg_calibrator_create() refuses one byte less. */
@@ -202,6 +204,8 @@ itg_error itg_make_step_model(const itg_model* model, itg_span memory, itg_bytes
 size_t itg_find_state_nodes(const itg_model* model, int32_t* nodes);
 /* Sets the defaults. */
 void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size);
+/* Sets those of CalibratorOptions::device(): what is worth its time on a device. */
+void itg_calibrator_options_init_device(itg_calibrator_options* options, size_t struct_size);
 /* The memory that itg_calibrator_create() needs with the same arguments. `options` may be NULL. */
 itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_options* options,
                                  itg_calibrator_needs* needs);

@@ -92,23 +92,44 @@ Outcome<Done> fill_with_values(Span<const float> values, const TensorView& input
   return Done{};
 }
 
-Outcome<Done> fill_with_picture(Span<const uint8_t> pixels, const PictureInfo& info, const ImageInput& recipe,
-                                const TensorView& input) {
+namespace {
+
+// Fills the first place of a batch with write(place, scratch), which takes the scratch memory that `needed` measures for the place, and
+// repeats it in the others.
+template <typename Measure, typename Write>
+Outcome<Done> fill_places(const TensorView& input, Measure&& measure, Write&& write) {
   TensorView first = input;
   const size_t batch = static_cast<size_t>(std::max(input.info.shape[0], 1)),
                place = input.info.bytes() / batch;
   std::vector<int32_t> dims(input.info.shape.dims, input.info.shape.dims + input.info.shape.rank);
   dims[0] = 1;
   first.info.shape.dims = dims.data();
-  const auto scratch_bytes = ImageWriter::measure(recipe, first.info, info);
+  const Result<size_t> scratch_bytes = measure(first.info);
   if (!scratch_bytes) return Failure{text_of(scratch_bytes.error())};
   std::vector<uint8_t> scratch(*scratch_bytes);
-  const size_t row_bytes = static_cast<size_t>(info.width) * static_cast<size_t>(pixel_bytes(info.order));
-  const Error error = write_image(recipe, first, info, pixels, row_bytes, {scratch.data(), scratch.size()});
+  const Error error = write(first, Span<uint8_t>{scratch.data(), scratch.size()});
   if (!error.ok()) return Failure{text_of(error)};
   auto* const data = static_cast<uint8_t*>(input.data);
   for (size_t k = 1; k < batch; ++k) std::memcpy(data + k * place, data, place);
   return Done{};
+}
+
+}  // namespace
+
+Outcome<Done> fill_with_picture(Span<const uint8_t> pixels, const PictureInfo& info, const ImageInput& recipe,
+                                const TensorView& input) {
+  const size_t row_bytes = static_cast<size_t>(info.width) * static_cast<size_t>(pixel_bytes(info.order));
+  return fill_places(
+      input, [&](const TensorInfo& place) { return ImageWriter::measure(recipe, place, info); },
+      [&](const TensorView& place, Span<uint8_t> scratch) {
+        return write_image(recipe, place, info, pixels, row_bytes, scratch);
+      });
+}
+
+size_t RawFrames::bytes() const {
+  const auto height = static_cast<size_t>(info.height);
+  const size_t rows = frame_chroma_row_bytes(info) > 0 ? height + (height + 1) / 2 : height;
+  return row_bytes == 0 ? frame_bytes(info) : rows * row_bytes;
 }
 
 Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
@@ -134,10 +155,12 @@ Outcome<ImageFolder> ImageFolder::open(const SamplePlace& place, const SampleOpt
   folder.decode_limits_ = options.decode;
   folder.files_ = place.files;
   folder.held_ = place.held;
+  folder.frames_ = options.frames;
   const bool is_path = !place.held && place.files.empty();
   std::error_code error;
   folder.is_folder_ = is_path && fs::is_directory(path, error);
-  folder.is_array_ = place.held || (is_path && !folder.is_folder_ && extension_of(path) == ".npy");
+  folder.is_array_ =
+      place.held || (is_path && !folder.is_folder_ && !options.frames && extension_of(path) == ".npy");
   if (folder.is_folder_) {
     if (auto step = folder.list_folder(); !step) return step.failure();
   } else if (folder.is_array_) {
@@ -152,6 +175,8 @@ Outcome<ImageFolder> ImageFolder::open(const SamplePlace& place, const SampleOpt
     folder.files_ = {path};
     folder.samples_.push_back({fs::path(path).filename().string(), 0});
   }
+  if (options.frames)
+    if (auto step = folder.list_frames(); !step) return step.failure();
   if (!options.only.empty()) {
     if (auto step = folder.take_only(options.only); !step) return step.failure();
   }
@@ -176,7 +201,7 @@ Outcome<Done> ImageFolder::list_entries(const std::string& within, Listed& liste
     if (entries->is_directory(type_error)) {
       if (name[within.size()] != '.')
         listed.folders.push_back(name);  // a program's own, as .ipynb_checkpoints
-    } else if (is_picture_name(entries->path())) {
+    } else if (frames_ ? name[within.size()] != '.' : is_picture_name(entries->path())) {
       samples_.push_back({name, 0});
     } else {
       listed.others.push_back(name);
@@ -195,6 +220,7 @@ Outcome<Done> ImageFolder::list_folder() {
     if (auto step = list_entries(listed.folders[i] + "/", inner); !step) return step.failure();
   listed.others.insert(listed.others.end(), inner.others.begin(), inner.others.end());
   if (enters) listed.folders = std::move(inner.folders);
+  if (samples_.empty() && frames_) return Failure{path_ + ": holds no files of frames"};
   if (samples_.empty())
     return Failure{
         path_ +
@@ -215,6 +241,33 @@ Outcome<Done> ImageFolder::list_folder() {
     notes_.push_back(path_ + ": " + counted(folders, "folder in it is", "folders in it are") +
                      " not entered");
   }
+  return Done{};
+}
+
+// Each frame becomes a sample, in the order of the files.
+Outcome<Done> ImageFolder::list_frames() {
+  if (is_array_) return Failure{path_ + ": is an array, and files of frames are asked for"};
+  const uint64_t bytes = frames_->bytes();
+  std::vector<Sample> frames;
+  std::vector<std::string> files;
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    const std::string file = where(i);
+    const auto size = file_size(file);
+    if (!size) return size.failure();
+    if (*size == 0 || *size % bytes != 0)
+      return Failure{file + ": has " + std::to_string(*size) + " bytes, and a frame of " +
+                     std::to_string(frames_->info.width) + " x " + std::to_string(frames_->info.height) +
+                     " has " + std::to_string(bytes) + ": a file holds whole frames"};
+    const uint64_t count = *size / bytes;
+    if (count > kMaxSamples - frames.size())
+      return Failure{path_ + ": has more than " + std::to_string(kMaxSamples) + " samples"};
+    for (uint64_t k = 0; k < count; ++k)
+      frames.push_back({samples_[i].name + (count == 1 ? "" : ":" + std::to_string(k)), files.size(), k});
+    files.push_back(file);
+  }
+  files_ = std::move(files);
+  samples_ = std::move(frames);
+  is_folder_ = false;
   return Done{};
 }
 
@@ -310,6 +363,8 @@ Outcome<FileBytes> ImageFolder::content(size_t i) const {
     std::memcpy(bytes.data(), held_->samples[samples_[i].index].data, bytes.size());
     return bytes;
   }
+  if (frames_)
+    return read_file_part(files_[samples_[i].index], samples_[i].frame * frames_->bytes(), frames_->bytes());
   if (!is_array_) return read_file(where(i), kMaxPictureFileBytes);
   return read_file_part(path_, array_.data_offset + samples_[i].index * sample_bytes_,
                         static_cast<size_t>(sample_bytes_));
@@ -331,6 +386,18 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
 
   auto bytes = content(i);
   if (!bytes) return bytes.failure();
+  if (frames_) {
+    Frame frame;
+    frame.info = frames_->info;
+    frame.pixels = bytes->span();
+    frame.row_bytes = frames_->row_bytes;
+    const auto filled = fill_places(
+        input, [&](const TensorInfo& place) { return FrameWriter::measure(*recipe, place, frame.info); },
+        [&](const TensorView& place, Span<uint8_t> scratch) {
+          return write_frame(*recipe, place, frame, scratch);
+        });
+    return filled ? filled : Failure{where(i) + ": " + filled.message()};
+  }
   PictureInfo info;
   Span<const uint8_t> pixels = bytes->span();
   Outcome<Picture> decoded = Picture{};

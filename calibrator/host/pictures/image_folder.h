@@ -11,15 +11,25 @@
 #include "calibrator/host/pictures/image_decode.h"
 #include "calibrator/host/system/npy.h"
 #include "calibrator/observe/digest.h"
+#include "intaglio/frame.h"
 #include "intaglio/image_input.h"
 #include "intaglio/tensor.h"
 
 namespace intaglio {
 
+// Frames of a camera, as they lie in files one behind the other.
+struct RawFrames {
+  FrameInfo info;
+  size_t row_bytes = 0;  // from row to row, of both planes; 0: rows without gaps
+
+  size_t bytes() const;
+};
+
 struct SampleOptions {
   std::string only;   // a text file with the names to take, one a line; empty: all
   int64_t limit = 0;  // takes the samples with the smallest digests; 0: all
   DecodeLimits decode;
+  std::optional<RawFrames> frames;  // files hold these, whatever their names end with
 };
 
 // How the names of files end that are pictures, in lower case.
@@ -45,7 +55,8 @@ struct SamplePlace {
 // A folder's files with such an ending are samples, in the order of their names. A folder without such files is
 // one of classes: the files of its folders are samples, named "cat/1.png". Folders within those are not entered. Of an
 // array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA); int8 holds an int8 input's codes; other
-// types hold the values of an input. Holds names alone: a sample is read when it is asked for.
+// types hold the values of an input. With SampleOptions::frames each file holds one raw frame or more, "a.raw:2" is its third one. Holds
+// names alone: a sample is read when it is asked for.
 class ImageFolder {
  public:
   static Outcome<ImageFolder> open(const std::string& path, const SampleOptions& options = {}) {
@@ -80,6 +91,7 @@ class ImageFolder {
   struct Sample {
     std::string name;
     uint64_t index = 0;  // into the array, or into files_
+    uint64_t frame = 0;  // within the file
   };
 
   struct Listed {
@@ -90,6 +102,7 @@ class ImageFolder {
   Outcome<Done> list_array();
   Outcome<Done> list_held();
   Outcome<Done> check_array() const;
+  Outcome<Done> list_frames();
   Outcome<Done> take_only(const std::string& list);
   std::string where(size_t i) const;
   std::vector<int64_t> shape_of(size_t i) const;  // of a sample of the array
@@ -105,6 +118,7 @@ class ImageFolder {
   uint64_t sample_bytes_ = 0;  // of the array
   std::vector<std::string> files_;
   std::optional<HeldSamples> held_;
+  std::optional<RawFrames> frames_;
   std::vector<Sample> samples_;
   std::vector<std::string> notes_;
 };

@@ -117,6 +117,9 @@ struct CalibratorOptions {
   // calibration.
   const CalibrationInfo* provenance = nullptr;
   RecoveryMask recover = recovery::kDefault;  // the recoveries that are tried
+  // No sample runs again in finish(), also where it gets their source: biases are corrected from the means seen, other recoveries do
+  // not run, and nothing is measured.
+  bool one_pass = false;
   // finish() compares every layer, which takes more runs of both models.
   bool layer_report = false;
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
@@ -130,9 +133,20 @@ struct CalibratorOptions {
   // Memory in which finish() stores what it would otherwise compute again. More memory saves time and changes no
   // byte: see Calibrator::replay_bytes(). measure() counts it; what create() gets beyond that is used in the same way.
   size_t replay_bytes = 0;
+  // The int8 model's Model::memory_ceiling(). It is written and not compared: the machine that calibrates may be another one.
+  uint32_t memory_ceiling = 0;
   IsaMask isa = isa::kAll;  // as SessionOptions::isa
   Executor executor;        // its threads; serial unless given
   Progress progress;        // nobody is told unless given
+
+  // What is worth its time on a device: one pass, and biases corrected. `intaglio calibrate --profile device` gives the same bytes.
+  // docs/calibration.md has what it costs and loses.
+  static CalibratorOptions device() {
+    CalibratorOptions options;
+    options.recover = recovery::kBiasCorrection;
+    options.one_pass = true;
+    return options;
+  }
 };
 
 // The bytes of a calibrator's memory, which is one block: the least. Exact: Calibrator::create() refuses one byte less,

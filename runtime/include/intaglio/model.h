@@ -123,6 +123,9 @@ class Model {
   ImageInput image(int32_t index) const;
   // What its outputs are, as import was told: an AnswerKind each. Empty: it was not.
   Span<const uint8_t> answers() const;
+  // Bytes that a session may take in all (SessionNeeds::total) on the machine that the model is for: `calibrate --ceiling`. 0: any.
+  // Session::measure() refuses more.
+  uint32_t memory_ceiling() const;
   // How it was calibrated.
   CalibrationInfo calibration() const;
   // The packed weights of a node.

@@ -65,9 +65,13 @@ class Session {
   Session() = default;
 
   // The memory that create() needs with the same arguments. For another machine's figures give its instruction
-  // sets in `options.isa` and set `for_this_cpu` to false. Errors: those of create(), but for memory.
+  // sets in `options.isa` and set `for_this_cpu` to false. Errors: those of create(), but for memory; and more bytes than
+  // Model::memory_ceiling() allows (kAboveCeiling, with the bytes as value and the ceiling as limit).
   static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
                                       bool for_this_cpu = true);
+  // The same whatever the model's ceiling is: for programs on another machine than the one that it is for.
+  static Result<SessionNeeds> measure_anywhere(const Model& model, OpList ops,
+                                               const SessionOptions& options = {}, bool for_this_cpu = true);
   // Cuts one block into the three spans. The block starts at a multiple of kMemoryAlignment and has at least
   // needs.total() bytes. In a smaller one the last spans are too small, and create() names the first of them.
   static SessionMemory split(Span<uint8_t> block, const SessionNeeds& needs);

@@ -111,6 +111,7 @@
   X(kBadLineBuffer, 116, "the line buffer of {tensor} has {value} rows, {limit} are needed")                 \
   X(kRowsTooLate, 117, "node {node} reads rows of {tensor} that are not written yet ({value}, {limit})")     \
   X(kRowsGone, 118, "node {node} reads {tensor} as a whole, which is kept by rows only")                     \
+  X(kAboveCeiling, 119, "a session takes {value} bytes of memory, and the model's ceiling is {limit}")       \
   /* operators */                                                                                            \
   X(kOperatorMissing, 120,                                                                                   \
     "no {op} of these types is in the list given to the session: int8_ops() is for int8 models, "            \
@@ -142,6 +143,18 @@
   X(kStateOfLess, 156,                                                                                       \
     "the calibration state was made for another range method or other recoveries, which need less of it: "   \
     "calibrate with those, or make the state anew with these")                                               \
+  /* the store of two slots */                                                                               \
+  X(kNotVerified, 160, "the file's signature is not good: nothing of it was read")                           \
+  X(kSlotTooSmall, 161, "a slot holds {limit} bytes, and the file has {value}")                              \
+  X(kFlashFailed, 162, "the flash could not be written; the model in use is what it was")                    \
+  X(kCeilingRaised, 163,                                                                                     \
+    "the ceiling of memory of the model is {value} bytes (0: none), and that of the model in use "           \
+    "{limit}: give it that one, or a lower one")                                                             \
+  /* learning the last layer */                                                                              \
+  X(kNoFeatures, 164, "no layer with weights at the end of the model reads one int8 vector")                 \
+  X(kBadLabel, 165, "class {value} is not among the {limit} that are learnt")                                \
+  X(kNoExamples, 166, "class {value} has no example")                                                        \
+  X(kOtherLayer, 167, "the learnt layer is damaged, or belongs to another model")                            \
   /* quantization configs */                                                                                 \
   X(kBadPolicy, 170, "quantization policy {value} is none of the 12 legal ones: {properties}")               \
   X(kBadBits, 171, "{value} bits are not allowed (2 to {limit})")                                            \
