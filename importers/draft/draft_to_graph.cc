@@ -159,7 +159,8 @@ class Builder {
     for (const int32_t tensor : tensors) number(tensor);
   }
 
-  // A value of the file has its name. Steps on the way to it that are called so, too, are numbered.
+  // A value of the file has its name. Steps on the way to it that are called so, too, are numbered. So is a step of another size where the
+  // value itself went into another node: who looks for it by its name would find the step.
   void name_values() {
     std::unordered_map<int32_t, int32_t> moved;  // what a tensor of the same name is a move of
     for (const DraftNode& node : draft_.nodes)
@@ -175,6 +176,19 @@ class Builder {
         if (numbers_[static_cast<size_t>(value)] < 0 && names_.count(value) == 0)
           names_[value] = tensor_names_.take(draft_.tensor(value).name);
       }
+    std::unordered_map<std::string, int32_t> steps;  // a tensor of the name that is no value of the file
+    for (const DraftNode& node : draft_.nodes)
+      for (const int32_t output : node.outputs)
+        if (output >= 0 && !draft_.tensor(output).is_of_file)
+          steps.emplace(draft_.tensor(output).name, output);
+    for (const auto& [tensor, name] : names_) steps.erase(draft_.tensor(tensor).name);
+    for (const DraftTensor& value : draft_.tensors) {
+      const auto step = value.is_of_file ? steps.find(value.name) : steps.end();
+      if (step == steps.end() || elements(draft_.tensor(step->second).shape) == elements(value.shape))
+        continue;
+      tensor_names_.take(value.name);
+      steps.erase(step);
+    }
   }
 
   int32_t number(int32_t index) {
