@@ -153,7 +153,13 @@ LayerLayout layer_layout(const OnnxGraph& graph, const OnnxNode& node, const Mod
   const int64_t channels = weights.elements();
   if (!is_depthwise || weights.back(0) != channels || model.tensor(layer.outputs[0]).shape.rank != 4)
     does_not_fit(node);
-  layout.dims = {channels, 1, 1, 1};
+  int32_t rank = 4;  // of the network's value, which the model may have as a map
+  for (int32_t t = 0; t < network.tensor_count(); ++t)
+    if (const TensorInfo info = network.tensor(t); node.output[0] == std::string(info.name))
+      rank = info.shape.rank;
+  if (rank < 3) does_not_fit(node);
+  layout.dims.assign(static_cast<size_t>(rank), 1);
+  layout.dims[0] = channels;
   for (size_t c = 0; c < static_cast<size_t>(channels); ++c) layout.order.push_back(c);
   return layout;
 }
