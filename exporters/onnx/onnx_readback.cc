@@ -242,14 +242,20 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
   if (auto step = import_network(network, path, external, model, limits, fp32); !step) return step.failure();
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < fp32.model.node_count(); ++n) names[fp32.model.node(n).name] = n;
+  int32_t int8_layers = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
     const QuantRule* const rule = layer_rule(model, all_ops(), node);
     if (rule == nullptr) continue;
+    int8_layers += model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]).dtype == DType::kS8;
     if (names.count(node.name) == 0)
       return Failure{text(model_path, ": its layer ", quoted(node.name), " is not in ", path,
                           "; give the network that the model was imported from")};
   }
+  // Quantizers find their values by the layers around them.
+  if (int8_layers == 0)
+    return Failure{model_path +
+                   ": holds no layer of int8 weights, and ONNX is written around these; use export-tflite or export-c"};
   return Done{};
 }
 
