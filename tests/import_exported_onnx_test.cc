@@ -692,7 +692,11 @@ TEST_CASE(
     Network net(8, 13);
     net.file.integers("pads", {0, 0, 1, 1, 0, 0, 1, 1});
     net.file.floats("number", {}, {number});
-    const std::string padded = net.node("Pad", {net.conv("x", 3, 4, 3), "pads", "number"});
+    net.file.integers("starts", {1});
+    net.file.integers("ends", {4});
+    net.file.integers("axes", {2});
+    const std::string part = net.node("Slice", {net.conv("x", 3, 4, 3), "starts", "ends", "axes"});
+    const std::string padded = net.node("Pad", {part, "pads", "number"});
     net.file.output(net.conv(padded, 4, 2, 3));
     const Calibrated made(net.file);
     const auto file = made.to_onnx(OnnxForm::kFakeQuantize);
@@ -701,8 +705,11 @@ TEST_CASE(
     std::map<std::string, std::string> writers;
     for (const Node& node : parsed.graph->node)
       for (const std::string& output : node.output) writers[output] = node.op_type;
-    for (const Node& node : parsed.graph->node)
-      if (node.op_type == "Pad") CHECK(writers[node.input[0]] == (number == 0.0f ? "FakeQuantize" : "Conv"));
+    for (const Node& node : parsed.graph->node) {
+      if (node.op_type == "Slice")
+        CHECK(writers[node.input[0]] == (number == 0.0f ? "FakeQuantize" : "Conv"));
+      if (node.op_type == "Pad") CHECK(writers[node.input[0]] == (number == 0.0f ? "FakeQuantize" : "Slice"));
+    }
     Import back(file->bytes);
     REQUIRE_MESSAGE(back.good(), back.message());
     const auto a = run_real(AlignedBytes(made.int8.view()), made.samples),

@@ -254,8 +254,9 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
   }
   // Quantizers find their values by the layers around them.
   if (int8_layers == 0)
-    return Failure{model_path +
-                   ": holds no layer of int8 weights, and ONNX is written around these; use export-tflite or export-c"};
+    return Failure{
+        model_path +
+        ": holds no layer of int8 weights, and ONNX is written around these; use export-tflite or export-c"};
   return Done{};
 }
 

@@ -610,19 +610,26 @@ class Export {
     ++result_.activations;
   }
 
-  // Whether a Pad with another number than 0 alone reads the tensor: its result is rounded on the same grid, and OpenVINO computes such a
-  // Pad behind a FakeQuantize wrongly (2026.4).
+  // Whether a Pad with another number than 0 alone reads the tensor, behind other moves or not: its result is rounded on the same grid,
+  // and OpenVINO computes such a Pad behind a FakeQuantize wrongly (2026.4).
   bool is_padded(int32_t tensor) const {
-    int32_t reader = -1, readers = 0;
-    for (int32_t n = 0; n < model_.node_count(); ++n)
-      for (const int32_t input : model_.node_inputs(n))
-        if (input == tensor) {
-          ++readers;
-          reader = n;
-        }
-    for (const int32_t output : model_.outputs()) readers += output == tensor ? 1 : 0;
-    if (readers != 1 || reader < 0 || model_.node(reader).op != Op::kPad) return false;
-    return model_.node(reader).options.as<PadOptions>().value != 0.0f;
+    for (int step = 0; step < kMostSteps; ++step) {
+      int32_t reader = -1, readers = 0;
+      for (int32_t n = 0; n < model_.node_count(); ++n)
+        for (const int32_t input : model_.node_inputs(n))
+          if (input == tensor) {
+            ++readers;
+            reader = n;
+          }
+      for (const int32_t output : model_.outputs()) readers += output == tensor ? 1 : 0;
+      if (readers != 1 || reader < 0) return false;
+      const NodeInfo node = model_.node(reader);
+      if (node.op == Op::kPad && node.options.as<PadOptions>().value != 0.0f) return true;
+      constexpr Op kMoves[] = {Op::kPad, Op::kReshape, Op::kTranspose, Op::kStridedSlice};
+      if (std::find(std::begin(kMoves), std::end(kMoves), node.op) == std::end(kMoves)) return false;
+      tensor = node.outputs[0];
+    }
+    return false;
   }
 
   // Whether the node of this name in the model reads this tensor.
