@@ -87,21 +87,23 @@ Span<const uint8_t> stored_model(const Flash& flash) {
   return model;
 }
 
-bool store_model(const Flash& flash, Span<const uint8_t> model) {
-  if (model.size > slot_room(flash) || verified_model(flash, model).empty()) return false;
+bool store_model(const Flash& flash, Span<const uint8_t> file) {
+  return file.size <= slot_room(flash) && !verified_model(flash, file).empty() && store_verified(flash, file);
+}
+
+bool store_verified(const Flash& flash, Span<const uint8_t> file) {
   Header header = {};
   const int32_t old_slot = newest_slot(flash, &header), slot = old_slot == 0 ? 1 : 0;
-  header = {kMagic, old_slot < 0 ? 1 : header.sequence + 1, static_cast<uint32_t>(model.size),
-            crc32(0, model.data, model.size), 0};
+  header = {kMagic, old_slot < 0 ? 1 : header.sequence + 1, static_cast<uint32_t>(file.size),
+            crc32(0, file.data, file.size), 0};
   header.header_crc = header_crc(header);
   const uint8_t* const start = flash.slots[slot];
-  if (!flash.erase(flash.context, slot) ||
-      !program(flash, slot, kModelStoreOverhead, model.data, model.size) ||
+  if (!flash.erase(flash.context, slot) || !program(flash, slot, kModelStoreOverhead, file.data, file.size) ||
       !program(flash, slot, 0, &header, sizeof header))
     return false;
   // A slot whose bytes are not as they were written must not count.
   if (memcmp(start, &header, sizeof header) != 0 ||
-      memcmp(start + kModelStoreOverhead, model.data, model.size) != 0)
+      memcmp(start + kModelStoreOverhead, file.data, file.size) != 0)
     return false;
   // Whether the word is in is what flash says, and not what its driver says of it.
   program(flash, slot, kCommitOffset, &kCommit, sizeof kCommit);

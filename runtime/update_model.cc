@@ -24,7 +24,7 @@ Error update_model(const Flash& flash, Span<const uint8_t> file, OpList ops, con
     const uint32_t own = model->memory_ceiling();
     if (own == 0 || own > ceiling) return {Status::kCeilingRaised, -1, -1, own, ceiling};
   }
-  return store_model(flash, file) ? kNoError : Error{Status::kFlashFailed};
+  return store_verified(flash, file) ? kNoError : Error{Status::kFlashFailed};
 }
 
 }  // namespace intaglio

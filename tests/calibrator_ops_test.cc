@@ -195,7 +195,23 @@ TEST_CASE("a row of functions of one tensor is one table") {
   CHECK(count(of_square, Op::kMul) == 1);
   CHECK(count(of_square, Op::kAdd) == 0);
   CHECK(of_square.decibels > 25.0);
-  // What has no table behind it stays, and so does a step of two tensors.
+  // A setting for the codes between two steps needs them.
+  for (const SlotRole role : {SlotRole::kOutput, SlotRole::kInput}) {
+    SlotSetting setting;
+    setting.node = role == SlotRole::kOutput ? 1 : 2;  // the square, and who reads it
+    setting.role = role;
+    setting.bits = 4;
+    CalibratorOptions options;
+    options.slots = {&setting, 1};
+    const std::vector<uint8_t> written =
+        calibrate(make_model(kStem, row(Op::kLog, "")), make_samples(4), options);
+    RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())));
+    REQUIRE(int8.error().ok());
+    int32_t squares = 0;
+    for (int32_t n = 0; n < int8.model().node_count(); ++n) squares += int8.model().node(n).op == Op::kMul;
+    CHECK(squares == 1);
+  }
+  // A sum without a table behind it stays, and so does a step of two tensors.
   const auto ends_with_sum = [](ModelBuilder& b, int32_t x, const Dims& dims) {
     const int32_t bent = b.tensor("bent", DType::kF32, dims), y = b.tensor("middle", DType::kF32, dims);
     b.node(Op::kTanh, {x}, {bent});

@@ -74,6 +74,17 @@ void check_order(const onnx_file::ModelProto& file) {
   }
 }
 
+// The dB between the model's outputs and those of the file that was made of it, imported again.
+double sqnr_back(const Calibrated& net, const OnnxExport& made) {
+  Import back(made.bytes);
+  REQUIRE_MESSAGE(back.good(), back.message());
+  const auto a = run_real(AlignedBytes(net.int8.view()), net.samples),
+             b = run_real(back.write(), net.samples);
+  SignalAndNoise compared;
+  for (size_t i = 0; i < a.size(); ++i) compared.add(a[i], b[i]);
+  return compared.sqnr_db();
+}
+
 // Exports and imports again: the same outputs, to the bit.
 onnx_file::ModelProto check_same_bytes(const Calibrated& net, int32_t batch = 1) {
   const auto made = net.to_onnx();
@@ -268,13 +279,7 @@ TEST_CASE("factors a channel in a normalization come back") {
     CAPTURE(static_cast<int>(form));
     const auto made = net.to_onnx(form);
     REQUIRE_MESSAGE(made, made.message());
-    Import back(made->bytes);
-    REQUIRE_MESSAGE(back.good(), back.message());
-    const auto expected = run_real(AlignedBytes(net.int8.view()), net.samples),
-               results = run_real(back.write(), net.samples);
-    SignalAndNoise compared;
-    for (size_t i = 0; i < results.size(); ++i) compared.add(expected[i], results[i]);
-    CHECK(compared.sqnr_db() > 40.0);
+    CHECK(sqnr_back(net, *made) > 40.0);
   }
 }
 
@@ -710,13 +715,7 @@ TEST_CASE(
         CHECK(writers[node.input[0]] == (number == 0.0f ? "FakeQuantize" : "Conv"));
       if (node.op_type == "Pad") CHECK(writers[node.input[0]] == (number == 0.0f ? "FakeQuantize" : "Slice"));
     }
-    Import back(file->bytes);
-    REQUIRE_MESSAGE(back.good(), back.message());
-    const auto a = run_real(AlignedBytes(made.int8.view()), made.samples),
-               b = run_real(back.write(), made.samples);
-    SignalAndNoise compared;
-    for (size_t i = 0; i < a.size(); ++i) compared.add(a[i], b[i]);
-    CHECK(compared.sqnr_db() > 40.0);
+    CHECK(sqnr_back(made, *file) > 40.0);
   }
 }
 

@@ -1,4 +1,4 @@
-"""What `exported` and `exported_tflite` share: the command, its results, their arguments."""
+"""What `exported`, `exported_tflite` and `random_networks` share: the command, its results, their arguments."""
 import argparse
 import pathlib
 import subprocess
@@ -13,6 +13,13 @@ def command(path, *words):
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
     return done.stderr
+
+
+def onnxruntime_session(path):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    return onnxruntime.InferenceSession(path if isinstance(path, bytes) else str(path), options, providers=["CPUExecutionProvider"])
 
 
 def run_ours(arguments, model, inputs, work, is_turned=True):

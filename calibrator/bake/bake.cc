@@ -77,30 +77,27 @@ class Baker : private BakedTensors {
   }
 
   // The row that ends with node `n` as one table.
-  void bake_row(int32_t n, int32_t first) {
+  Error bake_row(int32_t n, int32_t first) {
     const NodeInfo node = model_.node(n);
     size_t operand = 0;
     while (model_.tensor(model_.node_inputs(first)[operand]).is_constant()) ++operand;
     const QuantParams in = params(slots_.input_slot(first, operand)), out = params(node.outputs[0]);
     const Span<int8_t> table = arena_.make<int8_t>(256);
-    for (int32_t i = 0; i < 256 && !table.empty(); ++i) {
-      const double x = static_cast<double>(in.scale) * (i - 128 - in.zero_point);
-      table[static_cast<size_t>(i)] =
-          static_cast<int8_t>(quantize_value(static_cast<float>(rows_.value(first, n, x)), out));
-    }
+    Arena scratch = arena_;
+    const Span<const int32_t> steps = rows_.steps(first, n, scratch);
+    if (table.empty() || steps.empty()) return {Status::kOutOfMemory};
+    fill_table([&](double x) { return rows_.value(steps, x); }, in, out, table.data);
     const int32_t codes = as_codes(model_.node_inputs(first)[operand], in),
                   inputs[] = {codes, add_tables(node.name, DType::kS8, 0, table)},
                   written = codes_[static_cast<size_t>(node.outputs[0])] =
                       add_codes(model_.tensor(node.outputs[0]), "", out);
     add_node(graph_, arena_, Op::kLookup, node.name, inputs, {&written, 1}).source = n;
+    return arena_.exhausted() ? Error{Status::kOutOfMemory} : kNoError;
   }
 
   Error bake_codes(int32_t n) {
     if (rows_.goes_on_behind(n)) return kNoError;
-    if (const int32_t first = rows_.first_step(n); first != n) {
-      bake_row(n, first);
-      return arena_.exhausted() ? Error{Status::kOutOfMemory} : kNoError;
-    }
+    if (const int32_t first = rows_.first_step(n); first != n) return bake_row(n, first);
     const NodeInfo node = model_.node(n);
     const OpDef& def = *find_op(float_ops(), model_, node);
     const QuantRule& rule = def.quant;

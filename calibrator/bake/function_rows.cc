@@ -20,6 +20,7 @@ int32_t operand_of(const Model& model, const NodeInfo& node) {
   return found;
 }
 
+// By name, since a function of its own in each operator's record would be flash on every board.
 bool is_binary(Op op) { return op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kDiv; }
 
 double apply(const Model& model, const NodeInfo& node, const QuantRule& rule, double x) {
@@ -72,7 +73,21 @@ int32_t FunctionRows::next_step(int32_t node) const {
       if (reader >= 0 && reader != n) return -1;
       reader = n;
     }
-  return reader >= 0 && is_step(reader) ? reader : -1;
+  return reader >= 0 && is_step(reader) && !has_setting(node, reader) ? reader : -1;
+}
+
+bool FunctionRows::has_setting(int32_t writer, int32_t reader) const {
+  const auto is_for = [&](const SlotSetting& setting) {
+    bool found = applies(setting, writer, SlotRole::kOutput, -1);
+    for (size_t i = 0; i < model_.node_inputs(reader).size; ++i)
+      found = found || applies(setting, reader, SlotRole::kInput, static_cast<int32_t>(i));
+    return found;
+  };
+  for (const SlotSetting& setting : options_.slots)
+    if (is_for(setting)) return true;
+  for (const SlotRange& range : options_.ranges)
+    if (is_for({range.node, range.role, range.input})) return true;
+  return false;
 }
 
 int32_t FunctionRows::previous_step(int32_t node) const {
@@ -82,7 +97,8 @@ int32_t FunctionRows::previous_step(int32_t node) const {
 
 bool FunctionRows::goes_on_behind(int32_t node) const {
   if (!is_step(node)) return false;
-  for (int32_t i = 0, next = next_step(node); next >= 0 && i < kMostNodesBetween; ++i) {
+  constexpr int32_t kMostWithoutTable = 8;  // each is looked for among all nodes
+  for (int32_t i = 0, next = next_step(node); next >= 0 && i < kMostWithoutTable; ++i) {
     if (has_table(next)) return true;
     next = next_step(next);
   }
@@ -91,16 +107,24 @@ bool FunctionRows::goes_on_behind(int32_t node) const {
 
 int32_t FunctionRows::first_step(int32_t node) const {
   if (!has_table(node) || !is_step(node)) return node;
-  for (int32_t previous; (previous = previous_step(node)) >= 0;) node = previous;
+  for (int32_t previous; (previous = previous_step(node)) >= 0 && goes_on_behind(previous);) node = previous;
   return node;
 }
 
-double FunctionRows::value(int32_t first, int32_t last, double x) const {
-  for (int32_t node = first;; node = next_step(node)) {
-    const NodeInfo info = model_.node(node);
-    x = apply(model_, info, find_op(float_ops(), model_, info)->quant, x);
-    if (node == last) return x;
+Span<const int32_t> FunctionRows::steps(int32_t first, int32_t last, Arena& arena) const {
+  size_t count = 1;
+  for (int32_t node = first; node != last; node = next_step(node)) ++count;
+  const Span<int32_t> list = arena.make<int32_t>(count);
+  for (size_t i = 0; i < list.size; ++i) list[i] = i == 0 ? first : next_step(list[i - 1]);
+  return list;
+}
+
+double FunctionRows::value(Span<const int32_t> steps, double x) const {
+  for (const int32_t step : steps) {
+    const NodeInfo node = model_.node(step);
+    x = apply(model_, node, find_op(float_ops(), model_, node)->quant, x);
   }
+  return x;
 }
 
 }  // namespace intaglio

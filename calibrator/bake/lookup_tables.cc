@@ -5,19 +5,6 @@
 
 namespace intaglio {
 
-namespace {
-
-template <typename Function>
-void fill_table(Function function, const QuantParams& in, const QuantParams& out, int8_t* table) {
-  for (int32_t code = -128; code <= 127; ++code) {
-    const float x = in.scale * static_cast<float>(code - in.zero_point);
-    const auto y = static_cast<float>(function(static_cast<double>(x)));
-    table[code + 128] = static_cast<int8_t>(quantize_value(y, out));
-  }
-}
-
-}  // namespace
-
 void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
                       const QuantParams& out, Span<int8_t> table) {
   fill_table([&](double x) { return function(options, x); }, in, out, table.data);

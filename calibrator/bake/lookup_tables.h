@@ -9,6 +9,16 @@ namespace intaglio {
 
 using UnaryFunction = double (*)(const NodeOptions& options, double x);
 
+// table[code + 128] = quantized function(x), x the dequantized code.
+template <typename Function>
+void fill_table(Function function, const QuantParams& in, const QuantParams& out, int8_t* table) {
+  for (int32_t code = -128; code <= 127; ++code) {
+    const float x = in.scale * static_cast<float>(code - in.zero_point);
+    const auto y = static_cast<float>(function(static_cast<double>(x)));
+    table[code + 128] = static_cast<int8_t>(quantize_value(y, out));
+  }
+}
+
 // table[code + 128] = quantized function of the dequantized code; 256 entries.
 void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
                       const QuantParams& out, Span<int8_t> table);

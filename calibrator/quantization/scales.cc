@@ -205,7 +205,7 @@ void quantize_all(const RealWeights& layer, QuantizedWeights& result, const Exec
 
 QuantParams params_of(const Range& seen, const QuantConfig& config, bool non_negative) {
   const auto lo = static_cast<double>(config.lo), hi = static_cast<double>(config.hi);
-  // Of zeros alone any scale is right; that of one is one that other runtimes take, and that leaves readers their bias.
+  // Any scale is right for zeros alone. Other runtimes take this one, and the layers that read it keep their biases.
   const Range range = seen.lo == seen.hi ? Range{0.0, 1.0} : seen;
   const double end = -range.lo > range.hi ? -range.lo : range.hi;
   QuantParams params{0.0f, 0, config.lo, config.hi};

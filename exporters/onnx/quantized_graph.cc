@@ -517,15 +517,16 @@ class Export {
     int32_t n = 0;
     while (n < network_.node_count() && std::string(network_.node(n).name) != node.name) ++n;
     if (n == network_.node_count()) return;
-    const auto reals = [&](const Model& model, const NodeInfo& of) {
-      const TensorInfo info = model.tensor(of.inputs[static_cast<size_t>(def->quant.real_inputs)]);
-      return Span<const float>(reinterpret_cast<const float*>(info.constant.data),
-                               info.constant.size / sizeof(float));
-    };
-    const Span<const float> made = reals(model_, node), given = reals(network_, network_.node(n));
-    std::vector<float> factors;
-    for (size_t c = 0; c < made.size && made.size == given.size; ++c)
-      factors.push_back(given[c] == 0.0f ? 1.0f : made[c] / given[c]);
+    std::vector<float> factors(static_cast<size_t>(model_.tensor(node.outputs[0]).shape.back(0)), 1.0f);
+    // The summands first: where a factor is 0, it says nothing.
+    for (size_t i = node.inputs.size; i-- > static_cast<size_t>(def->quant.real_inputs);) {
+      const auto reals = [i](const Model& model, const NodeInfo& of) {
+        return reinterpret_cast<const float*>(model.tensor(of.inputs[i]).constant.data);
+      };
+      const float *const made = reals(model_, node), *const given = reals(network_, network_.node(n));
+      for (size_t c = 0; c < factors.size(); ++c)
+        if (given[c] != 0.0f) factors[c] = made[c] / given[c];
+    }
     if (std::all_of(factors.begin(), factors.end(), [](float factor) { return factor == 1.0f; })) return;
     const TensorInfo out = model_.tensor(node.outputs[0]);
     const std::string* const found = value_of(name_of_reals(out.name));

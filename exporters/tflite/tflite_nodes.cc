@@ -65,8 +65,8 @@ class Writer {
         return on_grid(node, 0x1p-7f, 0, Builtin::L2_NORMALIZATION, Kind::L2NormOptions,
                        tflite::CreateL2NormOptions(builder()).Union());
       case Op::kNormalize:
-        result_.functions_in_float += out(node).dtype == DType::kS8;
-        return write_normalize(file_, operands_, node);
+        if (out(node).dtype != DType::kS8) return write_normalize(file_, operands_, node, output(node));
+        return in_reals(node, [&](int32_t y) { write_normalize(file_, operands_, node, y); });
       case Op::kReshape:
         return file_.add_operator(Builtin::RESHAPE, 1, {input(node), dims_constant(node)}, output(node));
       case Op::kTranspose: {
@@ -151,15 +151,21 @@ class Writer {
 
   // LiteRT's quotient of int8 codes is another one: 7 dB of the real one.
   void divide(const NodeInfo& node) {
-    const int32_t result = output(node);
     if (out(node).dtype != DType::kS8)
       return binary<tflite::DivOptions>(node, Builtin::DIV, Kind::DivOptions);
+    in_reals(node, [&](int32_t y) {
+      file_.add_operator(Builtin::DIV, 1, {operands_.real(node.inputs[0]), operands_.real(node.inputs[1])}, y,
+                         Kind::DivOptions, tflite::CreateDivOptions(builder()).Union());
+    });
+  }
+
+  // Calls write(y) of a node on codes that the file has in FP32. A Quantize follows.
+  template <typename Write>
+  void in_reals(const NodeInfo& node, Write write) {
     ++result_.functions_in_float;
-    const int32_t a = operands_.real(node.inputs[0]), b = operands_.real(node.inputs[1]);
     const int32_t y = file_.add_tensor(
-        {out(node).name + std::string("/real"), DType::kF32, file_.tensor(result).shape, {}});
-    file_.add_operator(Builtin::DIV, 1, {a, b}, y, Kind::DivOptions,
-                       tflite::CreateDivOptions(builder()).Union());
+        {out(node).name + std::string("/real"), DType::kF32, file_.tensor(output(node)).shape, {}});
+    write(y);
     operands_.with_bounds_behind(node,
                                  [&](int32_t to) { file_.add_operator(Builtin::QUANTIZE, 1, {y}, to); });
   }
@@ -289,11 +295,9 @@ class Writer {
     const bool in_codes = out(node).dtype == DType::kS8;
     if (!in_codes || (own.scales[0] == scale && own.zero_point == zero_point))
       return file_.add_operator(code, version(node), {input(node)}, output(node), kind, options);
-    ++result_.functions_in_float;
-    const int32_t y = file_.add_tensor(
-        {out(node).name + std::string("/real"), DType::kF32, file_.tensor(output(node)).shape, {}});
-    file_.add_operator(code, 1, {operands_.real(node.inputs[0])}, y, kind, options);
-    file_.add_operator(Builtin::QUANTIZE, 1, {y}, output(node));
+    in_reals(node, [&](int32_t y) {
+      file_.add_operator(code, 1, {operands_.real(node.inputs[0])}, y, kind, options);
+    });
   }
 
   // A factor of the product is one more operator. In codes the product itself has another scale, and the factor is the code 1.

@@ -1,6 +1,6 @@
 #include "exporters/tflite/tflite_operands.h"
 
-#include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -55,12 +55,9 @@ class Steps {
 
 }  // namespace
 
-void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo& node) {
+void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo& node, int32_t result) {
   const auto& options = node.options.as<NormalizeOptions>();
-  const TensorInfo out = operands.info(node.outputs[0]);
-  const bool in_codes = out.dtype == DType::kS8;
-  const std::string name = out.name;
-  const int32_t result = operands.tensor(node.outputs[0]);
+  const std::string name = operands.info(node.outputs[0]).name;
   const std::vector<int32_t> whole = file.tensor(result).shape;
   Steps steps(file, name);
   // [batches, places, groups, depth], without the axes that a group does not need.
@@ -91,9 +88,7 @@ void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo&
   int32_t y = steps.binary(Builtin::MUL, Kind::MulOptions, "/normal", centred, factor);
   y = steps.reshape("/elements", y, whole);
   y = steps.binary(Builtin::MUL, Kind::MulOptions, "/scaled", y, operands.tensor(node.inputs[1]));
-  const int32_t real = in_codes ? steps.tensor("/real", whole) : result;
-  steps.binary(Builtin::ADD, Kind::AddOptions, y, operands.tensor(node.inputs[2]), real);
-  if (in_codes) file.add_operator(Builtin::QUANTIZE, 1, {real}, result);
+  steps.binary(Builtin::ADD, Kind::AddOptions, y, operands.tensor(node.inputs[2]), result);
 }
 
 }  // namespace intaglio::exporters

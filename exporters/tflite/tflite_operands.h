@@ -75,7 +75,7 @@ void write_nodes(const Model& model, TfliteFile& file, TfliteOperands& operands,
 // operator. Another one is a Gather: exact, and slower than the function.
 void write_lookup(const Model& model, TfliteFile& file, TfliteOperands& operands, const NodeInfo& node);
 
-// `node` is a Normalize, which TFLite does not have: its steps in FP32, in codes between DEQUANTIZE and QUANTIZE.
-void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo& node);
+// `node` is a Normalize, which TFLite does not have: its steps in FP32, to the FP32 tensor `result` of the file.
+void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo& node, int32_t result);
 
 }  // namespace intaglio::exporters
