@@ -28,8 +28,7 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   const OutputFile output(arguments.output);
   for (const std::string& input : {arguments.model, arguments.network})
     if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
-  // Such a file begins with the number of its version; no text does, no picture and no array.
-  if (auto step = check_replaceable(arguments.output, 0, "\x08", "ONNX file"); !step) return step.failure();
+  if (auto step = check_onnx_output(arguments.output); !step) return step.failure();
   const auto form = onnx_form_of(arguments.form);
   if (!form) return form.failure();
   const auto file = LoadedModel::open(arguments.model);

@@ -25,7 +25,7 @@ constexpr const char* kExportTfliteFooter =
 Outcome<Done> run_export_tflite(const ExportTfliteArguments& arguments) {
   const OutputFile output(arguments.output);
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
-  if (auto step = check_replaceable(arguments.output, 4, "TFL3", "TFLite file"); !step) return step.failure();
+  if (auto step = check_tflite_output(arguments.output); !step) return step.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const auto made = export_tflite(*file);

@@ -29,6 +29,15 @@ Outcome<TfliteExport> export_tflite(const LoadedModel& file) {
   return intaglio::export_tflite(file.model(), file.path());
 }
 
+Outcome<Done> check_onnx_output(const std::string& output) {
+  // Such a file begins with the number of its version; no text does, no picture and no array.
+  return check_replaceable(output, 0, "\x08", "ONNX file");
+}
+
+Outcome<Done> check_tflite_output(const std::string& output) {
+  return check_replaceable(output, 4, "TFL3", "TFLite file");
+}
+
 Json json_of(const OnnxExport& made, const ExportOnnxChoice& choice) {
   std::string form;
   for (const OnnxFormName& known : kOnnxForms)

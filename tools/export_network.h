@@ -23,6 +23,10 @@ Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile& netw
                                 const ExportOnnxChoice& choice);
 Outcome<TfliteExport> export_tflite(const LoadedModel& file);
 
+// Refuse what stands at the place of an export, and would be lost: any file but an older export, or an empty one.
+Outcome<Done> check_onnx_output(const std::string& output);
+Outcome<Done> check_tflite_output(const std::string& output);
+
 // {bytes, form, layers, activations, notes}
 Json json_of(const OnnxExport& made, const ExportOnnxChoice& choice);
 // {bytes, layers, notes}

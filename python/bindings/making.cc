@@ -11,10 +11,14 @@
 #include "tools/calibration_page.h"
 #include "tools/compare_models.h"
 #include "tools/evaluate_model.h"
+#include "tools/export_c.h"
+#include "tools/export_network.h"
 #include "tools/frames.h"
 #include "tools/import_network.h"
 #include "tools/inspect_model.h"
 #include "tools/observed_samples.h"
+#include "tools/plan_and_pack.h"
+#include "tools/simulate_model.h"
 #include "tools/time_model.h"
 
 namespace intaglio::python {
@@ -53,8 +57,24 @@ Span<const uint8_t> span_of(const std::string& bytes) {
   return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
 }
 
-py::bytes bytes_of(const FileBytes& bytes) {
+template <typename Bytes>
+py::bytes bytes_of(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A network's bytes; without them it is read from its path.
+Outcome<NetworkFile> network_of(const std::string& name, const py::object& content,
+                                const py::object& weights) {
+  const auto held = [](const py::object& given) {
+    const std::string bytes = given.cast<py::bytes>();
+    FileBytes file(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), file.data());
+    return file;
+  };
+  if (content.is_none()) return NetworkFile::open(name);
+  std::optional<FileBytes> beside;
+  if (!weights.is_none()) beside = held(weights);
+  return NetworkFile::of_bytes(name, held(content), std::move(beside));
 }
 
 // One piece of work: errors and remedies in Python's words, in its turn, without the interpreter's lock.
@@ -147,6 +167,39 @@ int64_t steps_of(const Keywords& keywords) {
   return steps;
 }
 
+tools::ParamsChoice params_of(const Keywords& keywords) {
+  tools::ParamsChoice choice;
+  keywords.take("params", choice.file);
+  keywords.take("params_format", choice.format);
+  keywords.take("map", choice.map);
+  return choice;
+}
+
+// "least", "flat", a number of bytes, or what stands where nothing is given.
+tools::MemoryGoal memory_of(const Keywords& keywords, tools::MemoryGoal unless_given) {
+  const py::object given = keywords.get("memory");
+  if (given.is_none()) return unless_given;
+  if (!py::isinstance<py::str>(given)) {
+    int64_t bytes = 0;
+    keywords.take("memory", bytes);
+    return {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
+  }
+  std::string memory;
+  keywords.take("memory", memory);
+  if (memory != "least" && memory != "flat")
+    raise_wrong_use("memory: " + memory + " is neither 'least' nor 'flat' nor a number of bytes");
+  return {memory == "flat", {}, false};
+}
+
+std::optional<uint32_t> ceiling_of(const Keywords& keywords) {
+  if (keywords.get("ceiling").is_none()) return std::nullopt;
+  int64_t bytes = 0;
+  keywords.take("ceiling", bytes);
+  if (bytes < 0 || bytes > tools::kMaxCeiling)
+    raise({"ceiling: " + std::to_string(bytes) + " is not in 0 to " + std::to_string(tools::kMaxCeiling)});
+  return static_cast<uint32_t>(bytes);
+}
+
 // (model, report, notes, warnings)
 py::tuple import_network(const std::string& name, const py::object& content, const py::object& weights,
                          const py::dict& options) {
@@ -154,20 +207,7 @@ py::tuple import_network(const std::string& name, const py::object& content, con
   Task task{py::none(), py::none()};
   task.check_rules("import", keywords);
   const ImportOptions choice = import_options_of(keywords);
-  const auto held = [](const py::object& given) {
-    const std::string bytes = given.cast<py::bytes>();
-    FileBytes file(bytes.size());
-    std::copy(bytes.begin(), bytes.end(), file.data());
-    return file;
-  };
-  std::optional<FileBytes> beside;
-  if (!weights.is_none()) beside = held(weights);
-  FileBytes bytes;
-  if (!content.is_none()) bytes = held(content);
-  const NetworkFile network = task.run([&] {
-    return content.is_none() ? NetworkFile::open(name)
-                             : NetworkFile::of_bytes(name, std::move(bytes), std::move(beside));
-  });
+  const NetworkFile network = value_or_raise(network_of(name, content, weights));
   const tools::ImportedNetwork made = task.run([&] { return tools::import_network(network, choice); });
   const auto model = Model::open(made.bytes.span());
   if (!model) raise(failure_in(name, model.error()));
@@ -188,7 +228,7 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
   choice.steps = steps_of(keywords);
   choice.execution = fp32.execution();
   choice.quantization = quantization_of(keywords);
-  std::string recover = "default", memory, report;
+  std::string recover = "default", report;
   std::vector<std::string> recoveries;
   keywords.take("recover", recoveries);
   if (!recoveries.empty()) recover.clear();
@@ -205,28 +245,12 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
   keywords.take("max_drop", choice.float_search.max_drop);
   keywords.take("no_fpu", choice.float_search.no_fpu);
   choice.float_search.labels = labels_of(keywords);
-  keywords.take("params", choice.params.file);
-  keywords.take("params_format", choice.params.format);
-  keywords.take("map", choice.params.map);
+  choice.params = params_of(keywords);
   keywords.take("report", report);
   choice.page = keywords.has("report");
   choice.layers = choice.page;
-  const py::object goal = keywords.get("memory");
-  if (py::isinstance<py::str>(goal)) {
-    keywords.take("memory", memory);
-    if (memory != "least" && memory != "flat")
-      raise_wrong_use("memory: " + memory + " is neither 'least' nor 'flat' nor a number of bytes");
-    choice.memory.flat = memory == "flat";
-  } else if (!goal.is_none()) {
-    int64_t bytes = 0;
-    keywords.take("memory", bytes);
-    choice.memory = {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
-  }
-  int64_t ceiling = 0;
-  keywords.take("ceiling", ceiling);
-  if (ceiling < 0 || ceiling > tools::kMaxCeiling)
-    raise({"ceiling: " + std::to_string(ceiling) + " is not in 0 to " + std::to_string(tools::kMaxCeiling)});
-  choice.ceiling = static_cast<uint32_t>(ceiling);
+  choice.memory = memory_of(keywords, choice.memory);
+  choice.ceiling = ceiling_of(keywords).value_or(0);
   std::string observed;
   if (const py::object given = keywords.get("from"); !given.is_none()) observed = given.cast<py::bytes>();
   choice.from = "observed";
@@ -300,6 +324,77 @@ py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict&
   return task.told(json_of(found));
 }
 
+py::tuple simulate(const Runner& fp32, const py::list& samples, const py::dict& options,
+                   const py::object& progress, const py::object& line) {
+  const Keywords keywords(options);
+  Task task(progress, line);
+  task.check_rules("simulate", keywords);
+  tools::SimulateChoice choice{samples_of(samples, keywords), fp32.execution(), quantization_of(keywords),
+                               params_of(keywords), false};
+  keywords.take("exact", choice.exact);
+  const tools::SimulatedModel found =
+      task.run([&] { return tools::simulate(fp32.file(), choice, task.work()); });
+  return task.told(json_of(found, fp32.file().model()));
+}
+
+// (model, report, notes, warnings)
+py::tuple plan(const Runner& model, const py::dict& options) {
+  const Keywords keywords(options);
+  Task task{py::none(), py::none()};
+  task.check_rules("plan", keywords);
+  tools::PlanChoice choice{memory_of(keywords, {}), ceiling_of(keywords)};
+  keywords.take("feed_rows", choice.goal.feeds_rows);
+  const tools::PlannedMemory planned =
+      task.run([&] { return tools::plan_memory(model.file(), choice, task.work()); });
+  return py::make_tuple(bytes_of(planned.bytes)) + task.told(json_of(planned));
+}
+
+py::tuple export_c(const Runner& model, const std::string& folder, const py::dict& options) {
+  const Keywords keywords(options);
+  Task task{py::none(), py::none()};
+  tools::ExportCChoice choice;
+  std::string target = "scalar";
+  keywords.take("target", target);
+  choice.target = value_or_raise(tools::find_target(target));
+  keywords.take("prefix", choice.prefix);
+  keywords.take("frame", choice.frame);
+  keywords.take("planned", choice.planned);
+  const tools::ExportedC made = task.run([&] { return tools::export_c(model.file(), choice); });
+  const tools::WrittenSources sources = task.run(
+      [&] { return tools::write_sources(folder, choice, made.files, task.work(), option_word("folder")); });
+  return task.told(json_of(made, choice, sources));
+}
+
+// (file, report, notes, warnings)
+py::tuple export_onnx(const Runner& model, const std::string& name, const py::object& content,
+                      const py::dict& options) {
+  const Keywords keywords(options);
+  Task task{py::none(), py::none()};
+  tools::ExportOnnxChoice choice;
+  std::string form = "qdq";
+  keywords.take("form", form);
+  choice.form = value_or_raise(tools::onnx_form_of(form));
+  keywords.take("external_data", choice.external_data);
+  keywords.take("max_work", choice.limits.max_work);
+  keywords.take("max_memory", choice.limits.max_memory);
+  const NetworkFile network = value_or_raise(network_of(name, content, py::none()));
+  const OnnxExport made = task.run([&] { return tools::export_onnx(model.file(), network, choice); });
+  for (const std::string& note : made.notes) task.work().note(note);
+  tools::Json report = json_of(made, choice);
+  report.erase("notes");
+  return py::make_tuple(bytes_of(made.bytes)) + task.told(report);
+}
+
+// (file, report, notes, warnings)
+py::tuple export_tflite(const Runner& model) {
+  Task task{py::none(), py::none()};
+  const TfliteExport made = task.run([&] { return tools::export_tflite(model.file()); });
+  for (const std::string& note : made.notes) task.work().note(note);
+  tools::Json report = tools::json_of(made);
+  report.erase("notes");
+  return py::make_tuple(bytes_of(made.bytes)) + task.told(report);
+}
+
 py::object inspect(const Runner& model, const py::dict& options) {
   const Keywords keywords(options);
   Task task{py::none(), py::none()};
@@ -354,6 +449,13 @@ void check_report(const std::string& path) {
     raise(checked.failure());
 }
 
+// The same of a file that export_onnx() or export_tflite() made, as `format` says.
+void check_export(const std::string& path, const std::string& format) {
+  const WordedFor worded(Wording::kPython);
+  const auto checked = format == "onnx" ? tools::check_onnx_output(path) : tools::check_tflite_output(path);
+  if (!checked) raise(checked.failure());
+}
+
 // The format that a network's first bytes show: "onnx", "tflite" or "openvino".
 const char* format_of(const std::string& start) {
   return tools::network_format({reinterpret_cast<const uint8_t*>(start.data()), start.size()});
@@ -374,11 +476,19 @@ void add_making(py::module_& module) {
              py::arg("options"), py::arg("progress") = py::none(), py::arg("line") = py::none());
   module.def("evaluate", evaluate, py::arg("model"), py::arg("samples"), py::arg("options"),
              py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("simulate", simulate, py::arg("fp32"), py::arg("samples"), py::arg("options"),
+             py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("plan", plan, py::arg("model"), py::arg("options"));
+  module.def("export_c", export_c, py::arg("model"), py::arg("folder"), py::arg("options"));
+  module.def("export_onnx", export_onnx, py::arg("model"), py::arg("name"), py::arg("content"),
+             py::arg("options"));
+  module.def("export_tflite", export_tflite, py::arg("model"));
   module.def("inspect", inspect, py::arg("model"), py::arg("options"));
   module.def("frame_pixels", frame_pixels, py::arg("bytes"), py::arg("form"), py::arg("row_bytes"),
              py::arg("gray"));
   module.def("bench", bench, py::arg("model"), py::arg("options"));
   module.def("check_report", check_report, py::arg("path"));
+  module.def("check_export", check_export, py::arg("path"), py::arg("format"));
   module.def("format_of", format_of, py::arg("start"));
 }
 

@@ -37,7 +37,7 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def _content(source: Any) -> bytes:
+def content_of(source: Any) -> bytes:
     if hasattr(source, "SerializeToString"):  # onnx.ModelProto
         return bytes(source.SerializeToString())
     if hasattr(source, "read"):
@@ -68,12 +68,12 @@ def _imported(source: Any, wanted: str, options: Dict[str, Any], weights: Any = 
         if weights is not None:
             content = _read(path)
     else:
-        content = _content(source)
+        content = content_of(source)
         start = content[:64]
     found = _intaglio.format_of(start)
     if found != wanted and not (wanted == "onnx" and len(start) < 8):
         raise Error(f"{name}: is {_NAMES[found]}; use intaglio.import_{found}")
-    beside = None if weights is None else _read(existing(weights)) if is_path(weights) else _content(weights)
+    beside = None if weights is None else _read(existing(weights)) if is_path(weights) else content_of(weights)
     made, report, notes, warned = _intaglio.import_network(encoded(name), content, beside, _with_arrays(options))
     for warning in warned:
         warn(warning)
@@ -187,14 +187,14 @@ def _float_model(given: Any, options: Dict[str, Any]) -> Tuple[Network, Dict[str
         format = _intaglio.format_of(start)
         if start[4:8] != _MODEL and (format != "onnx" or start[:1] == _ONNX or os.fsdecode(given).endswith(".onnx")):
             return _imported(given, format, of_import), rest
-    model = _model(given, "network")
+    model = model_of(given, "network")
     if of_import:
         raise TypeError(f"{next(iter(of_import))}: {model.name} is a model, which holds what its import was told; give the file "
                         "that it was imported from")
     return model, rest
 
 
-def _model(given: Any, what: str) -> Network:
+def model_of(given: Any, what: str) -> Network:
     if isinstance(given, Network):
         return given
     if is_path(given) or isinstance(given, (bytes, bytearray, memoryview)):
@@ -335,13 +335,39 @@ def observe(
         seen = intaglio.observe(net, here) + intaglio.observe(net, there)
         int8 = intaglio.calibrate(net, observed=seen)
     """
-    fp32, options = _model(network, "network"), _given(locals(), "network", "batches", "progress")
+    fp32, options = model_of(network, "network"), _given(locals(), "network", "batches", "progress")
     options["images"] = True
     samples = samples_of(batches, fp32._wanted()).sources
     state, _, _, warned = _intaglio.observe(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
     for warning in warned:
         warn(warning)
     return Observed(state)
+
+
+def simulate(
+    network: Any, batches: Any, *, progress: Progress = None,
+    method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
+    weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
+    compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
+    keep_float: Optional[Nodes] = None, params: Optional[Path] = None, params_format: Optional[str] = None,
+    map: Optional[Path] = None, exact: bool = False, only: Optional[Path] = None, limit: Optional[int] = None,
+    skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, threads: Optional[int] = None,
+) -> Report:
+    """What a quantization would do that int8 kernels cannot compute: other bits, roundings and codes, layer by layer.
+
+    network: the one in FP32. batches, progress and the keywords: as in `calibrate`. No recovery runs.
+    exact: compute layers with weights from exact products, even where kernels could run them.
+
+        intaglio.simulate(net, "pictures/", set=["weights:bits=4", "activations:rounding=half-up"]).layers
+    """
+    fp32, options = model_of(network, "network"), _given(locals(), "network", "batches", "progress")
+    options["images"] = True
+    samples = samples_of(batches, fp32._wanted()).sources
+    said, notes, warned = _intaglio.simulate(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
+    for warning in warned:
+        warn(warning)
+    return Report(_with_warnings(said, warned), f"simulation of {fp32.name}", notes)
 
 
 def _with_warnings(said: Dict[str, Any], warned: Sequence[str]) -> Dict[str, Any]:
@@ -381,7 +407,7 @@ def compare(
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
     """
-    first, second = _run_as(_model(reference, "reference"), threads, isa), _model(test, "test")
+    first, second = _run_as(model_of(reference, "reference"), threads, isa), model_of(test, "test")
     samples = samples_of(batches, first._wanted())
     options = {"labels": None if labels is None else labels_of(labels, samples), "names": names, "only": only, "limit": limit,
                "skip_bad": skip_bad, "frame": frame, "row_bytes": row_bytes, "steps": steps, "images": True}
@@ -414,7 +440,7 @@ def evaluate(
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
     """
-    model = _run_as(_model(network, "network"), threads, isa)
+    model = _run_as(model_of(network, "network"), threads, isa)
     samples = samples_of(batches, model._wanted())
     options = {"labels": labels_of(labels, samples), "names": names, "only": only, "limit": limit, "skip_bad": skip_bad,
                "frame": frame, "row_bytes": row_bytes,
