@@ -5,9 +5,8 @@
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"
 #include "tools/import_network.h"
-#include "tools/input_text.h"
 #include "tools/loaded_model.h"
-#include "tools/model_json.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::cli {
 namespace {

@@ -7,9 +7,8 @@
 #include "cli/tool_options.h"
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"
-#include "tools/input_text.h"
 #include "tools/inspect_model.h"
-#include "tools/model_json.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::cli {
 namespace {

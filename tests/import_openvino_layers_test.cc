@@ -1,5 +1,4 @@
 // OpenVINO's IR: recurrent layers, indices, blocks, attention, spectra and states, by their definitions.
-// benchmarks/peers/openvino_operators compares the same layers with OpenVINO itself.
 #include <doctest/doctest.h>
 
 #include "tests/support/imported.h"

@@ -2,7 +2,7 @@
 
 #include "calibrator/host/system/wording.h"
 #include "intaglio/describe.h"
-#include "tools/model_json.h"
+#include "tools/model_contents.h"
 #include "tools/sample_checks.h"
 
 namespace intaglio::tools {

@@ -48,26 +48,6 @@ std::string tag(const char* name, const std::string& content, const char* css_cl
   return "<" + std::string(name) + attribute + ">" + content + "</" + name + ">";
 }
 
-std::string pasted_word(std::string_view word) {
-  if (word.empty()) return "";
-  bool plain = true;
-  for (const char c : word) {
-    if (c < 0x20 || c > 0x7e) return "";
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    plain = plain && (letter || std::string_view("_-./:,=+@%").find(c) != std::string_view::npos);
-  }
-  if (plain) return std::string(word);
-  std::string result = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-
 std::string histogram_svg(const HistogramPicture& picture) {
   const double most = picture.bars.empty() ? 0 : *std::max_element(picture.bars.begin(), picture.bars.end());
   if (!(most > 0) || !(picture.first < picture.last)) return "";

@@ -11,8 +11,8 @@
 #include "intaglio/session.h"
 #include "runtime/op_search.h"
 #include "tools/class_scores.h"
-#include "tools/html_text.h"
-#include "tools/model_json.h"
+#include "tools/model_contents.h"
+#include "tools/text.h"
 
 namespace intaglio::tools {
 namespace {

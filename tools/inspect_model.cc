@@ -3,7 +3,7 @@
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
-#include "tools/model_json.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::tools {
 

@@ -9,7 +9,6 @@
 #include "calibrator/recover/recovery.h"
 #include "intaglio/describe.h"
 #include "runtime/op_search.h"
-#include "tools/html_text.h"
 #include "tools/text.h"
 
 namespace intaglio::tools {

@@ -1,4 +1,4 @@
-#include "exporters/onnx/plain_network.h"
+#include "exporters/onnx/onnx_steps.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -3,9 +3,8 @@
 #include <pybind11/stl.h>
 
 #include "calibrator/host/system/wording.h"
+#include "python/bindings/calls.h"
 #include "python/bindings/keywords.h"
-#include "python/bindings/listener.h"
-#include "python/bindings/raised.h"
 #include "python/bindings/runner.h"
 #include "tools/calibrate_model.h"
 #include "tools/calibration_page.h"

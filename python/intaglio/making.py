@@ -87,7 +87,7 @@ def _given(options: Mapping[str, Any], *own: str) -> Dict[str, Any]:
 
 
 _IMPORT_KEYWORDS = """
-    Keywords:
+    Keywords of the import:
 
     pixels: how the pixels of a picture become the network's input.
     shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
@@ -202,6 +202,7 @@ def model_of(given: Any, what: str) -> Network:
     raise TypeError(f"{what}: is no network and no path of one, but {type(given).__name__}")
 
 
+@_with_import_keywords
 def calibrate(
     network: Any, batches: Any = None, *, progress: Progress = None,
     method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
@@ -276,26 +277,6 @@ def calibrate(
     row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work; those of the network unless given.
-    pixels: how the pixels of a picture become the network's input.
-    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
-    batch: how many samples a run takes; 1 unless given.
-    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
-    norm: multiply the difference by this.
-    color: order of the model's channels.
-    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
-        of it with borders.
-    border: the pixel of a letterbox's borders; 128 unless given.
-    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
-    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
-    answers: what the numbers of the outputs are: one kind for all of them, or one for each.
-    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
-    external_data: read weights also from folders within an ONNX network's own.
-    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
-    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
-    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
-    stream: the axis of time of the first input: the model takes one row of it a run.
-    max_work: the operations that the import may take.
-    max_memory: the bytes of memory that the import may take.
     """
     fp32, options = _float_model(network, _given(locals(), "network", "batches", "progress"))
     imported = fp32.report.notes if fp32 is not network and fp32.report is not None else []

@@ -1,4 +1,5 @@
-// Hands progress, notes and warnings on to Python, and lets one piece of work be done at a time.
+// Between a call from Python and the library: progress, notes and warnings are handed on, failures become exceptions, and one piece
+// of work is done at a time.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrator/host/system/outcome.h"
 #include "tools/work.h"
 
 namespace intaglio::python {
@@ -42,5 +44,23 @@ class Listener {
 using WorkLock = std::unique_lock<std::recursive_timed_mutex>;
 // Waits for its turn without the interpreter's lock; Ctrl-C ends the waiting.
 WorkLock turn();
+
+// Text for Python as messages show it: bytes that are no UTF-8, and characters that a terminal would obey, as \\x1b and the like.
+pybind11::str shown(const std::string& text);
+
+// Any bytes as a str; `errors` says what becomes of those that are no UTF-8, as in bytes.decode().
+pybind11::str decoded(const std::string& bytes, const char* errors);
+
+// Raises intaglio.Error with the message, and with status, node, tensor, value and limit where the library said them.
+[[noreturn]] void raise(const Failure& failure);
+
+// Raises intaglio.errors.WrongUse: the words of a command were not understood.
+[[noreturn]] void raise_wrong_use(const std::string& message);
+
+template <typename T>
+T value_or_raise(Outcome<T> outcome) {
+  if (!outcome) raise(outcome.failure());
+  return std::move(*outcome);
+}
 
 }  // namespace intaglio::python

@@ -1,10 +1,19 @@
-// The contents of a model as JSON.
+// The contents of a model: in words, and as JSON.
 #pragma once
+
+#include <string>
 
 #include "intaglio/model.h"
 #include "tools/json.h"
 
 namespace intaglio::tools {
+
+const char* color_name(ColorOrder color);    // "rgb"
+const char* resize_name(ResizeMode resize);  // "stretch"
+
+// "'x': picture rgb 96 x 96, (pixel - 127.5) * 0.00784314, stretch; f32" (height x width), or
+// "'x': values 1 x 49 x 10 x 1, no picture; f32". Of the model's input `input`.
+std::string input_text(const Model& model, int32_t input);
 
 std::vector<int32_t> dims_of(const Shape& shape);
 // Bytes of the constants, each counted once however many tensors share it.
