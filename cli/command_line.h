@@ -31,6 +31,12 @@ CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeW
 // code. Signals are watched from then on.
 int run_program(int argc, char** argv);
 
+// libgomp reads its environment before main(): its idle threads sleep, after some 100 microseconds in which
+// the next run may come, only in a process that starts with this set. Starts the program once more; returns
+// where that is settled already, or cannot be (results are the same). Where threads are to be bound libgomp
+// has bound this one by now, and what is started anew would be left with its one CPU.
+void restart_with_sleeping_threads(char** argv);
+
 // Where the output of a command goes that runs inside of another program.
 
 // While one stands, what commands of this thread print goes into it, and nothing to stdout or stderr.

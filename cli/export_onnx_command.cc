@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/import_options.h"
 #include "cli/output.h"
-#include "tools/export_network.h"
+#include "tools/networks.h"
 
 namespace intaglio::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "tools/export_network.h"
+#include "tools/networks.h"
 
 namespace intaglio::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/tool_options.h"
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"
-#include "tools/inspect_model.h"
+#include "tools/measure_model.h"
 #include "tools/model_contents.h"
 
 namespace intaglio::cli {

@@ -1,7 +1,7 @@
 // intaglio pack: weights packed beforehand for one instruction set.
 #include "cli/command.h"
 #include "cli/output.h"
-#include "tools/plan_and_pack.h"
+#include "tools/model_file.h"
 
 namespace intaglio::cli {
 namespace {

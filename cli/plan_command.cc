@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tool_options.h"
-#include "tools/plan_and_pack.h"
+#include "tools/model_file.h"
 
 namespace intaglio::cli {
 namespace {

@@ -1,7 +1,7 @@
 // intaglio verify: whether a model file is whole, safe and steady.
 #include "cli/command.h"
 #include "cli/output.h"
-#include "tools/verify_model.h"
+#include "tools/model_file.h"
 
 namespace intaglio::cli {
 namespace {

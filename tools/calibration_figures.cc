@@ -14,7 +14,6 @@
 #include "tools/text.h"
 
 namespace intaglio::tools {
-
 namespace {
 
 constexpr double kGoodSqnr = 20, kGoodAgreement = 0.97, kFairSqnr = 15, kBestAgreement = 0.99, kPoorSqnr = 8,

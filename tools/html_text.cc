@@ -8,7 +8,6 @@
 #include "tools/text.h"
 
 namespace intaglio::tools {
-
 namespace {
 
 constexpr int kBarWidth = 320, kBarHeight = 72;  // of a histogram, its own units

@@ -8,7 +8,6 @@
 #include "tools/answer_kind.h"
 
 namespace intaglio::tools {
-
 namespace {
 
 // One number where all channels have the same.

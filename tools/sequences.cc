@@ -9,7 +9,6 @@
 #include "tools/layer_comparison.h"
 
 namespace intaglio::tools {
-
 namespace {
 
 struct OutputSums {

@@ -12,7 +12,6 @@
 #include "tools/text.h"
 
 namespace intaglio::tools {
-
 namespace {
 
 constexpr const char* kMethods[kRangeMethodCount] = {

@@ -9,7 +9,6 @@
 #include "importers/draft/import_error.h"
 
 namespace intaglio::exporters {
-
 namespace {
 
 constexpr size_t kBufferAlignment = 16;

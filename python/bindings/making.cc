@@ -8,17 +8,14 @@
 #include "python/bindings/runner.h"
 #include "tools/calibrate_model.h"
 #include "tools/calibration_page.h"
-#include "tools/compare_models.h"
-#include "tools/evaluate_model.h"
 #include "tools/export_c.h"
-#include "tools/export_network.h"
 #include "tools/frames.h"
-#include "tools/import_network.h"
-#include "tools/inspect_model.h"
+#include "tools/judge_models.h"
+#include "tools/measure_model.h"
+#include "tools/model_file.h"
+#include "tools/networks.h"
 #include "tools/observed_samples.h"
-#include "tools/plan_and_pack.h"
 #include "tools/simulate_model.h"
-#include "tools/time_model.h"
 
 namespace intaglio::python {
 namespace {

@@ -1,4 +1,4 @@
-// The contents of a model file and the needs of its session.
+// What a model takes to run: what a session needs, here or on a target, and how long a run lasts here.
 #pragma once
 
 #include <optional>
@@ -65,5 +65,32 @@ struct InspectLists {
 // {format_version, nodes, weight_bytes, arena_bytes, arena_lower_bound, left_out_channels, streamed, inputs, outputs, session,
 // calibration, preprocessing}, a frame where one was named, and the lists.
 Json json_of(const SessionReport& session, const Model& model, const InspectLists& lists);
+
+struct TimeChoice {
+  SessionOptions execution;
+  OpList ops = all_ops();
+  int32_t repeats = 50;  // runs that are timed, behind a warm-up
+  bool layers = false;   // time each node, too
+};
+
+struct LayerTime {
+  std::string kernel;
+  double ms = 0;  // the fastest of `repeats`
+  int64_t macs = 0;
+};
+
+// Milliseconds for one run of the whole model. Input values are a fixed pattern.
+struct ModelTimes {
+  std::string isa;  // the best instruction set among the kernels that ran
+  int32_t threads = 1;
+  double min_ms = 0, median_ms = 0, load_ms = 0;
+  SessionNeeds needs;
+  int64_t macs = 0;               // multiply-adds of convolutions and matrix products
+  std::vector<LayerTime> layers;  // one a node, where they were asked for
+};
+Outcome<ModelTimes> time_model(const LoadedModel& file, const TimeChoice& choice);
+
+// {isa, threads, min_ms, median_ms, load_ms, packed_bytes, in_place_bytes, layers: [{node, name, op, kernel, ms, macs}]}
+Json json_of(const ModelTimes& times, const Model& model);
 
 }  // namespace intaglio::tools

@@ -1,5 +1,5 @@
-// A model's file with more of what a session would derive when it starts: a plan of its activations, weights in the layout of
-// one instruction set.
+// A model's file: checked as a whole, and with more of what a session would derive when it starts, a plan of its activations or
+// weights in the layout of one instruction set.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,22 @@
 #include "tools/loaded_model.h"
 
 namespace intaglio::tools {
+
+// Beyond what opening checks: tensors have names of their own, each operator takes its nodes, packed weights are what the plain
+// ones give, and a streamed plan is sound. How many bytes of packed weights were compared.
+Outcome<size_t> check_whole(const LoadedModel& file);
+
+struct VerifiedModel {
+  size_t pack_bytes = 0;     // packed weights that are what the plain ones give
+  bool is_streamed = false;  // it has a streamed plan, which gives the same outputs
+};
+
+// The same. Then the model runs twice on zeros, the second time in memory that is full of other bytes, and by its streamed plan:
+// all outputs must be equal.
+Outcome<VerifiedModel> verify(const LoadedModel& file);
+
+// {good, bytes, format_version, nodes, tensors, arena_bytes, streamed, pack_bytes}
+Json json_of(const VerifiedModel& found, const LoadedModel& file);
 
 struct PlanChoice {
   MemoryGoal goal;
