@@ -4,6 +4,7 @@
 
 #include "calibrator/host/system/real_text.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/tool_options.h"
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"

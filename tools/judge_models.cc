@@ -2,6 +2,7 @@
 
 #include "calibrator/host/system/wording.h"
 #include "intaglio/describe.h"
+#include "tools/calibration_figures.h"
 #include "tools/model_contents.h"
 #include "tools/sample_checks.h"
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "calibrator/host/system/wording.h"
 #include "calibrator/observe/input_values.h"
 #include "calibrator/observe/observer.h"
 #include "intaglio/platform.h"
