@@ -297,7 +297,7 @@ std::string c_macro(const char* beginning, const char* name) {
   return macro;
 }
 
-// What a program needs to give frames to input 0.
+// The part that a program needs to give frames to input 0.
 void add_frame(Text& h, const ExportedModel& e) {
   const std::string macros = upper(e.prefix);
   const char *const p = e.prefix.c_str(), *const m = macros.c_str();

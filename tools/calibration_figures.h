@@ -1,4 +1,4 @@
-// What a calibration says of its int8 model: the verdict in a word, the remedy to try first, and the figures that both rest on.
+// A calibration's judgement of its int8 model: the verdict in a word, the remedy to try first, and the figures that both rest on.
 #pragma once
 
 #include <optional>
@@ -112,7 +112,7 @@ Json json_of(const CalibrationFigures& figures);
 
 // The figures of `calibrate` for samples that it has not seen.
 
-// What is looked at in the outputs beside the SQNR.
+// Further looks at the outputs, beside the SQNR.
 struct OutputsToJudge {
   std::optional<ClassOutput> classes;
   const std::vector<int32_t>& fp32_classes;  // of the samples that calibrated, where there are classes

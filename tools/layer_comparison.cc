@@ -87,7 +87,7 @@ Outcome<Done> add_class(Session& session, const ClassOutput& output, const std::
   return Done{};
 }
 
-// Of each node of the reference, whether it is a function that the int8 model looks up with factors of its channels.
+// For each node of the reference, whether it is a function that the int8 model looks up with factors of its channels.
 Span<const bool> functions_with_factors(const Model& reference, const Model& test,
                                         Span<const LayerPair> pairs, Arena& arena) {
   const Span<bool> functions = arena.make<bool>(static_cast<size_t>(reference.node_count()));
@@ -194,7 +194,7 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   OutputComparison by_parts(reference_model, test_model, parts, by_channels);
   SampleErrors part_errors;
   part_errors.name(by_parts.names());
-  // What is presumed is classes by all samples alone: errors of all outputs are at hand then.
+  // A presumed output is classes by all samples alone: errors of all outputs are at hand then.
   OutputErrors errors(classes && !classes->is_presumed ? classes : std::nullopt);
   for (size_t i = 0; i < samples.count(); ++i) {
     work.show("comparing", i, samples.count());

@@ -29,12 +29,12 @@ struct OutputError {
 // One after the other: a sample's outputs by FP32, then by the other model. The order of the samples does not matter.
 class OutputErrors {
  public:
-  // Of all outputs but the one that is classes.
+  // Errors of all outputs but the one that is classes.
   explicit OutputErrors(const std::optional<ClassOutput>& classes) : classes_(classes) {}
 
   void keep(const Session& fp32);
   void add(const Session& test);
-  // Of each output that both models have with as many numbers, and all of which are finite. None without a sample.
+  // Those of each output that both models have with as many numbers, and all of which are finite. None without a sample.
   std::vector<OutputError> errors() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a model takes to run: what a session needs, here or on a target, and how long a run lasts here.
+// The cost of running a model: what a session needs, here or on a target, and how long a run lasts here.
 #pragma once
 
 #include <optional>

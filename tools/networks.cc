@@ -37,7 +37,7 @@ Failure unsupported_nodes(const std::string& network, const Model& model) {
   return all;
 }
 
-// What the model says of its outputs: what was told, else classes where the file names them and the network's end does not
+// Kinds of outputs to store: what was told, else classes where the file names them and the network's end does not
 // say it.
 Outcome<std::vector<uint8_t>> stored_answers(const NetworkFile& network, const ImportOptions& options,
                                              const Model& model) {

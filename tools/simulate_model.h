@@ -1,4 +1,4 @@
-// What a quantization would do that int8 kernels cannot compute, layer by layer.
+// The errors of a quantization that int8 kernels cannot compute, layer by layer.
 #pragma once
 
 #include "tools/json.h"

@@ -57,7 +57,7 @@ RULES = [
     Rule(["calibrator/host/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
     # In front of FlatBuffers' own headers, of which it takes two's place.
     Rule(["calibrator/bake/heapless_flatbuffers.h"], ["schema/*"], FREESTANDING + ["flatbuffers/*", "set"]),
-    # What the steps of a calibration hand on knows none of them.
+    # The values that steps of a calibration hand on know none of these steps.
     Rule(["calibrator/recover/recovery.*"], ["intaglio/*", "calibrator/ranges/*", "calibrator/judge/*", "calibrator/recover/recovery.h"], FREESTANDING),
     Rule(["calibrator/recover/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm/gemm_f32.h"] + CALIBRATOR_KERNELS + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
