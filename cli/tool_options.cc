@@ -236,8 +236,9 @@ void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
       app, "--safe-pairs", arguments.safe_pairs,
       "choose weights that AVX2 multiplies at full speed. It costs up to 2 dB, and excludes the recoveries "
       "eq, lsq and adaround");
-  add_flag(app, "--int8-answers", arguments.int8_answers,
-           "round the scores of the last layer to codes, too. Without it they are FP32");
+  add_flag(
+      app, "--int8-answers", arguments.int8_answers,
+      "round the scores of the last layer to codes, too, and what normalizes the inputs. Without it they are FP32");
   add_option(app, "--compat", arguments.compat,
              "share scales and round weights as another tool does: tengine or ppq")
       .one_of(compat_names())

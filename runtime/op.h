@@ -183,6 +183,7 @@ struct QuantRule {
   bool inputs_as_output = false;  // a Concat: every input has the output's scale and zero point
   bool sums = false;              // an Add, a Sub: some tools give its inputs one scale
   bool clips = false;             // a Clamp: a layer before it may saturate in its stead
+  bool normalizes = false;        // divides by a norm of the values beside it
   ChannelRule channels = ChannelRule::kMixes;
   int8_t index_input = -1;  // a constant of s32 in both variants, copied as it is; -1: none
   int8_t real_inputs =

@@ -69,6 +69,13 @@ class Network {
     add(Op::kAdd, dims(), {from});
     return *this;
   }
+  // `name` less the last one, which is smaller.
+  Network& taken_from(const std::string& name) {
+    const int32_t smaller = last;
+    back_to(name);
+    add(Op::kSub, dims(), {smaller});
+    return *this;
+  }
   // Behind the last one, along the last axis.
   Network& join(const std::string& name) {
     const int32_t first = last;
@@ -217,6 +224,65 @@ TEST_CASE("which nodes give the answer") {
         made.push_back(node.op);
     }
     CHECK(made == c.answers);
+  }
+}
+
+TEST_CASE("what normalizes the model's inputs before a layer stays in FP32") {
+  struct Case {
+    std::string what;
+    AlignedBytes bytes;
+    std::string nodes;  // a letter each: f stays in FP32, i becomes int8
+  };
+  const auto map = [] { return Network({1, 4, 4, 6}); };
+  std::vector<Case> cases;
+  cases.push_back({"a norm", map().unary(Op::kL2Normalize).conv(5, 3, 1).output().finish(), "fi"});
+  cases.push_back({"with moves and functions on both sides",
+                   map()
+                       .reshape({1, 16, 6})
+                       .unary(Op::kL2Normalize)
+                       .unary(Op::kSigmoid)
+                       .reshape({1, 96})
+                       .dense(3)
+                       .dense(4)
+                       .output()
+                       .finish(),
+                   "ffffii"});
+  cases.push_back(
+      {"less its mean", map().mean({1, 2}).taken_from("input").conv(5, 3, 1).output().finish(), "ffi"});
+  cases.push_back({"whose input a layer reads, too",
+                   map()
+                       .unary(Op::kL2Normalize)
+                       .conv(5, 3, 1)
+                       .back_to("input")
+                       .conv(3, 3, 1)
+                       .join("t1")
+                       .output()
+                       .finish(),
+                   "fiif"});
+  cases.push_back({"a mean alone", map().mean({1, 2}).conv(5, 1, 0).output().finish(), "ii"});
+  cases.push_back({"a part of another size",
+                   map().conv(6, 3, 1).mean({1, 2}).taken_from("input").conv(5, 3, 1).output().finish(),
+                   "iiii"});
+  cases.push_back({"a layer before it",
+                   map().conv(5, 3, 1).unary(Op::kL2Normalize).conv(5, 3, 1).output().finish(), "iii"});
+  cases.push_back(
+      {"no layer behind it", map().unary(Op::kL2Normalize).unary(Op::kHardSwish).output().finish(), "ii"});
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const Model model = *Model::open(c.bytes.view());
+    const auto nodes = [&](const CalibratorOptions& options) {
+      std::string letters;
+      for (int32_t n = 0; n < model.node_count(); ++n) letters += becomes_int8(model, n, options) ? 'i' : 'f';
+      return letters;
+    };
+    CHECK(nodes(plain()) == c.nodes);
+    CalibratorOptions in_codes = plain();
+    in_codes.int8_answers = true;
+    CHECK(nodes(in_codes) == std::string(c.nodes.size(), 'i'));
+    RunningModel int8(calibrated(model, plain()), all_ops());
+    REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error()));
+    CHECK(int8.model().tensor(int8.model().inputs()[0]).dtype ==
+          (c.nodes[0] == 'f' ? DType::kF32 : DType::kS8));
   }
 }
 

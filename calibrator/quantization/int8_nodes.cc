@@ -216,6 +216,76 @@ bool is_float_sum_of_scores(const Model& model, int32_t node, const CalibratorOp
   return (options.compat != Compat::kNone || is_kept_float(node, options)) && adds_to_scores(model, node);
 }
 
+// What a tensor is computed of, itself among it, back to the model's inputs.
+struct Origins {
+  int32_t tensors[kMostNodesBetween];
+  int32_t count = 0;
+
+  bool contains(int32_t tensor) const { return is_among(tensor, {tensors, static_cast<size_t>(count)}); }
+};
+
+// False where a layer with weights, a state or an input of integers is among it, or too many nodes.
+bool find_origins(const Model& model, int32_t tensor, const CalibratorOptions& options, Origins* found) {
+  *found = {{tensor}, 1};
+  for (int32_t i = 0; i < found->count; ++i) {
+    const int32_t writer = writer_of(model, found->tensors[i]);
+    if (writer < 0) {
+      if (model.tensor(found->tensors[i]).dtype != DType::kF32) return false;
+      if (state_of(options, found->tensors[i], false) >= 0) return false;
+      continue;
+    }
+    const NodeInfo info = model.node(writer);
+    const OpDef* const def = find_op(float_ops(), model, info);
+    if (def == nullptr || def->quant.weight_input >= 0) return false;
+    for (const int32_t input : info.inputs) {
+      if (input < 0 || model.tensor(input).is_constant() || found->contains(input)) continue;
+      if (found->count == kMostNodesBetween) return false;
+      found->tensors[found->count++] = input;
+    }
+  }
+  return true;
+}
+
+// Whether a node gives values relative to others of the same sample: over their norm; less their mean, which is a smaller tensor of
+// the same inputs.
+bool is_relative(const Model& model, int32_t node, const CalibratorOptions& options) {
+  const NodeInfo info = model.node(node);
+  const OpDef* const def = find_op(float_ops(), model, info);
+  if (def == nullptr) return false;
+  if (def->quant.normalizes) return true;
+  if (info.inputs.size != 2 || info.inputs[0] < 0 || info.inputs[1] < 0 || joins(model, node)) return false;
+  const TensorInfo a = model.tensor(info.inputs[0]), b = model.tensor(info.inputs[1]);
+  if (a.is_constant() || b.is_constant() || a.shape.elements() == b.shape.elements()) return false;
+  Origins of_a, of_b;
+  if (!find_origins(model, info.inputs[0], options, &of_a) ||
+      !find_origins(model, info.inputs[1], options, &of_b))
+    return false;
+  for (int32_t i = 0; i < of_a.count; ++i)
+    if (of_b.contains(of_a.tensors[i])) return true;
+  return false;
+}
+
+// Whether a node is part of a normalization of the model's inputs in front of a layer with weights: all of it stays in FP32. A sample's
+// own values may span few of the codes that all samples share, and nothing is left once their mean is gone. Other tools have no
+// int8 form of it either. Where the caller asks for codes to the model's borders it is int8.
+bool normalizes_inputs(const Model& model, int32_t node, const CalibratorOptions& options) {
+  if (options.int8_answers || options.compat != Compat::kNone || !options.known.empty()) return false;
+  const int32_t output = model.node_outputs(node)[0];
+  Origins origins;
+  if (!find_origins(model, output, options, &origins)) return false;
+  for (int32_t layer = node + 1; layer < model.node_count(); ++layer) {
+    const NodeInfo info = model.node(layer);
+    const OpDef* const def = find_op(float_ops(), model, info);
+    if (def == nullptr || def->quant.weight_input < 0 || info.inputs[0] < 0) continue;
+    if (!find_origins(model, info.inputs[0], options, &origins) || !origins.contains(output)) continue;
+    for (int32_t i = 0; i < origins.count; ++i) {
+      const int32_t writer = writer_of(model, origins.tensors[i]);
+      if (writer >= 0 && is_relative(model, writer, options)) return true;
+    }
+  }
+  return false;
+}
+
 // Whether an operator without an int8 version, or a sum of scores in FP32, stands before the node, with nothing but nodes of one
 // input and without weights between them.
 bool continues_float(const Model& model, int32_t node, const CalibratorOptions& options) {
@@ -280,7 +350,8 @@ bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options)
 }
 
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
-  if (is_kept_float(node, options) || makes_mask(model, node)) return false;
+  if (is_kept_float(node, options) || makes_mask(model, node) || normalizes_inputs(model, node, options))
+    return false;
   if (is_wide(model, node, options) &&
       !has_int16_version(model.node(node), find_op(float_ops(), model, model.node(node))->quant))
     return false;

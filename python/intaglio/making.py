@@ -249,7 +249,7 @@ def calibrate(
     power_of_two: every scale is a power of two.
     weight_bits: bits of the weights, 2 to 32; 8 unless given.
     safe_pairs: choose weights that AVX2 multiplies at full speed.
-    int8_answers: round the scores of the last layer to codes, too.
+    int8_answers: round the scores of the last layer to codes, too, and what normalizes the inputs.
     compat: share scales and round weights as another tool does.
     set: quantize slots in another way, each as 'SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-
         tensor+linear+symmetric,observer=kl'; SLOT is all, activations, weights, NODE, NODE/in0, NODE/out or NODE/weights.

@@ -66,6 +66,7 @@ constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kFixed;
   rule.fixed_scale = 1.0f / 128.0f;
+  rule.normalizes = true;
   return rule;
 }
 

@@ -152,6 +152,7 @@ const char* kernel_name(uint16_t kernel) { return normalize_kernel(kernel).name;
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.real_inputs = kScaleInput;
+  rule.normalizes = true;
   return rule;
 }
 

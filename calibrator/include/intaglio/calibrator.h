@@ -100,8 +100,8 @@ struct CalibratorOptions {
   // Round the model's answers to codes, too. Without it the last matrix product or mean of the model reads int8 and
   // writes FP32, and the operators behind it run in FP32. That avoids ties between classes, and up to 2 dB of error.
   // Softmax, sigmoid, tanh and their like keep the scale of their bound, 1/256 or 1/128, which accelerators ask for; without it
-  // the scale follows values that stay below half of the bound.
-  // A `compat` other than kNone always does both.
+  // the scale follows values that stay below half of the bound. What normalizes the model's inputs before the first layer with
+  // weights has codes as well; without it that is FP32. A `compat` other than kNone always does all of this.
   bool int8_answers = false;
   // Settings of single slots. finish() refuses one that int8 cannot hold; `intaglio simulate` shows its effect.
   Span<const SlotSetting> slots;
