@@ -76,16 +76,16 @@ Outcome<NetworkFile> network_of(const std::string& name, const py::object& conte
 // One piece of work: errors and remedies in Python's words, in its turn, without the interpreter's lock.
 class Task {
  public:
-  Task(const py::object& progress, const py::object& line)
-      : listener_(progress, line), turn_(turn()), worded_(Wording::kPython), work_(listener_.functions()) {}
-
-  tools::Work& work() { return work_; }
-  Listener& listener() { return listener_; }
-
-  void check_rules(const char* command, const Keywords& keywords) {
+  // `command`: that whose rules of options hold (option_rules.h).
+  Task(const char* command, const Keywords& keywords, const py::object& progress = py::none(),
+       const py::object& line = py::none())
+      : listener_(progress, line), turn_(turn()), worded_(Wording::kPython), work_(listener_.functions()) {
     if (const auto checked = tools::check_rules(command, keywords, work_); !checked)
       raise_wrong_use(checked.message());
   }
+
+  tools::Work& work() { return work_; }
+
   template <typename Do>
   auto run(Do make) {
     auto made = [&] {
@@ -200,8 +200,7 @@ std::optional<uint32_t> ceiling_of(const Keywords& keywords) {
 py::tuple import_network(const std::string& name, const py::object& content, const py::object& weights,
                          const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
-  task.check_rules("import", keywords);
+  Task task("import", keywords);
   const ImportOptions choice = import_options_of(keywords);
   const NetworkFile network = value_or_raise(network_of(name, content, weights));
   const tools::ImportedNetwork made = task.run([&] { return tools::import_network(network, choice); });
@@ -217,8 +216,7 @@ py::tuple import_network(const std::string& name, const py::object& content, con
 py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict& options,
                     const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("calibrate", keywords);
+  Task task("calibrate", keywords, progress, line);
   tools::CalibrateChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
@@ -261,8 +259,7 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
 py::tuple observe(const Runner& fp32, const py::list& samples, const py::dict& options,
                   const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("observe", keywords);
+  Task task("observe", keywords, progress, line);
   tools::ObserveChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
@@ -292,8 +289,7 @@ uint32_t observed_samples(const std::string& state) {
 py::tuple compare(const Runner& reference, const Runner& test, const py::list& samples,
                   const py::dict& options, const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("compare", keywords);
+  Task task("compare", keywords, progress, line);
   tools::CompareChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
@@ -308,8 +304,7 @@ py::tuple compare(const Runner& reference, const Runner& test, const py::list& s
 py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict& options,
                    const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("eval", keywords);
+  Task task("eval", keywords, progress, line);
   tools::EvaluateChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
@@ -323,8 +318,7 @@ py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict&
 py::tuple simulate(const Runner& fp32, const py::list& samples, const py::dict& options,
                    const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("simulate", keywords);
+  Task task("simulate", keywords, progress, line);
   tools::SimulateChoice choice{samples_of(samples, keywords), fp32.execution(), quantization_of(keywords),
                                params_of(keywords), false};
   keywords.take("exact", choice.exact);
@@ -336,8 +330,7 @@ py::tuple simulate(const Runner& fp32, const py::list& samples, const py::dict& 
 // (model, report, notes, warnings)
 py::tuple plan(const Runner& model, const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
-  task.check_rules("plan", keywords);
+  Task task("plan", keywords);
   tools::PlanChoice choice{memory_of(keywords, {}), ceiling_of(keywords)};
   keywords.take("feed_rows", choice.goal.feeds_rows);
   const tools::PlannedMemory planned =
@@ -347,7 +340,7 @@ py::tuple plan(const Runner& model, const py::dict& options) {
 
 py::tuple export_c(const Runner& model, const std::string& folder, const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
+  Task task("export-c", keywords);
   tools::ExportCChoice choice;
   std::string target = "scalar";
   keywords.take("target", target);
@@ -365,7 +358,7 @@ py::tuple export_c(const Runner& model, const std::string& folder, const py::dic
 py::tuple export_onnx(const Runner& model, const std::string& name, const py::object& content,
                       const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
+  Task task("export-onnx", keywords);
   tools::ExportOnnxChoice choice;
   std::string form = "qdq";
   keywords.take("form", form);
@@ -383,7 +376,7 @@ py::tuple export_onnx(const Runner& model, const std::string& name, const py::ob
 
 // (file, report, notes, warnings)
 py::tuple export_tflite(const Runner& model) {
-  Task task{py::none(), py::none()};
+  Task task("export-tflite", Keywords(py::dict()));
   const TfliteExport made = task.run([&] { return tools::export_tflite(model.file()); });
   for (const std::string& note : made.notes) task.work().note(note);
   tools::Json report = tools::json_of(made);
@@ -393,8 +386,7 @@ py::tuple export_tflite(const Runner& model) {
 
 py::object inspect(const Runner& model, const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
-  task.check_rules("inspect", keywords);
+  Task task("inspect", keywords);
   tools::InspectChoice choice;
   keywords.take("target", choice.target);
   keywords.take("frame", choice.frame);
@@ -427,7 +419,7 @@ py::array_t<uint8_t> frame_pixels(const py::buffer& bytes, const std::string& fo
 
 py::object bench(const Runner& model, const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
+  Task task("bench", keywords);
   const tools::ExecutionOptions execution = execution_of(keywords);
   tools::TimeChoice choice;
   choice.execution = value_or_raise(tools::session_options(execution));
