@@ -288,7 +288,7 @@ Command add_calibrate_command(CLI::App& parent) {
   add_threads_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, "
+      "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, low_sqnr_db, "
       "calibration_sqnr_db, calibration_agreement, errors:[{name, mean, largest, low, high}], worst:{name, sqnr_db}, sha256, stages:[{name, "
       "seconds}], warnings}. With --min-sqnr or "
       "--max-drop it also has mixed, of a model with states sequences");

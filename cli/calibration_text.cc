@@ -1,10 +1,12 @@
 #include "cli/calibration_text.h"
 
 #include <cmath>
+#include <optional>
 
 #include "calibrator/host/system/real_text.h"
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::cli {
 
@@ -52,8 +54,10 @@ constexpr size_t kFiguresAt = 15;  // the column behind their names
 // "12.30 dB", "exact"
 std::string db_text(double sqnr) { return decimal(sqnr, 2) + (std::isfinite(sqnr) ? " dB" : ""); }
 
-void print_quality(const OutputQuality& quality) {
+// `low`: what nine of ten sets of other samples reach, where that can be said.
+void print_quality(const OutputQuality& quality, const std::optional<double>& low = std::nullopt) {
   print("    output SQNR  %s, before a final softmax\n", db_text(quality.sqnr).c_str());
+  if (low) print("    nine of ten  %s and more: sets of 16 other samples\n", db_text(*low).c_str());
   if (quality.worst)
     print("    worst part   %s, %s\n", db_text(quality.worst->sqnr).c_str(),
           safe(quality.worst->name).c_str());
@@ -75,7 +79,9 @@ void print_measured(const CalibrationFigures& figures) {
           figures.judged);
   else
     print("  without corrections, which fit the samples (too few to hold any out)\n");
-  print_quality(figures.held_out);
+  print_quality(figures.held_out, figures.low_sqnr);
+  if (figures.judged > 0 && !figures.low_sqnr)
+    print("    nine of ten  cannot be said with fewer than 9 held out: one set of samples may have less\n");
   print("  on the calibration samples themselves\n");
   print_quality(figures.calibrating);
 }
@@ -88,10 +94,19 @@ void print_unknown_answer(const Model& fp32) {
         "               intaglio import --answers classes\n");
 }
 
+// int8 is measured against FP32, and FP32 against nothing.
+void print_reference(const Model& fp32) {
+  std::string text = "is taken as right";
+  if (fp32.image_count() > 0) text += ", with pictures as " + recipe_text(fp32.image(0));
+  if (class_output(fp32)) text += "; 'intaglio eval --labels' judges it";
+  print("  FP32         %s\n", indented(text, kFiguresAt).c_str());
+}
+
 void print_figures(const CalibratedModel& made, const std::string& output, const Model& fp32) {
   const CalibrationFigures& figures = made.figures;
   print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(),
         indented(figures.verdict.text, kFiguresAt).c_str());
+  print_reference(fp32);
   if (!figures.verdict.remedy.empty())
     print("  remedy       %s\n", indented(figures.verdict.remedy, kFiguresAt).c_str());
   if (!figures.command.empty()) print("  command      %s\n", safe(figures.command).c_str());

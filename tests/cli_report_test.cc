@@ -196,7 +196,7 @@ TEST_CASE("with --json there is a page too, and the JSON stays as it was") {
   page_of(folder, {"a", "b"});
   const auto json =
       folder.json("calibrate %/net.itg --images %/x.npy -o %/int8.itg --json --report %/two.html");
-  CHECK(json.size() == 15);
+  CHECK(json.size() == 16);
   CHECK(folder.get("two.html").find("All layers") != std::string::npos);
 }
 

@@ -122,4 +122,26 @@ TEST_CASE("the page of a calibration shows its warnings behind its verdict, befo
   CHECK(!holds(meter.get("page.html"), kSign));
 }
 
+TEST_CASE(
+    "another usual preprocessing that makes the FP32 model surer is told, and the right one is not doubted") {
+  const CommandFolder folder;
+  const auto calibrate = [&](const std::string& recipe, const std::string& more = "") {
+    folder.good("import @/meter.onnx -o %/net.itg " + recipe);
+    return folder.good("calibrate %/net.itg --images @/calibration --recover none -o %/int8.itg" + more);
+  };
+  const auto right = calibrate("--pixels -1..1");
+  CHECK(right.err.find("surer") == std::string::npos);
+  CHECK(holds(right.out,
+              "FP32         is taken as right, with pictures as (pixel - 127.5) * 0.00784314, rgb;"));
+  for (const char* const wrong : {"--pixels 0..255", "--mean 127.5 --norm 0.001"}) {
+    CAPTURE(wrong);
+    const auto told = calibrate(wrong);
+    CHECK(holds(told.err, "the FP32 model's answers are surer"));
+    CHECK(holds(told.err, "with (pixel - 127.5) * 0.00784314, rgb (the model's own: "));
+    CHECK(holds(told.out, "check the preprocessing first"));
+  }
+  // Fewer samples than it takes say nothing.
+  CHECK(calibrate("--pixels 0..255", " --limit 7").err.find("surer") == std::string::npos);
+}
+
 }  // namespace intaglio::test::cli_units_test

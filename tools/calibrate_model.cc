@@ -10,6 +10,7 @@
 #include "tools/class_scores.h"
 #include "tools/layer_comparison.h"
 #include "tools/observed_samples.h"
+#include "tools/recipe_check.h"
 #include "tools/sample_checks.h"
 
 namespace intaglio::tools {
@@ -58,6 +59,13 @@ class Run {
   }
   Outcome<Done> set_options();
   Outcome<Done> choose_wide_layers();
+  // What speaks for a wrong one, as a clause; empty: nothing.
+  std::string preprocessing_sign() const {
+    const std::string& of_values = job_.facts.preprocessing_sign;
+    if (!of_values.empty()) return of_values;
+    const std::string of_classes = fp32_classes_.preprocessing_sign();
+    return of_classes.empty() ? better_recipe_ : of_classes;
+  }
   Outcome<Done> observe(HeldOut& held_out);
   void warn_of_doubling(const CalibrationState& before, const CalibrationState& now) const;
   Outcome<Done> make_model(Calibrator& calibrator);
@@ -76,6 +84,7 @@ class Run {
   int32_t steps_ = 0;                   // of the progress: the calibrator's, the samples held out, the page
   std::optional<ClassOutput> classes_;  // none where no output is classes
   SampleClasses fp32_classes_;
+  std::string better_recipe_;  // as a clause; empty: none
   std::vector<int32_t> int8_classes_;
   CalibratedModel made_;
 };
@@ -139,6 +148,11 @@ Outcome<Done> Run::observe(HeldOut& held_out) {
     classes_.reset();
     fp32_classes_.forget();
   }
+  if (!classes_ || !preprocessing_sign().empty()) return Done{};
+  auto better = find_better_recipe(job_.file, job_.samples, *classes_, choice_.execution, job_.work);
+  if (!better) return better.failure();
+  better_recipe_ = std::move(*better);
+  if (!better_recipe_.empty()) job_.work.warn(better_recipe_ + "; is the preprocessing right?");
   return Done{};
 }
 
@@ -196,9 +210,9 @@ Outcome<Done> Run::make_page(const Calibrator& calibrator, const Model& int8) {
       job_.file,    int8,          calibrator,           {made_.layers.data(), made_.layers.size()},
       choice_.name, made_.figures, job_.work.warnings(), choice_.command_keeping};
   // Layers in FP32 are what to do next only where the preprocessing and the number of samples are not.
-  page.float_was_tried = made_.figures.verdict.grade != Grade::kGood &&
-                         job_.facts.preprocessing_sign.empty() && job_.samples.count() >= kEnoughSamples &&
-                         !job_.steps.has_states() && !from_state_ && !choice_.float_search.asked();
+  page.float_was_tried = made_.figures.verdict.grade != Grade::kGood && preprocessing_sign().empty() &&
+                         job_.samples.count() >= kEnoughSamples && !job_.steps.has_states() && !from_state_ &&
+                         !choice_.float_search.asked();
   if (page.float_was_tried) {
     job_.work.set_step(steps_, steps_);
     auto advice = advise_float_layers(job_.file, int8, job_.samples, options_, choice_.execution, job_.work);
@@ -245,12 +259,10 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
     if (measures_afterwards()) figures.calibrating.sqnr = compared->sqnr;
   }
   job_.work.clear();
-  const std::string& sign = job_.facts.preprocessing_sign;
   const std::optional<WorstPart>& worst = figures.held_out.worst;
   figures.verdict =
       judge({worst ? worst->sqnr : figures.held_out.sqnr, figures.held_out.agreement, figures.judged,
-             static_cast<size_t>(report.samples), sign.empty() ? fp32_classes_.preprocessing_sign() : sign,
-             job_.file.model().image_count() > 0});
+             static_cast<size_t>(report.samples), preprocessing_sign(), job_.file.model().image_count() > 0});
   if (worst && figures.verdict.grade != Grade::kGood && figures.verdict.grade != Grade::kNone)
     figures.verdict.text +=
         " Its worst part is " + safe(worst->name) + ": " + decimal(worst->sqnr, 1) + " dB.";

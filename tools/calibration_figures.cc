@@ -213,6 +213,7 @@ Json json_of(const CalibrationFigures& figures) {
                {"sqnr_db", json_number(figures.held_out.sqnr)},
                {"agreement", share(figures.held_out.agreement)},
                {"judged", figures.judged},
+               {"low_sqnr_db", figures.low_sqnr ? json_number(*figures.low_sqnr) : Json(nullptr)},
                {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
                {"calibration_agreement", share(figures.calibrating.agreement)},
                {"errors", json_of(figures.held_out.errors)},
@@ -288,6 +289,7 @@ Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const Outpu
   figures.held_out.worst = worst_part(errors.parts());
   if (!by_others && !held_out.is_possible()) return kNoError;
   figures.judged = errors.samples();
+  if (const std::optional<double> most = errors.most_of_sets()) figures.low_sqnr = sqnr_db(1.0, *most);
   if (outputs.classes)
     figures.held_out.agreement = static_cast<double>(equal) / static_cast<double>(figures.judged);
   return kNoError;

@@ -79,7 +79,8 @@ struct CalibrationFigures {
   // without recoveries, which fit no sample, and without agreement.
   OutputQuality held_out;
   size_t judged = 0;
-  OutputQuality calibrating;  // of the model that is written, on the samples that calibrated it
+  std::optional<double> low_sqnr;  // dB that nine of ten sets of 16 other samples reach; none with few judges
+  OutputQuality calibrating;       // of the model that is written, on the samples that calibrated it
   std::optional<SequenceFigures> sequences;  // of a model with states
   Verdict verdict;
   std::string command;  // what the verdict's remedy says, to be pasted; empty where no command does it

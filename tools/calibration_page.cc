@@ -259,6 +259,7 @@ class Page {
     tile(db(figures.held_out.sqnr), judged
                                         ? "output SQNR, to be expected of other samples"
                                         : "output SQNR without corrections: too few samples to hold any out");
+    if (figures.low_sqnr) tile(db(*figures.low_sqnr), "and more in nine of ten sets of 16 other samples");
     if (figures.held_out.worst)
       tile(db(figures.held_out.worst->sqnr),
            "the worst part of the outputs: " + html_text(safe(figures.held_out.worst->name)));

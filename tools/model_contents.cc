@@ -44,6 +44,8 @@ const char* resize_name(ResizeMode resize) {
   return kNames[static_cast<size_t>(resize)];
 }
 
+std::string recipe_text(const ImageInput& image) { return formula(image) + ", " + color_name(image.color); }
+
 std::string input_text(const Model& model, int32_t input) {
   const TensorInfo info = model.tensor(model.inputs()[static_cast<size_t>(input)]);
   const Shape& shape = info.shape;

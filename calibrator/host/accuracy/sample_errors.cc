@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <random>
 
 #include "runtime/liveness.h"
 
@@ -16,6 +17,7 @@ const double kMostMore = std::log(4.0);
 // Before any is measured: the variance of the logarithms of the samples' noise, and how many samples that guess is worth.
 // The spread of few samples is a guess itself.
 constexpr double kSpread = 1.5, kSpreadSamples = 4;
+constexpr double kPi = 3.14159265358979323846;
 
 // Channels with such a gap between them are judged apart: scores of rare classes are small, too, but there are some of every
 // size between. What is below the least share of the largest counts as nothing.
@@ -73,6 +75,48 @@ NetworkError SampleErrors::expected() const {
     whole.add(sum_of(std::move(errors), true), outputs);
   }
   return whole;
+}
+
+std::optional<double> SampleErrors::most_of_sets() const {
+  constexpr size_t kDraws = 2000, kRank = kDraws * 9 / 10;
+  const size_t count = samples_.size(), outputs = count == 0 ? 0 : samples_[0].size();
+  if (count < kFewestForSets) return std::nullopt;
+  // Each sample's share of the whole noise over signal.
+  std::vector<NetworkError> sums(outputs);
+  for (const auto& sample : samples_)
+    for (size_t o = 0; o < outputs; ++o) sums[o].signal += sample[o].signal;
+  std::vector<double> logarithms;
+  for (const auto& sample : samples_) {
+    double share = 0.0;
+    for (size_t o = 0; o < outputs; ++o) share += NetworkError{sums[o].signal, sample[o].noise}.ratio();
+    if (share > 0.0)
+      logarithms.push_back(std::log(share * static_cast<double>(count) / static_cast<double>(outputs)));
+  }
+  if (logarithms.empty()) return 0.0;
+  // One order, any, whatever the samples' is.
+  std::sort(logarithms.begin(), logarithms.end());
+  const auto n = static_cast<double>(logarithms.size());
+  const double mean = std::accumulate(logarithms.begin(), logarithms.end(), 0.0) / n;
+  double squares = kSpreadSamples * kSpread;
+  for (const double one : logarithms) squares += (one - mean) * (one - mean);
+  // The generator's numbers are the standard's, its distributions are each library's own.
+  std::mt19937_64 generator(1);
+  const auto uniform = [&] { return static_cast<double>((generator() >> 11) + 1) * 0x1p-53; };
+  const auto normal = [&] { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * kPi * uniform()); };
+  const auto freedom = static_cast<size_t>(kSpreadSamples + n) - 1;
+  std::vector<double> sets(kDraws);
+  for (double& set : sets) {
+    double chi = 0.0;
+    for (size_t i = 0; i < freedom; ++i) {
+      const double one = normal();
+      chi += one * one;
+    }
+    const double deviation = std::sqrt(squares / chi), center = mean + deviation / std::sqrt(n) * normal();
+    for (size_t i = 0; i < kFurther; ++i) set += std::exp(center + deviation * normal());
+    set /= static_cast<double>(kFurther);
+  }
+  std::nth_element(sets.begin(), sets.begin() + kRank, sets.end());
+  return std::max(sets[kRank], expected().ratio());
 }
 
 std::vector<PartError> SampleErrors::parts(bool is_expected) const {

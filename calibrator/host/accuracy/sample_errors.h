@@ -1,6 +1,7 @@
 // The errors of a model's outputs over some samples, and part by part: what is large does not hide what is small beside it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,11 @@ class SampleErrors {
   // spread, drawn to a usual one. Where the mean of each sample's own noise over signal is worse, it is half way (in
   // logarithms) to that. All this adds 6 dB at most, and less so with more than 16 samples.
   NetworkError expected() const;
+  // The noise over signal that nine of ten sets of kFurther other samples do not exceed, if the logarithms of the samples' noise are
+  // normal: by draws from their predictive distribution, with the usual spread of expected() as what was known before. Never less than
+  // expected(). None with fewer than kFewestForSets samples: not even their own worst one holds for nine of ten others.
+  static constexpr size_t kFurther = 16, kFewestForSets = 9;
+  std::optional<double> most_of_sets() const;
   // Likewise of each part; or of these samples alone.
   std::vector<PartError> parts(bool is_expected = true) const;
 
