@@ -8,8 +8,8 @@
 
 #include "benchmarks/peak.h"
 #include "calibrator/host/accuracy/layer_sensitivity.h"
+#include "cli/command_line.h"
 #include "cli/output.h"
-#include "cli/sleeping_threads.h"
 #include "tools/loaded_model.h"
 
 using namespace intaglio;

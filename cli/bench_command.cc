@@ -5,7 +5,7 @@
 #include "cli/output.h"
 #include "cli/tool_options.h"
 #include "intaglio/describe.h"
-#include "tools/time_model.h"
+#include "tools/measure_model.h"
 
 namespace intaglio::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "cli/tool_options.h"
 #include "tools/calibrate_model.h"
 #include "tools/calibration_page.h"
-#include "tools/html_text.h"
 #include "tools/observed_samples.h"
+#include "tools/text.h"
 
 namespace intaglio::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "calibrator/host/system/real_text.h"
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"
-#include "tools/input_text.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::cli {
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -13,7 +14,6 @@
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/sleeping_threads.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/model.h"
 #include "intaglio/version.h"
@@ -340,6 +340,13 @@ CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeW
   } catch (const std::exception& error) {
     return {CommandEnd::kFailed, {std::string("internal error: ") + error.what() + "; please report it"}};
   }
+}
+
+void restart_with_sleeping_threads(char** argv) {
+  for (const char* name : {"OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"})
+    if (std::getenv(name) != nullptr) return;
+  if (::setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && ::setenv("GOMP_SPINCOUNT", "4000", 0) == 0)
+    ::execv("/proc/self/exe", argv);
 }
 
 int run_program(int argc, char** argv) {

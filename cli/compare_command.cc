@@ -4,7 +4,7 @@
 #include "cli/calibration_text.h"
 #include "cli/command.h"
 #include "cli/tool_options.h"
-#include "tools/compare_models.h"
+#include "tools/judge_models.h"
 
 namespace intaglio::cli {
 namespace {

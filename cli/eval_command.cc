@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tool_options.h"
-#include "tools/evaluate_model.h"
+#include "tools/judge_models.h"
 
 namespace intaglio::cli {
 namespace {

@@ -3,9 +3,7 @@
 #include "cli/command.h"
 #include "cli/import_options.h"
 #include "cli/output.h"
-#include "exporters/onnx/onnx_export.h"
-#include "importers/network_file.h"
-#include "tools/loaded_model.h"
+#include "tools/networks.h"
 
 namespace intaglio::cli {
 namespace {
@@ -30,29 +28,22 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   const OutputFile output(arguments.output);
   for (const std::string& input : {arguments.model, arguments.network})
     if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
-  // Such a file begins with the number of its version; no text does, no picture and no array.
-  if (auto step = check_replaceable(arguments.output, 0, "\x08", "ONNX file"); !step) return step.failure();
-  OnnxForm form = OnnxForm::kQdq;
-  for (const OnnxFormName& known : kOnnxForms)
-    if (arguments.form == known.name) form = known.form;
+  if (auto step = check_onnx_output(arguments.output); !step) return step.failure();
+  const auto form = onnx_form_of(arguments.form);
+  if (!form) return form.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const auto network = NetworkFile::open(arguments.network);
   if (!network) return network.failure();
-  const auto made =
-      export_onnx(network->bytes(), arguments.network, {network->folder(), arguments.external_data},
-                  file->model(), arguments.model, form, arguments.limits);
+  const ExportOnnxChoice choice{*form, arguments.external_data, arguments.limits};
+  const auto made = export_onnx(*file, *network, choice);
   if (!made) return made.failure();
   if (auto step = output.write({reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
       !step)
     return step.failure();
   for (const std::string& note : made->notes) print_note(note);
   if (arguments.json) {
-    print_json({{"bytes", made->bytes.size()},
-                {"form", arguments.form},
-                {"layers", made->layers},
-                {"activations", made->activations},
-                {"notes", json_lines(made->notes)}});
+    print_json(json_of(*made, choice));
     return Done{};
   }
   print("%s: %s, %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str(),
@@ -75,10 +66,8 @@ Command add_export_onnx_command(CLI::App& parent) {
   add_option(*app, "-o,--output", arguments->output, "the ONNX file to write")
       .required()
       .type_name("OUT.onnx");
-  std::vector<std::string> forms;
-  for (const OnnxFormName& known : kOnnxForms) forms.push_back(known.name);
   add_option(*app, "--form", arguments->form, "how quantization is written: see below")
-      .one_of(forms)
+      .one_of(onnx_form_names())
       .type_name("FORM")
       .show_default();
   add_flag(

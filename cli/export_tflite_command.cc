@@ -2,8 +2,7 @@
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "exporters/tflite/tflite_export.h"
-#include "tools/loaded_model.h"
+#include "tools/networks.h"
 
 namespace intaglio::cli {
 namespace {
@@ -26,15 +25,15 @@ constexpr const char* kExportTfliteFooter =
 Outcome<Done> run_export_tflite(const ExportTfliteArguments& arguments) {
   const OutputFile output(arguments.output);
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
-  if (auto step = check_replaceable(arguments.output, 4, "TFL3", "TFLite file"); !step) return step.failure();
+  if (auto step = check_tflite_output(arguments.output); !step) return step.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  const auto made = export_tflite(file->model(), arguments.model);
+  const auto made = export_tflite(*file);
   if (!made) return made.failure();
   if (auto step = output.write({made->bytes.data(), made->bytes.size()}); !step) return step.failure();
   for (const std::string& note : made->notes) print_note(note);
   if (arguments.json) {
-    print_json({{"bytes", made->bytes.size()}, {"layers", made->layers}, {"notes", json_lines(made->notes)}});
+    print_json(json_of(*made));
     return Done{};
   }
   print("%s: %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str());

@@ -4,10 +4,9 @@
 #include "cli/output.h"
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"
-#include "tools/import_network.h"
-#include "tools/input_text.h"
 #include "tools/loaded_model.h"
-#include "tools/model_json.h"
+#include "tools/model_contents.h"
+#include "tools/networks.h"
 
 namespace intaglio::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "calibrator/host/system/npy.h"
 #include "tools/answer_kind.h"
-#include "tools/import_network.h"
+#include "tools/networks.h"
 
 namespace intaglio::cli {
 namespace {

@@ -4,12 +4,12 @@
 
 #include "calibrator/host/system/real_text.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/tool_options.h"
 #include "intaglio/describe.h"
 #include "tools/answer_kind.h"
-#include "tools/input_text.h"
-#include "tools/inspect_model.h"
-#include "tools/model_json.h"
+#include "tools/measure_model.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "calibrator/host/system/real_text.h"
-#include "cli/captured_output.h"
+#include "cli/command_line.h"
 
 namespace intaglio::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calibrator/host/system/outcome.h"
-#include "cli/captured_output.h"
+#include "cli/command_line.h"
 #include "tools/json.h"
 #include "tools/text.h"
 #include "tools/work.h"

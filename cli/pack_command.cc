@@ -1,10 +1,7 @@
 // intaglio pack: weights packed beforehand for one instruction set.
-#include "calibrator/bake/pack_model.h"
-#include "calibrator/host/system/host_arena.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/whole_model.h"
-#include "tools/loaded_model.h"
+#include "tools/model_file.h"
 
 namespace intaglio::cli {
 namespace {
@@ -23,35 +20,20 @@ constexpr const char* kPackFooter =
     "  intaglio pack net.int8.itg -o net.avx2.itg --isa avx2";
 
 Outcome<Done> run_pack(const PackArguments& arguments) {
-  const auto isa = isa_up_to(arguments.isa);
-  if (!isa) return Failure{"--isa: " + isa.message()};
   const OutputFile output(arguments.output);
   if (auto path = check_model_output(arguments.output, arguments.model); !path) return path.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  if (const auto whole = check_whole(*file); !whole) return whole.failure();
-  HostArena memory;
-  const auto packed = pack_model(file->model(), all_ops(), *isa, memory.arena());
-  if (!packed) return file->failure(packed.error());
-  const auto reopened = Model::open(*packed);
-  if (!reopened) return file->failure(reopened.error());
-  int32_t nodes = 0;
-  size_t bytes = 0;
-  for (int32_t n = 0; n < reopened->node_count(); ++n) {
-    const PackInfo pack = reopened->pack(n);
-    nodes += pack.data.empty() ? 0 : 1;
-    bytes += pack.data.size;
-  }
-  if (nodes == 0)
-    return Failure{arguments.model + ": holds no int8 weights that a kernel of " + arguments.isa +
-                   " packs; there is nothing to do"};
-  if (auto written = output.write(*packed); !written) return written.failure();
+  const auto packed = pack_weights(*file, arguments.isa);
+  if (!packed) return packed.failure();
+  if (auto written = output.write(packed->bytes.span()); !written) return written.failure();
   if (arguments.json) {
-    print_json({{"bytes", packed->size}, {"packed_bytes", bytes}, {"nodes", nodes}, {"isa", arguments.isa}});
+    print_json(json_of(*packed, arguments.isa));
     return Done{};
   }
-  print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(packed->size).c_str());
-  print("  packed  %s bytes of %d nodes for %s\n", grouped(bytes).c_str(), nodes, arguments.isa.c_str());
+  print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(packed->bytes.size()).c_str());
+  print("  packed  %s bytes of %d nodes for %s\n", grouped(packed->packed_bytes).c_str(), packed->nodes,
+        arguments.isa.c_str());
   return Done{};
 }
 

@@ -1,19 +1,10 @@
 // intaglio params: quantization parameters out of a model, into one, and against each other.
-#include <algorithm>
-#include <cmath>
-
-#include "calibrator/bake/model_writer.h"
-#include "calibrator/host/system/files.h"
-#include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/real_text.h"
 #include "cli/calibration_text.h"
-#include "cli/changed_codes.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tool_options.h"
-#include "importers/params/params_prune.h"
-#include "tools/calibration_figures.h"
-#include "tools/known_params.h"
+#include "tools/params_files.h"
 
 namespace intaglio::cli {
 namespace {
@@ -45,15 +36,6 @@ struct ParamsCommandArguments {
   bool json = false;
 };
 
-Outcome<ParamsTable> open_table(const ParamsChoice& arguments) {
-  const auto format = params_format_of_file(arguments);
-  if (!format) return format.failure();
-  auto table = read_params(arguments.file, *format);
-  if (table)
-    for (const std::string& note : table->notes) print_note(note);
-  return table;
-}
-
 Outcome<Done> run_params_export(const ParamsCommandArguments& arguments) {
   const OutputFile output(arguments.output);
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
@@ -64,20 +46,14 @@ Outcome<Done> run_params_export(const ParamsCommandArguments& arguments) {
   if (auto step = check_replaceable(arguments.output, what, is_table); !step) return step.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  const auto table = params_of_model(file->model(), arguments.model);
-  if (!table) return table.failure();
-  const auto text = write_params(*table, *format);
-  if (!text) return Failure{arguments.model + ": " + text.message()};
-  if (auto step = output.write({reinterpret_cast<const uint8_t*>(text->data()), text->size()}); !step)
+  const auto written = params_of(*file, *format, Work(listener()));
+  if (!written) return written.failure();
+  const std::string& text = written->text;
+  if (auto step = output.write({reinterpret_cast<const uint8_t*>(text.data()), text.size()}); !step)
     return step.failure();
-  const std::string options = file->model().calibration().options;
-  if (options.find("no recovery") == std::string::npos)
-    print_note(arguments.model + ": was made with '" + options +
-               "': biases and codes that a recovery has changed are not in the file");
   if (arguments.json) {
-    print_json({{"format", params_format_name(*format)},
-                {"entries", table->entries.size()},
-                {"bytes", text->size()}});
+    print_json(
+        {{"format", params_format_name(*format)}, {"entries", written->entries}, {"bytes", text.size()}});
     return Done{};
   }
   print("%s: parameters of %s, %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str(),
@@ -124,39 +100,25 @@ Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
   const OutputFile output(arguments.output);
   const auto file = open_float_model(arguments);
   if (!file) return file.failure();
-  const auto table = read_named_params(arguments.params);
-  if (!table) return table.failure();
-  HostArena memory;
-  Graph graph;
-  const auto summary = prune_model(file->model(), *table, arguments.params.file, graph, memory.arena());
-  if (!summary) return summary.failure();
-  const auto bytes = finish_model(graph, all_ops(), memory.arena());
-  if (!bytes) return failure_in(arguments.model, bytes.error());
-  const auto model = Model::open(*bytes);
-  if (!model) return failure_in(arguments.model, model.error());
-  if (const auto needs = Session::measure_anywhere(*model, all_ops()); !needs)
-    return failure_in(arguments.model, needs.error(), &*model);
-  if (auto written = output.write(*bytes); !written) return written.failure();
-  for (const std::string& note : table->notes) print_note(note);
+  const auto pruned = prune(*file, arguments.params);
+  if (!pruned) return pruned.failure();
+  if (auto written = output.write(pruned->bytes.span()); !written) return written.failure();
+  for (const std::string& note : pruned->notes) print_note(note);
+  const PruneSummary& summary = pruned->summary;
   if (arguments.json) {
-    print_json({{"layers", summary->layers},
-                {"channels", summary->channels},
-                {"bytes", bytes->size},
-                {"sha256", sha256_text(*bytes)}});
+    print_json({{"layers", summary.layers},
+                {"channels", summary.channels},
+                {"bytes", pruned->bytes.size()},
+                {"sha256", sha256_text(pruned->bytes.span())}});
     return Done{};
   }
   print("%s: %s bytes of %s; %lld channels of %d layers are gone\n", safe(arguments.output).c_str(),
-        grouped(bytes->size).c_str(), grouped(file->file_bytes()).c_str(),
-        static_cast<long long>(summary->channels), summary->layers);
+        grouped(pruned->bytes.size()).c_str(), grouped(file->file_bytes()).c_str(),
+        static_cast<long long>(summary.channels), summary.layers);
   return Done{};
 }
 
 // ---- diff
-
-const char* role_of(ParamsOf of) {
-  constexpr const char* kRoles[] = {"tensor", "input", "weights", "reader"};
-  return kRoles[static_cast<size_t>(of)];
-}
 
 std::string params_number(double value) { return general_text(value, 6); }
 
@@ -165,125 +127,18 @@ std::string shown(const ParamsEntry& entry, size_t i) {
          (entry.of == ParamsOf::kLayerWeights ? "" : " / " + std::to_string(entry.zero_point));
 }
 
-struct Difference {
-  const ParamsEntry *a = nullptr, *b = nullptr;  // nullptr: not there
-  size_t channel = 0, channels = 0;              // the one that differs most, and how many do
-  double ratio = 1.0;                            // of b's scale there to a's
-  std::optional<ChangedCodes> codes;
-};
-
-Difference compare(const ParamsEntry& a, const ParamsEntry& b) {
-  Difference found{&a, &b, 0, 0, 1.0, {}};
-  const size_t count = std::max(a.scales.size(), b.scales.size());
-  double largest = 0.0;
-  for (size_t i = 0; i < count; ++i) {
-    const float x = a.scales[a.scales.size() == 1 ? 0 : i], y = b.scales[b.scales.size() == 1 ? 0 : i];
-    if (x == y) continue;
-    ++found.channels;
-    const double ratio = static_cast<double>(y) / static_cast<double>(x), size = std::abs(std::log(ratio));
-    if (size < largest) continue;
-    largest = size;
-    found.channel = i;
-    found.ratio = ratio;
-  }
-  return found;
-}
-
-// The entry of another table for the same; PPQ's names weights as it does any tensor, others by their layers.
-const ParamsEntry* counterpart(const ParamsEntry& entry, const ParamsTable& other) {
-  if (const ParamsEntry* const same = other.find_same(entry)) return same;
-  if (entry.of == ParamsOf::kLayerWeights) return other.find(ParamsOf::kTensor, entry.node);
-  if (entry.of == ParamsOf::kTensor)
-    for (const ParamsEntry& candidate : other.entries)
-      if (candidate.of == ParamsOf::kLayerWeights && candidate.node == entry.name) return &candidate;
-  return nullptr;
-}
-
-std::optional<ChangedCodes> changed_codes(const ParamsEntry& a, const WeightSource& of_a,
-                                          const ParamsEntry& b, const WeightSource& of_b) {
-  const bool is_weights = a.of == ParamsOf::kLayerWeights || b.of == ParamsOf::kLayerWeights;
-  if (is_weights) return changed_weight_codes(a, of_a, b, of_b);
-  if (a.scales.size() != 1 || b.scales.size() != 1) return std::nullopt;  // weights that PPQ names as tensors
-  return changed_activation_codes(a, b);
-}
-
-// Differences in the parts that both files can hold.
-std::vector<Difference> differences(const ParamsTable& a, const WeightSource& of_a, const ParamsTable& b,
-                                    const WeightSource& of_b) {
-  std::vector<Difference> list;
-  const auto holds = [](const ParamsTable& table, ParamsOf of) {
-    return std::any_of(table.entries.begin(), table.entries.end(),
-                       [of](const ParamsEntry& e) { return e.of == of; });
-  };
-  for (const ParamsEntry& entry : a.entries) {
-    const ParamsEntry* const other = counterpart(entry, b);
-    if (other == nullptr) {
-      if (holds(b, entry.of)) list.push_back({&entry, nullptr, 0, 0, 1.0, {}});
-      continue;
-    }
-    const size_t most = std::max(entry.scales.size(), other->scales.size()),
-                 least = std::min(entry.scales.size(), other->scales.size());
-    Difference found;
-    if (least == 1 || least == most) {
-      found = compare(entry, *other);
-      found.codes = changed_codes(entry, of_a, *other, of_b);
-    } else {
-      found.a = &entry;
-      found.b = other;
-      found.channels = most;
-    }
-    const bool codes_differ = found.codes && found.codes->changed > 0;
-    if (found.channels > 0 || entry.zero_point != other->zero_point || codes_differ) list.push_back(found);
-  }
-  for (const ParamsEntry& entry : b.entries)
-    if (holds(a, entry.of) && counterpart(entry, a) == nullptr)
-      list.push_back({nullptr, &entry, 0, 0, 1.0, {}});
-  return list;
-}
-
 Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
-  const auto a = open_table(arguments.params);
-  if (!a) return a.failure();
-  const auto b = open_table(arguments.other);
-  if (!b) return b.failure();
-  std::optional<LoadedModel> models[3];  // of each side, and the network that both are of
-  const std::string* const paths[3] = {&arguments.params.file, &arguments.other.file, &arguments.network};
-  for (size_t i = 0; i < 3; ++i) {
-    const ParamsChoice& side = i == 0 ? arguments.params : arguments.other;
-    const bool is_model = i == 2 ? !paths[i]->empty() : *params_format_of_file(side) == ParamsFormat::kModel;
-    if (!is_model) continue;
-    auto file = LoadedModel::open(*paths[i]);
-    if (!file) return file.failure();
-    models[i] = std::move(*file);
-  }
-  if (models[2])
-    if (auto step = check_float(*models[2]); !step) return step.failure();
-  const Model* const network = models[2] ? &models[2]->model() : nullptr;
-  const auto source = [&](size_t i) {
-    return WeightSource{models[i] ? &models[i]->model() : nullptr, network};
-  };
-  const std::vector<Difference> list = differences(*a, source(0), *b, source(1));
+  const auto list = compare_params(arguments.params, arguments.other, arguments.network, Work(listener()));
+  if (!list) return list.failure();
   if (arguments.json) {
-    Json json{{"differences", Json::array()}};
-    for (const Difference& difference : list) {
-      const ParamsEntry& any = difference.a != nullptr ? *difference.a : *difference.b;
-      Json entry{{"name", any.name}, {"of", role_of(any.of)}};
-      for (const auto& [name, side] : {std::pair{"a", difference.a}, std::pair{"b", difference.b}})
-        entry[name] = side == nullptr ? Json(nullptr)
-                                      : Json{{"scales", side->scales}, {"zero_point", side->zero_point}};
-      if (difference.codes)
-        entry["codes"] = {{"changed", difference.codes->changed}, {"of", difference.codes->of}};
-      json["differences"].push_back(std::move(entry));
-    }
-    print_json(json);
-  } else if (!list.empty()) {
+    print_json(json_of(*list));
+  } else if (!list->empty()) {
     Table table({"name", "of", "a: scale / zero point", "b", "b / a", "channels", "codes"}, 2);
-    for (const Difference& difference : list) {
-      const ParamsEntry& any = difference.a != nullptr ? *difference.a : *difference.b;
-      const bool both = difference.a != nullptr && difference.b != nullptr;
-      table.add({any.name, role_of(any.of),
-                 difference.a == nullptr ? "-" : shown(*difference.a, difference.channel),
-                 difference.b == nullptr ? "-" : shown(*difference.b, difference.channel),
+    for (const ParamsDifference& difference : *list) {
+      const ParamsEntry& any = difference.any();
+      const bool both = difference.a && difference.b;
+      table.add({any.name, role_of(any.of), !difference.a ? "-" : shown(*difference.a, difference.channel),
+                 !difference.b ? "-" : shown(*difference.b, difference.channel),
                  both ? params_number(difference.ratio) : "-",
                  both && any.scales.size() > 1 ? std::to_string(difference.channels) : "",
                  difference.codes ? std::to_string(difference.codes->changed) + " of " +
@@ -292,9 +147,9 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
     }
     table.print();
   }
-  if (!list.empty())
+  if (!list->empty())
     return Failure{arguments.params.file + " and " + arguments.other.file + " differ in " +
-                   std::to_string(list.size()) + " entries"};
+                   std::to_string(list->size()) + " entries"};
   if (!arguments.json) print("the same parameters\n");
   return Done{};
 }

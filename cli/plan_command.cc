@@ -1,11 +1,8 @@
 // intaglio plan: where a model's activations stand.
-#include "calibrator/host/stream_plan.h"
-#include "calibrator/host/system/host_arena.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tool_options.h"
-#include "cli/whole_model.h"
-#include "tools/loaded_model.h"
+#include "tools/model_file.h"
 
 namespace intaglio::cli {
 namespace {
@@ -37,38 +34,22 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   if (auto path = check_model_output(arguments.output, arguments.model); !path) return path.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  if (const auto whole = check_whole(*file); !whole) return whole.failure();
-  HostArena memory;
-  Model model = file->model();
-  if (arguments.ceiling >= 0) {
-    const auto bytes = with_ceiling(model, static_cast<uint32_t>(arguments.ceiling), memory.arena());
-    const auto bounded = bytes ? Model::open(*bytes) : bytes.error();
-    if (!bounded) return file->failure(bounded.error());
-    model = *bounded;
-  }
-  const auto planned = plan_for_goal(model, *goal, memory.arena());
-  if (!planned) return file->failure(planned.error());
-  const auto streamed = streamed_needs(*planned);
-  if (!streamed) return file->failure(streamed.error());
-  if (auto allowed = check_ceiling(model, streamed->activation_bytes); !allowed) return allowed.failure();
-  if (auto written = output.write(*planned); !written) return written.failure();
-  const size_t by_rows = streamed->activation_bytes;
+  PlanChoice choice{*goal, {}};
+  if (arguments.ceiling >= 0) choice.ceiling = static_cast<uint32_t>(arguments.ceiling);
+  const auto planned = plan_memory(*file, choice, Work(listener()));
+  if (!planned) return planned.failure();
+  if (auto written = output.write(planned->bytes.span()); !written) return written.failure();
   if (arguments.json) {
-    print_json({{"bytes", planned->size},
-                {"arena_bytes", file->model().activation_bytes()},
-                {"streamed_bytes", by_rows > 0 ? Json(by_rows) : Json(nullptr)},
-                {"feeds_rows", streamed->is_fed}});
-  } else {
-    print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(planned->size).c_str());
-    print("  activations  %s bytes layer by layer", grouped(file->model().activation_bytes()).c_str());
-    if (by_rows > 0)
-      print(", %s by rows\n", grouped(by_rows).c_str());
-    else
-      print(goal->flat ? "\n" : "; rows would save nothing (only int8 layers run by rows)\n");
+    print_json(json_of(*planned));
+    return Done{};
   }
-  if (arguments.feeds_rows && !streamed->is_fed)
-    print_note(
-        "--feed-rows has no effect: a line buffer for the first input would save no memory, so all of it is there");
+  const size_t by_rows = planned->by_rows.activation_bytes;
+  print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(planned->bytes.size()).c_str());
+  print("  activations  %s bytes layer by layer", grouped(planned->flat_bytes).c_str());
+  if (by_rows > 0)
+    print(", %s by rows\n", grouped(by_rows).c_str());
+  else
+    print(goal->flat ? "\n" : "; rows would save nothing (only int8 layers run by rows)\n");
   return Done{};
 }
 

@@ -215,7 +215,7 @@ struct Distance {
   }
 };
 
-// Of each output that both have, by name, on draws from the ranges of `drawn`.
+// Figures of each output that both have, by name, on draws from the ranges of `drawn`.
 std::map<std::string, Distance> distances(const Model& from, const Model& to, const Model& drawn, int draws) {
   constexpr double kSame = 200.0;
   Running a(from), b(to);

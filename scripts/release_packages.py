@@ -13,7 +13,7 @@ import zipfile
 import sbom
 import wheel_parts
 
-# What Debian's packages load when they run, by the beginnings of their names; those of wheels are in wheel_parts.
+# The libraries that Debian's packages load when they run, by the beginnings of their names; those of wheels are in wheel_parts.
 RUNTIME = {"libc6": "LGPL-2.1-or-later", "libgcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
            "libstdc++": "GPL-3.0-or-later WITH GCC-exception-3.1"}
 

@@ -12,7 +12,7 @@ import urllib.parse
 import uuid
 
 LICENSE = "Apache-2.0"
-# What a part is to the whole: in it, loaded when it runs, or of its making alone.
+# How a part belongs to the whole: in it, loaded when it runs, or of its making alone.
 INSIDE, LOADED, BUILD = "inside", "loaded", "build"
 
 

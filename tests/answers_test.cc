@@ -1,4 +1,4 @@
-// What gives a model's answer reads codes and writes FP32: which nodes that is, what they compute, and that
+// The node that gives a model's answer reads codes and writes FP32: which nodes that is, what they compute, and that
 // the calibrator's parts know of it.
 #include "calibrator/quantization/int8_nodes.h"
 

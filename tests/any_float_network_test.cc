@@ -1,4 +1,4 @@
-// What runs in FP32 calibrates, whatever the sizes of its values: each operator between tensors that are zero,
+// A network that runs in FP32 calibrates, whatever the sizes of its values: each operator between tensors that are zero,
 // tiny, huge, equal, or of sizes far apart. Where the FP32 results are not finite, the tensor is named.
 #include <doctest/doctest.h>
 

@@ -115,7 +115,7 @@ TEST_CASE("channels that stay far above zero give their codes to the others, eve
   CHECK(outcome.after < 0.05 * outcome.before);
   CHECK(outcome.says("channels shifted"));
   CHECK(outcome.state_after == outcome.state_before);
-  // What is reported as seen is what the ranges were chosen from.
+  // The report shows the values that the ranges were chosen from.
   CHECK(calibrate(bytes, {recovery::kNone}).highest.at("a") > 39.0f);
   CHECK(outcome.highest.at("a") < 5.0f);
   // Nearly as good as a model in which nothing is to be absorbed.

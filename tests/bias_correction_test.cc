@@ -49,7 +49,7 @@ double sqnr_db(const AlignedBytes& fp32, const std::vector<uint8_t>& int8, const
   return compared.sqnr_db();
 }
 
-// What bias correction from `count` samples adds to the SQNR of others, all of the same distribution: the mean of four draws.
+// The gain of bias correction from `count` samples to the SQNR of others, all of the same distribution: the mean of four draws.
 double gain_db(size_t count, float least, float most) {
   const AlignedBytes net = chain();
   const Result<Model> model = Model::open(net.view());

@@ -96,7 +96,7 @@ void backwards(void*, int32_t count, void (*task)(void* argument, int32_t i), vo
 
 }  // namespace
 
-// What programs hold in their own memory, and what has no size, is as it was for ever.
+// Structs in programs' own memory, and those without a size, stay as they were.
 static_assert(sizeof(itg_model) == 8 * sizeof(void*) && sizeof(itg_session) == 40 * sizeof(void*) &&
               sizeof(itg_calibrator) == 4 * sizeof(void*) && sizeof(itg_image_writer) == 64 * sizeof(void*));
 static_assert(sizeof(itg_error) == 32 && sizeof(itg_bytes) == 2 * sizeof(void*) &&
@@ -274,7 +274,7 @@ TEST_CASE(
     CHECK(serial.given.loads > 0);
     const bool told = !is_older(*program);
     CHECK((serial.trace.steps > 0) == told);
-    // Of the FP32 model for those added together, of an int8 one for all.
+    // Figures of the FP32 model for those added together, of an int8 one for all.
     CHECK(serial.given.results >= (told ? serial.given.count / 2 + serial.given.count : 0));
     CHECK((serial.given.results > 0) == told);
     CHECK(serial.made.samples == expected.report.samples);

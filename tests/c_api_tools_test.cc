@@ -1,4 +1,4 @@
-// What the C interface says of packed weights, of statistics and of a model store, against the C++ one.
+// The C interface's packed weights, statistics and model store, against the C++ one.
 #include <doctest/doctest.h>
 
 #include "calibrator/bake/pack_model.h"

@@ -87,7 +87,7 @@ std::vector<double> reals_of(const TensorView& view) {
   return reals;
 }
 
-// Of the output, in dB.
+// SQNR of the output, in dB.
 double sqnr(const AlignedBytes& file, const AlignedBytes& network = attention()) {
   RunningModel exact{AlignedBytes(network.view())}, found{AlignedBytes(file.view())};
   REQUIRE_MESSAGE(found.error().ok(), text_of(found.error()));

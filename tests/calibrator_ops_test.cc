@@ -349,7 +349,7 @@ TEST_CASE("a gate of the tensor's own, and constants, in every role") {
 TEST_CASE("what moves elements keeps the scale") {
   const auto pad = [](ModelBuilder& b, NodeOptions& o) { o.as<PadOptions>().before = b.keep({0, 1, 2, 0}); };
   check({1, 10, 9, 12}, one(Op::kPad, pad), {Op::kPad}, 30.0);
-  // What it writes beside them has a code, as far as it is; a number that masks takes no codes from the others.
+  // Other values that it writes have codes, as far as they reach; a number that masks takes no codes from the others.
   for (const float value : {-7.0f, 7.0f, 30.0f, -1e9f}) {
     CAPTURE(value);
     const auto filled = [value](ModelBuilder& b, NodeOptions& o) {

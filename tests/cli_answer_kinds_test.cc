@@ -1,4 +1,4 @@
-// What the numbers of an output are: what the network's end says, what is presumed, what import was told; and that figures,
+// The meaning of an output's numbers: what the network's end says, what is presumed, what import was told; and that figures,
 // verdicts and advice about classes are given of classes alone.
 #include "tools/answer_kind.h"
 

@@ -1,4 +1,4 @@
-// What export-c refuses, and what it writes that nothing else looks at; tests/export_c builds and runs the
+// Refusals of export-c, and texts of it that nothing else looks at; tests/export_c builds and runs the
 // rest.
 #include <doctest/doctest.h>
 
@@ -51,7 +51,7 @@ TEST_CASE("sizes are those that inspect gives for the same target") {
   }
 }
 
-// What cpu_isa() finds there: with another bit such a machine would refuse the session, and its own choice would be another.
+// By cpu_isa() there: with another bit such a machine would refuse the session, and its own choice would be another.
 TEST_CASE("a target asks for no more than its CPUs have") {
   const Folder folder;
   for (const auto& [target, isa] :
@@ -170,7 +170,7 @@ TEST_CASE("export-c replaces its own files, of another model too, and no file th
   CHECK(!holds(folder.good(again + " --prefix other").err, "another model"));
   folder.good(again);
 
-  // What the user goes on with is kept, and said so.
+  // Files that the user goes on with are kept, and a note says so.
   for (const std::string name : {"main.c", "CMakeLists.txt"}) {
     const std::string path = "out/" + name;
     for (const std::string& mine : {"X" + folder.text(path), folder.text(path) + "\n", std::string("mine")}) {

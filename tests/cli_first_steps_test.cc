@@ -1,4 +1,4 @@
-// What somebody meets who tries the command for the first time.
+// The first steps of somebody who tries the command.
 #include "tests/support/onnx_builder.h"
 #include "tests/support/run_cli.h"
 

@@ -47,7 +47,7 @@ class Demo : public CommandFolder {
   nlohmann::json figures(const std::vector<std::string>& names, const std::string& more = "") const {
     return json(calibrate(names, more + " --json"));
   }
-  // Of the model that was written, on 400 pictures that nothing has seen.
+  // SQNR of the model that was written, on 400 pictures that nothing has seen.
   double true_sqnr() const {
     return json("compare %/net.itg %/int8.itg --images @/test --json")["sqnr_db"].get<double>();
   }
@@ -90,7 +90,7 @@ TEST_CASE("with 4 to 16 pictures the SQNR is that of others, within 2 dB at the 
       CHECK(found["calibration_agreement"] == 1.0);
       CHECK(found["verdict"] != "poor");
       if (count != 4) continue;
-      // What is measured on the samples themselves is above the truth, most of all where ranges have no room for others.
+      // The figure of the samples themselves is above the truth, most of all where ranges have no room for others.
       const auto tight = demo.figures(names, " --method minmax");
       flattery.push_back(tight["calibration_sqnr_db"].get<double>() - demo.true_sqnr());
     }

@@ -80,7 +80,7 @@ TEST_CASE("a model with two inputs is calibrated, compared, evaluated, simulated
   CHECK(compared["sqnr_db"].get<double>() > 25.0);
   CHECK(folder.json("simulate %/net.itg --json" + given)["count"] == kSamples);
 
-  // What FP32 finds is right by definition: eval of it is 100 %, so each sample met its own label.
+  // The classes that FP32 finds are right by definition: eval of it is 100 %, so each sample met its own label.
   const auto found = folder.json("run %/net.itg --json --top 1" + given);
   std::string labels;
   for (const auto& sample : found["samples"])

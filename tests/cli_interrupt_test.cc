@@ -132,7 +132,7 @@ TEST_CASE("progress shows a bar, the step of how many and a count, and goes away
   CHECK(holds(command.text(), "] step 4 of 6: bias correction "));
   CHECK(holds(command.text(), "] step 5 of 6: store "));
   CHECK(holds(command.text(), "] step 6 of 6: held out "));
-  // Of all that was shown the bar never goes back, nor does the step.
+  // The bar never goes back, nor does the step.
   size_t bar = 0, step = 0, shown = 0;
   for (size_t at = command.text().find('['); at != std::string::npos; at = command.text().find('[', at + 1)) {
     const size_t end = command.text().find(']', at), word = command.text().find("step ", at);

@@ -1,4 +1,4 @@
-// What import tells beside its result, as text and as JSON; how long names are shown; what calibrate does by default.
+// The notes of import beside its result, as text and as JSON; how long names are shown; what calibrate does by default.
 #include <algorithm>
 
 #include "calibrator/host/system/npy.h"

@@ -1,4 +1,4 @@
-// What goes with what: each row of the table is refused or noted where it holds, before any file is read, and
+// Options that go together: each row of the table is refused or noted where it holds, before any file is read, and
 // says nothing where it does not. What depends on the model or the samples is noted, too.
 #include "tools/option_rules.h"
 

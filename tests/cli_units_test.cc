@@ -20,7 +20,7 @@ void put_pixels(const CommandFolder& folder, const std::string& name, float fact
                     {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}));
 }
 
-// Of the demo's network, whose recipe is -1..1.
+// Values for the demo's network, whose recipe is -1..1.
 struct Meter : CommandFolder {
   Meter() {
     good("import @/meter.onnx -o %/net.itg --pixels -1..1");

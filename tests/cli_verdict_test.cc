@@ -1,5 +1,5 @@
 // The verdict on an int8 model, and that its remedy can help what is wrong.
-#include "tools/verdict.h"
+#include "tools/calibration_figures.h"
 
 #include <doctest/doctest.h>
 

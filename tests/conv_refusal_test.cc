@@ -1,4 +1,4 @@
-// What plan() of the operators with weights refuses, each with its own status, and where.
+// Refusals of plan() of the operators with weights, each with its own status and place.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -288,7 +288,7 @@ TEST_CASE("which channels go") {
   CHECK(kept({{kLow, kAny, kLow, kAny, kLow, kAny, kLow, kAny, kLow, kAny}, 1, false}) ==
         List{0, 1, 2, 3, 4, 5, 7, 9});
   CHECK(kept({{kLow, kLow, kLow, kLow, kLow, kLow}, 1, false}) == List{0, 1, 2, 3});
-  // What leaves the model stays whole.
+  // Outputs of the model stay whole.
   CHECK(kept({{kAny, kLow, kAny, kLow, kAny, kAny, kLow, kLow}, 1, false, true}) ==
         List{0, 1, 2, 3, 4, 5, 6, 7});
 }

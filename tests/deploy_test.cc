@@ -1,4 +1,4 @@
-// What is baked and what is refused: every number of bits, policy and rounding, for activations and weights.
+// Settings that are baked and that are refused: every number of bits, policy and rounding, for activations and weights.
 #include "calibrator/quantization/deploy.h"
 
 #include <doctest/doctest.h>

@@ -36,7 +36,7 @@ void run_case(const DwconvLinesF32Kernel& kernel, const Case& c, Random& random)
   const Exact<float> padding(std::vector<float>(channels, 0.0f));
   std::vector<std::unique_ptr<Exact<float>>> lines;
   DwconvLinesF32Args args{};
-  // What is unused must not be read: nullptr.
+  // Unused lines must not be read: nullptr.
   for (int32_t i = 0; i < c.side - 1 + dwconv_lines_at_once(c.side, c.stride); ++i) {
     std::vector<float> values = random.reals(w * channels, -2.0f, 2.0f);
     if (c.any_bits)

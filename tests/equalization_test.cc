@@ -258,7 +258,7 @@ TEST_CASE("before a depthwise layer each channel has a scale of its own, whateve
     CHECK(calibrate(net, {kDepthwise, false, isa::kScalar}).bytes == outcome.bytes);
     CHECK(calibrate(net, {kDepthwise, true, isa::kAvx2, 8}).bytes == outcome.bytes);
     CHECK(calibrate(net, {kDepthwise, false, isa::kAll, 1, 12, false}).bytes == outcome.bytes);
-    // What comes after it starts from the scaled model, and leaves it as it was.
+    // The recoveries behind it start from the scaled model, and leave it as it was.
     const RecoveryMask all = kDepthwise | kScaling | recovery::kBiasAbsorption | recovery::kDefault;
     const RecoveryOutcome both = calibrate(net, {all});
     CHECK(both.after < 0.1 * both.before);

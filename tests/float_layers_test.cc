@@ -111,7 +111,7 @@ TEST_CASE("a tensor between two float layers is not rounded, one at a border is"
   CHECK(layers.cost({kI, kI, kI}).total() == 0.0);
   CHECK(layers.cost({kF, kF, kI}).bytes == doctest::Approx(2.0));  // 3 bytes more for 20 of 30
   CHECK(layers.cost({kW, kW, kI}).bytes == 0.0);
-  // What reads 16 bits computes in them, too.
+  // A node that reads 16 bits computes in them, too.
   CHECK(layers.cost({kI, kW, kI}).time > layers.cost({kI, kI, kW}).time);
   for (const LayerTypes& but_one : layers.all_but_one()) {
     CHECK(std::count(but_one.begin(), but_one.end(), kI) == 1);

@@ -85,7 +85,7 @@ TEST_CASE("hard-swish tells nothing apart below -3: the sums before it have no c
 TEST_CASE("what something else reads, too, keeps its own range") {
   const Outcome tapped = calibrate(network(Op::kHardSwish, true)), alone = calibrate(network(Op::kHardSwish));
   CHECK(tapped.scale > 1.5f * alone.scale);
-  // Of a magnitude every value tells.
+  // Every value tells of a magnitude.
   const Outcome magnitude = calibrate(network(Op::kAbs));
   CHECK(magnitude.scale > 1.5f * alone.scale);
 }

@@ -80,7 +80,7 @@ class Network {
     b.node(Op::kReshape, {gate}, {shaped});
     return binary(Op::kMul, from, shaped);
   }
-  // Of MobileNetV3.
+  // Factors of MobileNetV3.
   int32_t bottleneck(int32_t from, int32_t expanded, int32_t channels, int32_t kernel, int32_t stride) {
     const int32_t wide = unary(Op::kHardSwish, conv(from, expanded, 1, 1));
     const int32_t seen = excite(unary(Op::kHardSwish, depthwise(wide, kernel, stride)));
@@ -181,7 +181,7 @@ Calibrated calibrate(const Model& model, const Samples& samples) {
   return made;
 }
 
-// Of each output of the FP32 model, over samples: noise over signal, by running both models here.
+// Noise over signal of each output of the FP32 model, over samples, by running both models here.
 std::vector<double> output_errors(const AlignedBytes& fp32, Span<const uint8_t> int8,
                                   const Samples& samples) {
   RunningModel exact(AlignedBytes(fp32.view())), test{AlignedBytes(int8)};

@@ -99,7 +99,7 @@ std::vector<uint8_t> calibrate_as(const Model& model, const Samples& samples,
   return {bytes.begin(), bytes.end()};
 }
 
-// What a calibration with these samples has kept.
+// The samples that a calibration with these has kept.
 KeptBiases kept_biases(const Model& model, const Samples& samples, const CalibratorOptions& options) {
   AlignedBytes memory(Calibrator::measure(model, options)->total());
   Result<Calibrator> calibrator = Calibrator::create(model, memory.span(), options);
@@ -170,7 +170,7 @@ std::vector<float> shifted(const std::vector<float>& sample) {
   return moved;
 }
 
-// What HeldOut should find, part by part, with all the rest through the public interface.
+// The errors that HeldOut should find, part by part, with all the rest through the public interface.
 SampleErrors errors_by_parts(const AlignedBytes& file, const Samples& samples,
                              const CalibratorOptions& options, size_t shifted_ones) {
   const Result<Model> model = Model::open(file.view());
@@ -262,7 +262,7 @@ TEST_CASE("whatever the order of the samples, with every recovery") {
        {recovery::kNone, recovery::kDefault, recovery::kAll | recovery::kEqualization}) {
     CAPTURE(recover);
     const Judged found = held_out(file, samples, RangeMethod::kAuto, recover);
-    // What takes minutes is judged one way.
+    // Networks that take minutes are judged one way.
     CHECK(found.judged == ((recover & recovery::kLayers) != 0 ? 9 : 18));
     std::reverse(samples.begin(), samples.end());
     const Judged again = held_out(file, samples, RangeMethod::kAuto, recover);

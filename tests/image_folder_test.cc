@@ -180,7 +180,7 @@ TEST_CASE("a list takes its names; an unknown one is an error") {
   const TemporaryFolder folder;
   for (const char* name : {"a.png", "b.png", "c d.png"}) folder.put(name, png_file(1, 1, 1, {1}));
   const auto open = [&](const std::string& list) {
-    return ImageFolder::open(folder.path(), {folder.put("list", list), 0, {}});
+    return ImageFolder::open(folder.path(), {folder.put("list", list), 0, {}, {}});
   };
   const auto found = open("c d.png\r\n\na.png\n");
   REQUIRE(found);
@@ -188,7 +188,7 @@ TEST_CASE("a list takes its names; an unknown one is an error") {
   CHECK(refused(open("a.png\ne.png\n"), "list line 2: " + folder.path() + " has no sample e.png"));
   CHECK(refused(open("a.png\na.png\n"), "listed twice"));
   CHECK(refused(open("\n"), "lists no samples"));
-  CHECK(refused(ImageFolder::open(folder.path(), {folder / "no list", 0, {}}), "no such file"));
+  CHECK(refused(ImageFolder::open(folder.path(), {folder / "no list", 0, {}, {}}), "no such file"));
 }
 
 TEST_CASE("a limit takes the smallest digests, whatever the names") {
@@ -207,18 +207,18 @@ TEST_CASE("a limit takes the smallest digests, whatever the names") {
   std::vector<std::string> smallest;
   for (size_t i = 0; i < 6; ++i) smallest.push_back(order[i].second);
   std::sort(smallest.begin(), smallest.end());
-  const auto found = ImageFolder::open(folder.path(), {"", 6, {}});
+  const auto found = ImageFolder::open(folder.path(), {"", 6, {}, {}});
   REQUIRE(found);
   CHECK(names_of(*found) == smallest);
-  const auto other = ImageFolder::open(renamed.path(), {"", 6, {}});
+  const auto other = ImageFolder::open(renamed.path(), {"", 6, {}, {}});
   REQUIRE(other);
   for (size_t i = 0; i < 6; ++i) {
     bool same = false;
     for (size_t k = 0; k < 6; ++k) same = same || *found->digest(i) == *other->digest(k);
     CHECK(same);
   }
-  CHECK(ImageFolder::open(folder.path(), {"", 50, {}})->count() == 20);
-  CHECK(refused(ImageFolder::open(folder.path(), {"", -1, {}}), "limit of -1"));
+  CHECK(ImageFolder::open(folder.path(), {"", 50, {}, {}})->count() == 20);
+  CHECK(refused(ImageFolder::open(folder.path(), {"", -1, {}, {}}), "limit of -1"));
 }
 
 TEST_CASE("float and int8 arrays are inputs, one a sample") {
@@ -243,7 +243,8 @@ TEST_CASE("float and int8 arrays are inputs, one a sample") {
   Input flat({1, 6}, DType::kF32);
   REQUIRE(found->load(1, flat.view, nullptr));
   CHECK(std::memcmp(flat.bytes.data(), values.data() + 6, 24) == 0);
-  const auto second = ImageFolder::open(folder / "f.npy", {folder.put("list", std::string("1\n")), 0, {}});
+  const auto second =
+      ImageFolder::open(folder / "f.npy", {folder.put("list", std::string("1\n")), 0, {}, {}});
   REQUIRE(second);
   CHECK(names_of(*second) == std::vector<std::string>{"1"});
   CHECK(*second->digest(0) == *found->digest(1));

@@ -1,4 +1,4 @@
-// What transformers' exporters write in pieces becomes whole nodes: normalizations, factors of products, biases behind a Reshape.
+// Pieces that transformers' exporters write become whole nodes: normalizations, factors of products, biases behind a Reshape.
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
 #include "tests/support/random.h"

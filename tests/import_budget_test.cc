@@ -1,4 +1,4 @@
-// What an import may take is counted for the whole file. Each kind of bomb is imported small: at the operations and bytes that it
+// The budget of an import is counted for the whole file. Each kind of bomb is imported small: at the operations and bytes that it
 // takes it is opened, and at one less it is refused, by the name of the node, with the option that raises the limit.
 #include "exporters/onnx/onnx_export.h"
 #include "tests/support/imported.h"

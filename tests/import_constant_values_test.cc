@@ -140,7 +140,7 @@ TEST_CASE("numbers that arithmetic does not take") {
   CHECK(says(Arithmetic::kSub, INT64_MIN, 1) == "its numbers -9223372036854775808 and 1 are too large");
   for (const Arithmetic operation : {Arithmetic::kDiv, Arithmetic::kFloorDiv, Arithmetic::kMod}) {
     CHECK(says(operation, 3, 0) == "it divides by 0");
-    // Of reals as a run would: exporters choose other values where 0 / 0 stands.
+    // Reals as in a run: exporters choose other values where 0 / 0 stands.
     CHECK(std::isnan(combined(operation, list(Reals{0}), list(Reals{0})).reals[0]));
   }
   CHECK(combined(Arithmetic::kDiv, list(Reals{-3}), list(Reals{0})).reals[0] == -INFINITY);

@@ -19,7 +19,7 @@ struct Variant {
   bool reversed, at_once;  // at once: a sample a thread, instead of every thread on each
 };
 
-// What the others must equal.
+// The file that the others must equal.
 constexpr Variant kSerial = {"1 thread", 1, isa::kAll, false, false};
 constexpr Variant kVariants[] = {{"2 threads, AVX2, reversed", 2, isa::kAvx2, true, true},
                                  {"8 threads", 8, isa::kAll, false, true},

@@ -72,7 +72,7 @@ TEST_CASE("only if asked for, weights are read from a folder within the model's 
   }
   for (const char* const beside : {"w.bin", "./w.bin", ".//w.bin"})
     CHECK(Import(network({{"location", beside}}), within(folder.path(), false)).good());
-  // What leaves the folder is never read.
+  // Files outside of the folder are never read.
   CHECK(Import(network({{"location", "../w.bin"}}), within(folder.path(), false))
             .says("which leads out of a folder"));
 }

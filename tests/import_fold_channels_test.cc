@@ -29,7 +29,7 @@ class Network {
     file_.floats(name, dims, numbers(static_cast<uint32_t>(names_), count, -1, 1));
     return name;
   }
-  // Of numbers far from 0.
+  // With numbers far from 0.
   std::string channels(const std::vector<int64_t>& dims) {
     size_t count = 1;
     for (const int64_t dim : dims) count *= static_cast<size_t>(dim);

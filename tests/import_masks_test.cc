@@ -12,7 +12,7 @@ namespace {
 
 std::string attention(float value, const Mask& mask) { return masked_attention(value, mask).bytes(); }
 
-// Of the int8 model beside the FP32 one.
+// SQNR of the int8 model beside the FP32 one.
 double sqnr_of(const std::string& file) {
   Import import(file);
   REQUIRE_MESSAGE(import.good(), import.message());

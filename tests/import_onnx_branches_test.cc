@@ -1,4 +1,4 @@
-// What exporters leave around a network: branches that shapes decide, masks of infinities, single numbers, plain RNNs.
+// Nodes that exporters leave around a network: branches that shapes decide, masks of infinities, single numbers, plain RNNs.
 #include <cmath>
 
 #include "tests/support/imported.h"

@@ -1,4 +1,4 @@
-// What ONNX files compute of codes between QuantizeLinear and DequantizeLinear, compared with the integers' own arithmetic.
+// Functions of codes in ONNX files, between QuantizeLinear and DequantizeLinear, compared with the integers' own arithmetic.
 #include <cmath>
 #include <functional>
 

@@ -263,7 +263,7 @@ TEST_CASE("rows turned round, the greatest alone, and what is left of a mean") {
       if (of_rows) set(node, "axes", Ints{3});
       file.output("y");
       const Reals y = run_file(file.bytes(), {1, 3, 5, 7});
-      // Of all four: mean 4, deviation the root of 5.
+      // All four: mean 4, deviation the root of 5.
       for (int i = 0; i < 4; ++i)
         CHECK(y[static_cast<size_t>(i)] ==
               doctest::Approx(of_rows ? 2 * (i % 2) - 1 : (2 * i - 3) / std::sqrt(5.0)));

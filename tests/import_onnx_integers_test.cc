@@ -96,7 +96,7 @@ TEST_CASE("sums and means of integers are whole") {
   // A mean of 41 or of 97, so many times, is just below the sum.
   for (const int64_t count : {41, 97}) {
     const float n = static_cast<float>(count);
-    // Of 1 and zeros; of 2 everywhere; of one number that is a bit more than -2 n.
+    // 1 and zeros; 2 everywhere; one number that is a bit more than -2 n.
     const struct {
       std::string kind;
       float of_one, of_twos, of_least;

@@ -196,7 +196,7 @@ TEST_CASE("FakeQuantize: fewer levels, and a dead channel among others") {
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.count(Op::kFullyConnected) == 1);
   CHECK(import.tensor(import.node(Op::kFullyConnected).inputs[1]).dtype == DType::kS8);
-  // Of 7 and 20 remain 7 and 15, of the weights 2, -3; 0, 0; -1, 3.5. The sums -31, 0, 45.5 saturate at -3 and 6.
+  // 7 and 20 become 7 and 15, the weights 2, -3; 0, 0; -1, 3.5. The sums -31, 0, 45.5 saturate at -3 and 6.
   CHECK(run_import<float>(import, std::vector<float>{7, 20}) == std::vector<float>{-3, 0, 6});
   CHECK(run_import<float>(import, std::vector<float>{3, 1}) == std::vector<float>{3, 0, 0});  // 0.5 to even
   CHECK(run_import<float>(import, std::vector<float>{-9, 0.4f}) == std::vector<float>{0, 0, 0});

@@ -1,4 +1,4 @@
-// What networks hold now and then: padding beyond a window, casts to small integers, maxima over very many elements, codes of
+// Rare forms of networks: padding beyond a window, casts to small integers, maxima over very many elements, codes of
 // one bit.
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"

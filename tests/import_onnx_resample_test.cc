@@ -162,7 +162,7 @@ TEST_CASE("a Resize that is wrong is refused") {
   CHECK(says({{{kMode, "linear"}}, {1, 1, 2, 1e9f}, {}, {}}, "its scale 1e+09 does not fit [1, 1, 4, 4]"));
   CHECK(says({{{kMode, "linear"}}, {1, 1, 0, 1}, {}, {}}, "its scale 0 does not fit"));
   CHECK(says({{{kMode, "cubic"}}, {}, {1, 1, 1, 500000000}, {}}, "larger than"));
-  // Of all axes the largest factor: 2^31 - 1.
+  // The largest factor of all axes: 2^31 - 1.
   CHECK(says({{{kMode, "linear"}, {kPolicy, "not_smaller"}}, {}, {1, 1, 4, INT32_MAX}, {}},
              "its size 2.14748e+09 is not allowed"));
   CHECK(says({{{kMode, "linear"}, {kPolicy, "not_larger"}}, {}, {1, 1, 4, 0}, {}},

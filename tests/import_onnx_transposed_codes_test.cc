@@ -48,7 +48,7 @@ struct Data {
 
 int64_t out_size(const Form& f) { return (kSize - 1) * f.stride + f.kernel - 2 * f.pad + f.extra; }
 
-// What the file says, [oc, out, out], rounded to its codes.
+// The file's result [oc, out, out], rounded to its codes.
 std::vector<float> expected(const Form& f, const Data& data) {
   const int64_t out = out_size(f), rows = f.rank == 2 ? kSize : 1, taps = f.rank == 2 ? f.kernel : 1;
   const int64_t out_rows = f.rank == 2 ? out : 1, depth = f.channels / f.groups;

@@ -1,5 +1,4 @@
 // OpenVINO's IR: recurrent layers, indices, blocks, attention, spectra and states, by their definitions.
-// benchmarks/peers/openvino_operators compares the same layers with OpenVINO itself.
 #include <doctest/doctest.h>
 
 #include "tests/support/imported.h"
@@ -191,7 +190,7 @@ TEST_CASE("attention: by default of all keys; a causal one of those before") {
 }
 
 TEST_CASE("spectra") {
-  // Of reals one side: the sum, and the alternating one.
+  // One side of reals: the sum, and the alternating one.
   const Values y = run(one("RDFT", {1, 2}, {1, 2, 2}, {{1}}), {3, 1});
   REQUIRE(y.size() == 4);
   CHECK(y[0] == doctest::Approx(4));

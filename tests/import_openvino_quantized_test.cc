@@ -81,7 +81,7 @@ TEST_CASE("a stored matrix that a product transposes keeps its codes") {
 
 namespace {
 
-// What a constant of the type holds: it is added to zeros. `scale` and `zero_point` are of one element or of each row's.
+// The values of a constant of the type: it is added to zeros. `scale` and `zero_point` are of one element or of each row's.
 std::vector<float> held(const char* type, int64_t count, const std::vector<uint8_t>& bytes,
                         float scale = 1.0f, int zero_point = 0) {
   Ir ir;
@@ -152,7 +152,7 @@ TEST_CASE("a narrow constant that ends too early is refused") {
   CHECK(import.message().find("has 2 bytes for 5 elements of u4") != std::string::npos);
 }
 
-// What read_model() makes of NNCF's depthwise weights: limits for each column of the kernel.
+// NNCF's depthwise weights behind read_model(): limits for each column of the kernel.
 TEST_CASE(
     "limits of weights along several axes: one grid where they are the same, the nearest codes where they differ") {
   for (const bool same : {true, false}) {

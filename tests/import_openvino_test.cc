@@ -72,7 +72,7 @@ TEST_CASE("convolutions, in groups too, and transposed") {
   }
 }
 
-// What OpenVINO 2026.4.1 gives: same_lower takes the larger half of what is cut from the end.
+// By OpenVINO 2026.4.1: same_lower takes the larger half of what is cut from the end.
 TEST_CASE("a transposed convolution whose output has a size of its own") {
   struct Case {
     const char* automatic;

@@ -15,7 +15,7 @@ std::vector<uint8_t> random_bytes(uint32_t seed) {
   return bytes;
 }
 
-// What is imported; false with `problem` where it is neither refused as it should be nor right.
+// Counts imports; `problem` where one is neither refused as it should be nor right.
 struct Tally {
   int imported = 0, refused = 0;
   int with_float = 0, with_int8 = 0;  // of those imported, by the type of the first input
@@ -26,7 +26,7 @@ struct Tally {
     if (!import.good()) {
       ++refused;
       const bool is_clean = unforeseen_exceptions() == unforeseen && !import.says("out of memory");
-      // What comes of constants alone leaves no node. A body's own nodes are named in place of its loop or branch.
+      // A result of constants alone leaves no node. A body's own nodes are named in place of its loop or branch.
       const bool has_body = source == "If" || source == "Loop" || source == "Scan";
       const bool is_named =
           (import.says("node '") &&

@@ -88,7 +88,7 @@ TEST_CASE("modules find their layers") {
   CHECK(found->unknown.empty());
   CHECK(found->activations == 3);
   CHECK(found->weight_layers == 1);
-  // What it is about: the input of each of the three.
+  // Its subject: the input of each of the three.
   CHECK(std::string(net.model.tensor(found->known[0].tensor).name) == "x");
   CHECK(std::string(net.model.tensor(found->known[2].tensor).name) == "/conv1/Conv_output_0");
   CHECK(found->known[2].scale == 2.0f);

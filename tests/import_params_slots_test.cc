@@ -40,7 +40,7 @@ Quantization quantization(const Model& model, const std::string& name) {
   return {};
 }
 
-// What the model's parameters are after a way through PPQ's file.
+// The model's parameters after a way through PPQ's file.
 Outcome<ParamsTable> through_ppq(const ParamsTable& table) {
   const auto text = write_ppq(table);
   if (!text) return text.failure();
@@ -257,7 +257,7 @@ TEST_CASE("known codes of 8 bits stay so beside others of 16") {
   Fixture f;
   const NodeInfo layer = f.model.node(f.model.node_count() - 2);  // before the Softmax
   const int32_t stem = f.model.node(0).outputs[0], answer = layer.outputs[0], before = layer.inputs[0];
-  // What reads the tensor in its own 8 bits computes in 8 bits.
+  // A reader of the tensor in its own 8 bits computes in 8 bits.
   const KnownParams own[] = {{stem, 0.001f, 0, {}, -1, -1, -32767, 32767},
                              {stem, 0.1f, 0, {}, kDepthwise, 0, 0, 0}};
   f.options.known = {own, 2};

@@ -313,7 +313,7 @@ TEST_CASE("Tengine's and ncnn's tables bake what they can hold") {
   const auto missing = missing_params(made.model, with(*some));
   REQUIRE(missing);
   CHECK(!missing->empty());
-  // What is listed is what baking refuses first; with samples it comes from them.
+  // The list is what baking refuses first; with samples it comes from them.
   const Error error = calibrate(made.model, with(*some), 0, bytes);
   CHECK(error.status == Status::kQuantizationMissing);
   CHECK(error.tensor == missing->front());

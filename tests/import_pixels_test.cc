@@ -27,7 +27,7 @@ ImportOptions by_numbers(const std::vector<float>& mean, const std::vector<float
   return options;
 }
 
-// What the file's metadata says of its inputs, one entry each.
+// The file's metadata of its inputs, one entry each.
 struct Said {
   metadata::ContentProperties content = metadata::ContentProperties::ImageProperties;
   std::vector<float> mean, deviation;  // empty: no normalization

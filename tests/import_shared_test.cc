@@ -119,7 +119,7 @@ TEST_CASE("no Transpose is left between the nodes of any model; a detector may h
     REQUIRE_MESSAGE(import.good(), import.message());
     for (const GraphNode& node : import.graph().nodes) {
       if (node.op != Op::kTranspose) continue;
-      // What it gives is read by no convolution, however far behind.
+      // Its result is read by no convolution, however far behind.
       std::vector<bool> reached(import.graph().tensors.size(), false);
       reached[static_cast<size_t>(node.outputs[0])] = true;
       for (const GraphNode& reader : import.graph().nodes) {

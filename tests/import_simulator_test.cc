@@ -75,7 +75,7 @@ Written written_in(const TensorView& view) {
   return written;
 }
 
-// Of every tensor that the int8 model writes, by name.
+// Values of every tensor that the int8 model writes, by name.
 std::map<std::string, Written> int8_codes(RunningModel& int8, RunningModel& fp32,
                                           const std::vector<float>& sample) {
   std::map<std::string, Written> codes;

@@ -1,4 +1,4 @@
-// What a TFLite file has in 16 bits is computed on codes of 16 bits.
+// Nodes that a TFLite file has in 16 bits compute on codes of 16 bits.
 #include <cmath>
 
 #include "tests/support/imported.h"

@@ -115,7 +115,7 @@ TEST_CASE("an IF that a run decides chooses between codes") {
 }
 
 TEST_CASE("an IF that a run decides chooses between integers") {
-  // Of s32 as they come in, or as a run computes them, and constants.
+  // With s32 as they come in, or as a run computes them, and constants.
   using Integers = std::vector<int32_t>;
   for (const bool computes : {false, true}) {
     TfliteBuilder file;

@@ -18,7 +18,7 @@ bool says(const std::vector<uint8_t>& file, const std::string& part) {
 }  // namespace
 
 TEST_CASE("the file that the metadata names is found behind the network") {
-  // What is found lies within the file.
+  // The text that is found lies within the file.
   const std::vector<uint8_t> plain = network("names.txt"), whole = with_archive(plain);
   const auto labels = labels_of(whole);
   REQUIRE_MESSAGE(labels, labels.message());

@@ -42,7 +42,7 @@ Weights weights_of(const Form& form, uint32_t seed) {
   return weights;
 }
 
-// What one direction holds: of each batch.
+// State of one direction, for each batch.
 struct Held {
   std::vector<double> h, c;
 };

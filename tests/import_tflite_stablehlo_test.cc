@@ -51,7 +51,7 @@ struct Scatter {
   int32_t join = kNone;
 };
 
-// Of x, the updates, into numbers 100, 101, ...
+// Scatters x, the updates, into numbers 100, 101, ...
 std::string file_of(const Scatter& s) {
   TfliteBuilder file;
   add_join(file, s.join);

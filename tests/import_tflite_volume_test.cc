@@ -35,7 +35,7 @@ size_t place(const Ints& shape, const Ints& at) {
 
 Ints volume(int32_t n, const Three& sides, int32_t c) { return {n, sides[0], sides[1], sides[2], c}; }
 
-// What SAME pads in front of an axis of the convolution from `in` to `out`.
+// SAME's padding in front of an axis of the convolution from `in` to `out`.
 int32_t before(const Case& c, size_t axis, const Three& in, const Three& out) {
   const int32_t extent = (c.kernel[axis] - 1) * c.dilation[axis] + 1;
   return c.is_same ? std::max((out[axis] - 1) * c.stride[axis] + extent - in[axis], 0) / 2 : 0;

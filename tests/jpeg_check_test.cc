@@ -21,7 +21,7 @@ const Samplings kColour{{2, 2}, {1, 1}, {1, 1}};
 
 std::string fault(const Bytes& file) { return plain_jpeg({file.data(), file.size()}, kMemory).message(); }
 
-// What the decoder reads of a file that passes.
+// The picture that the decoder reads of a file that passes.
 Bytes plain(const Bytes& file) {
   auto made = plain_jpeg({file.data(), file.size()}, kMemory);
   REQUIRE_MESSAGE(made, made.message());

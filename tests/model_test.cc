@@ -216,7 +216,7 @@ TEST_CASE("every flipped bit is refused by the checksum, and is harmless without
     AlignedBytes flipped(good.view());
     flipped.data()[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
     REQUIRE(open_status(flipped) != Status::kOk);
-    // What the structure alone lets through is safe to run: sanitizers watch.
+    // Models that the structure alone lets through are safe to run: sanitizers watch.
     const Result<Model> model = Model::open(flipped.view(), trusted);
     if (!model) continue;
     const Result<SessionNeeds> needs = Session::measure(*model, all_ops());

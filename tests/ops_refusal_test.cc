@@ -1,4 +1,4 @@
-// What the operators' plans refuse: each fault has its own status, with the value found and the limit.
+// Refusals of the operators' plans: each fault has its own status, with the value found and the limit.
 #include <doctest/doctest.h>
 
 #include <limits>

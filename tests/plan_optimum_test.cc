@@ -81,7 +81,7 @@ uint64_t bytes_in_order(const std::vector<Block>& blocks, const std::vector<size
   return end;
 }
 
-// Of equal orders the first.
+// The first of equal orders.
 uint64_t best_of_orders(const std::vector<Block>& blocks, std::vector<uint64_t>& places) {
   using Key = std::pair<int64_t, int64_t>;  // least first
   const std::vector<std::function<Key(const Block&)>> keys = {

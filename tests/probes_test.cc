@@ -22,7 +22,7 @@ struct Detector {
   int32_t kernel;
   std::vector<float> weights;  // [kernel, kernel]
 
-  // Of `channels` channels it looks at one.
+  // It looks at one of `channels` channels.
   AlignedBytes file(bool takes_pictures = true, int32_t channels = 1, int32_t channel = 0) const {
     ModelBuilder net;
     std::vector<float> all(weights.size() * static_cast<size_t>(channels));
@@ -66,7 +66,7 @@ struct Detector {
   }
 };
 
-// What is brighter on the left than on the right, over nearly all of the picture.
+// A picture that is brighter on the left than on the right, over nearly all of the picture.
 Detector bright_left() {
   Detector detector{kSide - 1, {}};
   for (int32_t i = 0; i < detector.kernel * detector.kernel; ++i)

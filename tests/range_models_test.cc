@@ -30,7 +30,7 @@ std::unique_ptr<OwnObserver> observed(const Values& values, int32_t bins = kBins
   return observer;
 }
 
-// Of a normal distribution; the same numbers on every machine.
+// Samples of a normal distribution; the same numbers on every machine.
 Values gaussian(size_t count, double deviation, bool rectified = false) {
   std::mt19937 bits(5);
   const auto uniform = [&bits] { return (static_cast<double>(bits()) + 0.5) / 4294967296.0; };
@@ -122,7 +122,7 @@ TEST_CASE("sums over bins: errors of ranges by their definition, near those of t
         CAPTURE(steps);
         CAPTURE(zero_point);
         CHECK(sums.error(params, config) == doctest::Approx(expected).epsilon(1e-9));
-        // Of a bin between two codes the others count all values as the nearer code's.
+        // The others count all values of a bin between two codes as the nearer code's.
         if (steps <= 1.0)
           CHECK(sums.error(params, config) ==
                 doctest::Approx(plain_error(*o, histogram, config, params)).epsilon(0.02));

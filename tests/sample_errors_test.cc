@@ -1,4 +1,4 @@
-// What is to be expected of other samples, from the errors of some.
+// The errors to be expected of other samples, from those of some.
 #include "calibrator/host/accuracy/sample_errors.h"
 
 #include <doctest/doctest.h>
@@ -89,7 +89,7 @@ TEST_CASE(
 }
 
 TEST_CASE("channels lie along the last axis of pictures, else along the shortest") {
-  // Of an output with these dimensions; behind a Transpose of this order.
+  // Parts of an output with these dimensions; behind a Transpose of this order.
   const auto axis = [](const std::vector<int32_t>& dims, const std::vector<int32_t>& order = {}) {
     ModelBuilder b;
     std::vector<int32_t> before = dims;

@@ -1,4 +1,4 @@
-// What a session is given: memory that is short, null or overlaps, threads that it was not made for, needs that no size
+// Sessions and memory that is short, null or overlaps, threads that it was not made for, needs that no size
 // holds, and reading tensors as what they are not.
 #include <doctest/doctest.h>
 
@@ -128,7 +128,7 @@ TEST_CASE("spans that overlap are refused, by whichever end; those that touch ar
         const Error error = n.error(memory);
         CHECK(error.status == Status::kMemoryOverlap);
       }
-      // What lies beyond the need is nobody's.
+      // Memory beyond the need is nobody's.
       (memory.*kSpans[i]).size = block.size();
       memory.*kSpans[j] = {block.data() + round_up(sizes[i]), sizes[j]};
       CHECK(n.error(memory).ok());

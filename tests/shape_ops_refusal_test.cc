@@ -1,4 +1,4 @@
-// What the plans of the operators that move, gate or bend elements refuse: each fault with its own status,
+// Refusals of operators that move, gate or bend elements: each fault with its own status,
 // the value found and the limit. The shapes of known faults of other runtimes are among them (trust.md 1.2).
 #include <doctest/doctest.h>
 

@@ -155,7 +155,7 @@ AlignedBytes aligned(const std::vector<uint8_t>& bytes) {
 
 std::string name_of(const Model& model, int32_t tensor) { return model.tensor(tensor).name; }
 
-// Of the answer, each model with its own states.
+// SQNR of the answer, each model with its own states.
 double free_running_db(const AlignedBytes& fp32_file, const std::vector<uint8_t>& int8_file) {
   RunningModel fp32{AlignedBytes(fp32_file.view())}, int8(aligned(int8_file));
   REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error(), &int8.model()));

@@ -309,7 +309,7 @@ TEST_CASE("weights packed in the file are used in place, and wrong ones refused"
   REQUIRE(static_cast<bool>(needs));
   CHECK(needs->packed_bytes == 0);
   CHECK(needs->in_place_bytes == 16 * (8 + 36 * 16 * 2));
-  // Of another kernel's use: passed over.
+  // A pack for another kernel's use: passed over.
   const auto compact = Session::measure(*of_packed, compact_ops(), options);
   CHECK(compact->in_place_bytes == 0);
   const std::vector<int8_t> input = random.codes(8 * 8 * 16);

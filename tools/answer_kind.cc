@@ -58,7 +58,7 @@ bool is_sigmoid(const Model& model, int32_t node) {
                                 codes.scales[0] == kStepOfSigmoid && codes.zero_point == -128);
 }
 
-// What the end of the network says; unknown where it says nothing.
+// The kind by the end of the network; unknown where it says nothing.
 Answer answer_by_end(const Model& model, size_t output) {
   const int32_t maker = maker_of(model, model.outputs()[output]);
   if (maker < 0) return {};

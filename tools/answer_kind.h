@@ -1,4 +1,4 @@
-// What the numbers of a model's output are: the one place that decides it. Figures, verdicts and advice about classes follow.
+// The numbers of a model's output: the one place that decides it. Figures, verdicts and advice about classes follow.
 #pragma once
 
 #include <optional>

@@ -206,15 +206,9 @@ Outcome<Done> Run::measure_state(const Model& int8_model) {
 }
 
 Outcome<Done> Run::make_page(const Calibrator& calibrator, const Model& int8) {
-  CalibrationPage page{job_.file,
-                       int8,
-                       calibrator,
-                       {made_.layers.data(), made_.layers.size()},
-                       choice_.name,
-                       from_state_,
-                       made_.figures,
-                       job_.work.warnings(),
-                       choice_.command_keeping};
+  CalibrationPage page{
+      job_.file,    int8,          calibrator,           {made_.layers.data(), made_.layers.size()},
+      choice_.name, made_.figures, job_.work.warnings(), choice_.command_keeping};
   // Layers in FP32 are what to do next only where the preprocessing and the number of samples are not.
   page.float_was_tried = made_.figures.verdict.grade != Grade::kGood && preprocessing_sign().empty() &&
                          job_.samples.count() >= kEnoughSamples && !job_.steps.has_states() && !from_state_ &&

@@ -3,11 +3,11 @@
 
 #include <chrono>
 
-#include "tools/calibrated_steps.h"
 #include "tools/calibration_figures.h"
 #include "tools/float_search.h"
 #include "tools/known_params.h"
 #include "tools/loaded_model.h"
+#include "tools/sequences.h"
 #include "tools/slot_choices.h"
 #include "tools/work.h"
 

@@ -1,4 +1,4 @@
-// The figures of a calibration: held out, estimated beforehand, printed.
+// A calibration's judgement of its int8 model: the verdict in a word, the remedy to try first, and the figures that both rest on.
 #pragma once
 
 #include <optional>
@@ -6,16 +6,49 @@
 #include <vector>
 
 #include "calibrator/host/accuracy/held_out.h"
+#include "calibrator/judge/evaluate.h"
 #include "intaglio/calibrator.h"
 #include "tools/answer_kind.h"
 #include "tools/calibration_samples.h"
 #include "tools/json.h"
-#include "tools/output_errors.h"
+#include "tools/layer_comparison.h"
 #include "tools/sequences.h"
-#include "tools/verdict.h"
 #include "tools/work.h"
 
 namespace intaglio::tools {
+
+// With fewer samples, more of them are what to try first.
+inline constexpr size_t kEnoughSamples = 16;
+
+enum class Grade { kNone, kGood, kFair, kPoor };
+
+// The subject of the remedy.
+enum class Remedy { kNone, kPreprocessing, kMoreSamples, kLabels, kWiderLayers };
+
+struct Verdict {
+  Grade grade = Grade::kNone;
+  std::string text;    // a sentence or two
+  std::string remedy;  // what to try first; empty for a good model
+  Remedy kind = Remedy::kNone;
+  bool by_agreement = false;  // the SQNR is that of a good model: more dB may not help
+};
+
+// The figures that the verdict rests on, by samples that were held out.
+struct Judgeable {
+  double sqnr = 0.0;                // dB; infinite: exact
+  std::optional<double> agreement;  // share of the samples with the FP32 model's class
+  size_t judged = 0;                // samples; 0: none could be held out
+  size_t samples = 0;               // that calibrated
+  std::string preprocessing_sign;   // what speaks for a wrong one, as a clause; empty: nothing
+  bool of_pictures = true;          // the model knows their preprocessing
+  bool at_hand = true;              // false: samples calibrated elsewhere, and none is here
+};
+
+// Good: 20 dB with 97 % agreement, or 15 dB with 99 %. Poor: less than 8 dB, or agreement surely below 90 %, given
+// how many samples judge.
+Verdict judge(const Judgeable& figures);
+
+const char* grade_name(Grade grade);  // "good", ...; "" for none
 
 // The figures of a finished calibration.
 
@@ -80,7 +113,7 @@ Json json_of(const CalibrationFigures& figures);
 
 // The figures of `calibrate` for samples that it has not seen.
 
-// What is looked at in the outputs beside the SQNR.
+// Further looks at the outputs, beside the SQNR.
 struct OutputsToJudge {
   std::optional<ClassOutput> classes;
   const std::vector<int32_t>& fp32_classes;  // of the samples that calibrated, where there are classes

@@ -18,8 +18,7 @@ struct CalibrationPage {
   const Model& int8;
   const Calibrator& calibrator;  // finished: its report and what it has seen
   Span<const LayerReport> layers;
-  std::string output;       // what the page calls the int8 model
-  bool from_state = false;  // the figures are of these samples, the ranges of more
+  std::string output;  // what the page calls the int8 model
   CalibrationFigures figures;
   std::vector<std::string> warnings;  // what was warned of on the way here
   // The calibration with these nodes in FP32 as well, to be pasted into a shell; may be null.

@@ -58,7 +58,7 @@ Failure no_classes(const LoadedModel& file, const Samples& samples, const std::s
 std::vector<float> class_scores(const Session& session, const ClassOutput& of) {
   std::vector<float> scores = real_values(session.output(static_cast<int32_t>(of.output)));
   scores.resize(static_cast<size_t>(of.row));
-  // Of two classes: a probability has a rest, and another number is above or below zero.
+  // One number for two classes: a probability has a rest, and another number is above or below zero.
   if (of.row == 1) scores = {of.is_probability ? 1 - scores[0] : 0, scores[0]};
   return scores;
 }

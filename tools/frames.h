@@ -10,11 +10,11 @@
 
 namespace intaglio::tools {
 
-// Of "WxH:ORDER" or "WxH:ORDER:YUV": rgb, nv12, bayer-rggb and others, with the bits of a sample behind gray and Bayer's (gray10); YUV is
+// By "WxH:ORDER" or "WxH:ORDER:YUV": rgb, nv12, bayer-rggb and others, with the bits of a sample behind gray and Bayer's (gray10); YUV is
 // bt601 unless given.
 Outcome<FrameInfo> frame_of(const std::string& text);
 
-// Of files that hold such frames (--frame, --row-bytes). `row_bytes`: 0 without gaps.
+// For files that hold such frames (--frame, --row-bytes). `row_bytes`: 0 without gaps.
 Outcome<RawFrames> raw_frames_of(const std::string& text, int64_t row_bytes);
 
 // The orders' names, for a help.

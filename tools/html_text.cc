@@ -8,7 +8,6 @@
 #include "tools/text.h"
 
 namespace intaglio::tools {
-
 namespace {
 
 constexpr int kBarWidth = 320, kBarHeight = 72;  // of a histogram, its own units
@@ -46,26 +45,6 @@ std::string html_text(std::string_view text) {
 std::string tag(const char* name, const std::string& content, const char* css_class) {
   const std::string attribute = css_class == nullptr ? "" : std::string(" class=\"") + css_class + "\"";
   return "<" + std::string(name) + attribute + ">" + content + "</" + name + ">";
-}
-
-std::string pasted_word(std::string_view word) {
-  if (word.empty()) return "";
-  bool plain = true;
-  for (const char c : word) {
-    if (c < 0x20 || c > 0x7e) return "";
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    plain = plain && (letter || std::string_view("_-./:,=+@%").find(c) != std::string_view::npos);
-  }
-  if (plain) return std::string(word);
-  std::string result = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
 }
 
 std::string histogram_svg(const HistogramPicture& picture) {

@@ -8,14 +8,10 @@
 namespace intaglio::tools {
 
 // Text as it stands in an element or a quoted attribute: unsafe characters as \x1b and the like (safe() of
-// output.h), markup as character references. Long words may break at any place.
+// text.h), markup as character references. Long words may break at any place.
 std::string html_text(std::string_view text);
 // An element around markup.
 std::string tag(const char* name, const std::string& content, const char* css_class = nullptr);
-
-// A word for a POSIX shell, quoted where it has to be. Empty where no quoting makes it safe to paste: control
-// characters, or bytes that are no printable ASCII.
-std::string pasted_word(std::string_view word);
 
 // Counts over a line of values as a picture: bars on a logarithmic scale, and what lies within [low, high]
 // marked.

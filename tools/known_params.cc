@@ -172,7 +172,7 @@ bool is_known_layer(const Model& model, const CalibratorOptions& options, int32_
   return !says_any;
 }
 
-// What has to be in FP32 so that no tensor of codes lacks parameters: the result of a layer whose weights are known, else who
+// Must be in FP32 so that no tensor of codes lacks parameters: the result of a layer whose weights are known, else who
 // writes such a tensor; and where that is not enough who reads it. Ascending.
 Outcome<NodesInFloat> nodes_without_params(const Model& model, CalibratorOptions options) {
   std::set<int32_t> nodes(options.float_nodes.begin(), options.float_nodes.end()), results;

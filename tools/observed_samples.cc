@@ -7,9 +7,9 @@
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/wording.h"
 #include "calibrator/ranges/auto_rules.h"
-#include "tools/calibrated_steps.h"
 #include "tools/calibration_samples.h"
 #include "tools/sample_checks.h"
+#include "tools/sequences.h"
 
 namespace intaglio::tools {
 namespace {

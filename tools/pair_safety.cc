@@ -2,7 +2,7 @@
 
 #include "kernels/gemm/gemm_s8_pairs.h"
 #include "runtime/ops/conv_geometry.h"
-#include "tools/inspect_model.h"
+#include "tools/measure_model.h"
 
 namespace intaglio::tools {
 

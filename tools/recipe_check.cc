@@ -6,7 +6,7 @@
 #include <set>
 
 #include "calibrator/observe/input_values.h"
-#include "tools/input_text.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::tools {
 namespace {

@@ -1,7 +1,10 @@
-// Samples as the steps of sequences, for models with states.
+// Samples as the steps of sequences, for models with states, and what calibrates of such a model: one step.
 #pragma once
 
+#include <optional>
+
 #include "tools/samples.h"
+#include "tools/slot_choices.h"
 
 namespace intaglio::tools {
 
@@ -40,5 +43,27 @@ struct SequenceFigures {
 Outcome<SequenceFigures> compare_sequences(const LoadedModel& fp32, const Model& test, const Samples& samples,
                                            const Sequences& sequences, const SessionOptions& options,
                                            Work& work);
+
+// A model with states as it is calibrated: the model of one step.
+class CalibratedSteps {
+ public:
+  // The model as it was given, which outlives this. One without states is calibrated as it is.
+  static Outcome<CalibratedSteps> of(const LoadedModel& given);
+
+  bool has_states() const { return step_.has_value(); }
+  const LoadedModel& given() const { return *given_; }
+  const LoadedModel& model() const { return step_ ? *step_ : *given_; }  // that is calibrated
+  // Runs the sequences in FP32, and gives the samples the states that each step begins with.
+  Outcome<Done> read_sequences(int64_t steps, const SampleChoice& choice, const SessionOptions& options,
+                               Samples& samples, const Work& work);
+  const Sequences& sequences() const { return sequences_; }
+  // The states, and which of them stay in FP32: a note says so. With `int8` none does.
+  void set(bool int8, QuantizationLists& lists, CalibratorOptions& options, const Work& work) const;
+
+ private:
+  const LoadedModel* given_ = nullptr;
+  std::optional<LoadedModel> step_;
+  Sequences sequences_;
+};
 
 }  // namespace intaglio::tools

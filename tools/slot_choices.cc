@@ -9,11 +9,9 @@
 #include "calibrator/recover/recovery.h"
 #include "intaglio/describe.h"
 #include "runtime/op_search.h"
-#include "tools/html_text.h"
 #include "tools/text.h"
 
 namespace intaglio::tools {
-
 namespace {
 
 constexpr const char* kMethods[kRangeMethodCount] = {

@@ -103,4 +103,24 @@ std::string time_text(double seconds) {
   return "about " + std::to_string((minutes + 30) / 60) + " h";
 }
 
+std::string pasted_word(std::string_view word) {
+  if (word.empty()) return "";
+  bool plain = true;
+  for (const char c : word) {
+    if (c < 0x20 || c > 0x7e) return "";
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    plain = plain && (letter || std::string_view("_-./:,=+@%").find(c) != std::string_view::npos);
+  }
+  if (plain) return std::string(word);
+  std::string result = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
 }  // namespace intaglio::tools

@@ -23,4 +23,8 @@ std::string grouped(uint64_t number);           // 1 234 567
 std::string shape_text(const Shape& shape);     // 1x28x28x3
 std::string time_text(double seconds);          // "about 12 s", "about 3 min", "about 2 h"
 
+// A word for a POSIX shell, quoted where it has to be. Empty where no quoting makes it safe to paste: control
+// characters, or bytes that are no printable ASCII.
+std::string pasted_word(std::string_view word);
+
 }  // namespace intaglio::tools

@@ -34,7 +34,7 @@ CORES = {
         "latency": {**A55_LATENCY},
         # An address is needed in the issue stage: what computes it must be ready so many cycles longer [G].
         "address_delay": 2,
-        # What is stored is read later than other operands [G]; so many cycles as saxpy's loop of 16 cycles needs [M kernels/saxpy.rs].
+        # Stored values are read later than other operands [G]; so many cycles as saxpy's loop of 16 cycles needs [M kernels/saxpy.rs].
         "store_reads_late": 3,
         # Cycles to load 64 bits: a 64-bit path to the cache [M ldr.rs, ld1.rs].
         # A load or a store of a vector register takes one of two 64-bit halves of the vector unit, so that it cannot issue with

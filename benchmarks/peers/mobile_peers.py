@@ -17,7 +17,7 @@ import sys
 
 INT8_TAG = struct.pack("<I", 0x000D4B38)
 INPUT_SCALE = 32.0  # codes a unit
-# Of each layer with weights: the parameters that hold its output channels and the number of its weights.
+# For each layer with weights, the parameters that hold its output channels and the number of its weights.
 WEIGHTED = {"Convolution": (0, 6), "ConvolutionDepthWise": (0, 6), "InnerProduct": (0, 2)}
 INT8_SCALE_TERM, BIAS_TERM = 8, {"Convolution": 5, "ConvolutionDepthWise": 5, "InnerProduct": 1}
 

@@ -5,9 +5,7 @@
 #include <new>
 
 #include "exporters/onnx/onnx_graph.h"
-#include "exporters/onnx/onnx_readback.h"
-#include "exporters/onnx/plain_network.h"
-#include "exporters/onnx/quantized_graph.h"
+#include "exporters/onnx/onnx_steps.h"
 #include "exporters/onnx/quantizers.h"
 #include "importers/draft/import_error.h"
 #include "importers/import.h"

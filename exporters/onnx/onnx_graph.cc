@@ -15,7 +15,7 @@ using onnx_file::AttributeProto;
 
 namespace {
 
-// What the nodes of a graph read, and those of their graphs.
+// All that the nodes of a graph read, and those of their graphs.
 void add_reads(const onnx_file::GraphProto& graph, std::vector<std::string>& names) {
   for (const OnnxNode& node : graph.node) {
     names.insert(names.end(), node.input.begin(), node.input.end());

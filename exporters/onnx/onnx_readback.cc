@@ -1,4 +1,4 @@
-#include "exporters/onnx/onnx_readback.h"
+#include "exporters/onnx/onnx_steps.h"
 
 #include <algorithm>
 #include <cmath>

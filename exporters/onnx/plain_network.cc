@@ -1,4 +1,4 @@
-#include "exporters/onnx/plain_network.h"
+#include "exporters/onnx/onnx_steps.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -57,7 +57,7 @@ bool put_branches(GraphProto& graph, const importers::OnnxConstants& known) {
 
 // ---- constants
 
-// What stands in a subgraph is not looked at: a node with one stays.
+// Subgraphs are not looked at: a node with one stays.
 bool has_graph(const NodeProto& node) {
   return std::any_of(node.attribute.begin(), node.attribute.end(), [](const AttributeProto& attribute) {
     return attribute.g.has() || attribute.graphs.count() > 0;
@@ -125,7 +125,7 @@ void to_f32(onnx_file::Messages<onnx_file::ValueInfoProto>& values) {
     if (is_other_real(value)) value.type.make().tensor_type.make().elem_type = TensorProto::FLOAT;
 }
 
-// What reads or writes the value `from`, in the graph and in those of its nodes.
+// Whoever reads or writes the value `from`, in the graph and in those of its nodes.
 void rename(GraphProto& graph, const std::string& from, const std::string& to) {
   for (NodeProto& node : graph.node) {
     for (auto* const names : {&node.input, &node.output})

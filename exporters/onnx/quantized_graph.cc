@@ -1,4 +1,4 @@
-#include "exporters/onnx/quantized_graph.h"
+#include "exporters/onnx/onnx_steps.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,6 @@
 
 #include "exporters/onnx/layer_layout.h"
 #include "exporters/onnx/onnx_graph.h"
-#include "exporters/onnx/plain_network.h"
 #include "exporters/onnx/quantizers.h"
 #include "exporters/readback.h"
 #include "importers/draft/import_error.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "python/bindings/raised.h"
+#include "python/bindings/calls.h"
 #include "tools/answer_kind.h"
 #include "tools/frames.h"
 

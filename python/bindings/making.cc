@@ -3,19 +3,19 @@
 #include <pybind11/stl.h>
 
 #include "calibrator/host/system/wording.h"
+#include "python/bindings/calls.h"
 #include "python/bindings/keywords.h"
-#include "python/bindings/listener.h"
-#include "python/bindings/raised.h"
 #include "python/bindings/runner.h"
 #include "tools/calibrate_model.h"
 #include "tools/calibration_page.h"
-#include "tools/compare_models.h"
-#include "tools/evaluate_model.h"
+#include "tools/export_c.h"
 #include "tools/frames.h"
-#include "tools/import_network.h"
-#include "tools/inspect_model.h"
+#include "tools/judge_models.h"
+#include "tools/measure_model.h"
+#include "tools/model_file.h"
+#include "tools/networks.h"
 #include "tools/observed_samples.h"
-#include "tools/time_model.h"
+#include "tools/simulate_model.h"
 
 namespace intaglio::python {
 namespace {
@@ -53,23 +53,39 @@ Span<const uint8_t> span_of(const std::string& bytes) {
   return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
 }
 
-py::bytes bytes_of(const FileBytes& bytes) {
+template <typename Bytes>
+py::bytes bytes_of(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A network's bytes; without them it is read from its path.
+Outcome<NetworkFile> network_of(const std::string& name, const py::object& content,
+                                const py::object& weights) {
+  const auto held = [](const py::object& given) {
+    const std::string bytes = given.cast<py::bytes>();
+    FileBytes file(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), file.data());
+    return file;
+  };
+  if (content.is_none()) return NetworkFile::open(name);
+  std::optional<FileBytes> beside;
+  if (!weights.is_none()) beside = held(weights);
+  return NetworkFile::of_bytes(name, held(content), std::move(beside));
 }
 
 // One piece of work: errors and remedies in Python's words, in its turn, without the interpreter's lock.
 class Task {
  public:
-  Task(const py::object& progress, const py::object& line)
-      : listener_(progress, line), turn_(turn()), worded_(Wording::kPython), work_(listener_.functions()) {}
-
-  tools::Work& work() { return work_; }
-  Listener& listener() { return listener_; }
-
-  void check_rules(const char* command, const Keywords& keywords) {
+  // `command`: that whose rules of options hold (option_rules.h).
+  Task(const char* command, const Keywords& keywords, const py::object& progress = py::none(),
+       const py::object& line = py::none())
+      : listener_(progress, line), turn_(turn()), worded_(Wording::kPython), work_(listener_.functions()) {
     if (const auto checked = tools::check_rules(command, keywords, work_); !checked)
       raise_wrong_use(checked.message());
   }
+
+  tools::Work& work() { return work_; }
+
   template <typename Do>
   auto run(Do make) {
     auto made = [&] {
@@ -147,27 +163,46 @@ int64_t steps_of(const Keywords& keywords) {
   return steps;
 }
 
+tools::ParamsChoice params_of(const Keywords& keywords) {
+  tools::ParamsChoice choice;
+  keywords.take("params", choice.file);
+  keywords.take("params_format", choice.format);
+  keywords.take("map", choice.map);
+  return choice;
+}
+
+// "least", "flat", a number of bytes, or what stands where nothing is given.
+tools::MemoryGoal memory_of(const Keywords& keywords, tools::MemoryGoal unless_given) {
+  const py::object given = keywords.get("memory");
+  if (given.is_none()) return unless_given;
+  if (!py::isinstance<py::str>(given)) {
+    int64_t bytes = 0;
+    keywords.take("memory", bytes);
+    return {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
+  }
+  std::string memory;
+  keywords.take("memory", memory);
+  if (memory != "least" && memory != "flat")
+    raise_wrong_use("memory: " + memory + " is neither 'least' nor 'flat' nor a number of bytes");
+  return {memory == "flat", {}, false};
+}
+
+std::optional<uint32_t> ceiling_of(const Keywords& keywords) {
+  if (keywords.get("ceiling").is_none()) return std::nullopt;
+  int64_t bytes = 0;
+  keywords.take("ceiling", bytes);
+  if (bytes < 0 || bytes > tools::kMaxCeiling)
+    raise({"ceiling: " + std::to_string(bytes) + " is not in 0 to " + std::to_string(tools::kMaxCeiling)});
+  return static_cast<uint32_t>(bytes);
+}
+
 // (model, report, notes, warnings)
 py::tuple import_network(const std::string& name, const py::object& content, const py::object& weights,
                          const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
-  task.check_rules("import", keywords);
+  Task task("import", keywords);
   const ImportOptions choice = import_options_of(keywords);
-  const auto held = [](const py::object& given) {
-    const std::string bytes = given.cast<py::bytes>();
-    FileBytes file(bytes.size());
-    std::copy(bytes.begin(), bytes.end(), file.data());
-    return file;
-  };
-  std::optional<FileBytes> beside;
-  if (!weights.is_none()) beside = held(weights);
-  FileBytes bytes;
-  if (!content.is_none()) bytes = held(content);
-  const NetworkFile network = task.run([&] {
-    return content.is_none() ? NetworkFile::open(name)
-                             : NetworkFile::of_bytes(name, std::move(bytes), std::move(beside));
-  });
+  const NetworkFile network = value_or_raise(network_of(name, content, weights));
   const tools::ImportedNetwork made = task.run([&] { return tools::import_network(network, choice); });
   const auto model = Model::open(made.bytes.span());
   if (!model) raise(failure_in(name, model.error()));
@@ -181,14 +216,13 @@ py::tuple import_network(const std::string& name, const py::object& content, con
 py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict& options,
                     const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("calibrate", keywords);
+  Task task("calibrate", keywords, progress, line);
   tools::CalibrateChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
   choice.execution = fp32.execution();
   choice.quantization = quantization_of(keywords);
-  std::string recover = "default", memory, report;
+  std::string recover = "default", report;
   std::vector<std::string> recoveries;
   keywords.take("recover", recoveries);
   if (!recoveries.empty()) recover.clear();
@@ -205,28 +239,12 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
   keywords.take("max_drop", choice.float_search.max_drop);
   keywords.take("no_fpu", choice.float_search.no_fpu);
   choice.float_search.labels = labels_of(keywords);
-  keywords.take("params", choice.params.file);
-  keywords.take("params_format", choice.params.format);
-  keywords.take("map", choice.params.map);
+  choice.params = params_of(keywords);
   keywords.take("report", report);
   choice.page = keywords.has("report");
   choice.layers = choice.page;
-  const py::object goal = keywords.get("memory");
-  if (py::isinstance<py::str>(goal)) {
-    keywords.take("memory", memory);
-    if (memory != "least" && memory != "flat")
-      raise_wrong_use("memory: " + memory + " is neither 'least' nor 'flat' nor a number of bytes");
-    choice.memory.flat = memory == "flat";
-  } else if (!goal.is_none()) {
-    int64_t bytes = 0;
-    keywords.take("memory", bytes);
-    choice.memory = {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
-  }
-  int64_t ceiling = 0;
-  keywords.take("ceiling", ceiling);
-  if (ceiling < 0 || ceiling > tools::kMaxCeiling)
-    raise({"ceiling: " + std::to_string(ceiling) + " is not in 0 to " + std::to_string(tools::kMaxCeiling)});
-  choice.ceiling = static_cast<uint32_t>(ceiling);
+  choice.memory = memory_of(keywords, choice.memory);
+  choice.ceiling = ceiling_of(keywords).value_or(0);
   std::string observed;
   if (const py::object given = keywords.get("from"); !given.is_none()) observed = given.cast<py::bytes>();
   choice.from = "observed";
@@ -241,8 +259,7 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
 py::tuple observe(const Runner& fp32, const py::list& samples, const py::dict& options,
                   const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("observe", keywords);
+  Task task("observe", keywords, progress, line);
   tools::ObserveChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
@@ -272,8 +289,7 @@ uint32_t observed_samples(const std::string& state) {
 py::tuple compare(const Runner& reference, const Runner& test, const py::list& samples,
                   const py::dict& options, const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("compare", keywords);
+  Task task("compare", keywords, progress, line);
   tools::CompareChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
@@ -288,8 +304,7 @@ py::tuple compare(const Runner& reference, const Runner& test, const py::list& s
 py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict& options,
                    const py::object& progress, const py::object& line) {
   const Keywords keywords(options);
-  Task task(progress, line);
-  task.check_rules("eval", keywords);
+  Task task("eval", keywords, progress, line);
   tools::EvaluateChoice choice;
   choice.samples = samples_of(samples, keywords);
   choice.steps = steps_of(keywords);
@@ -300,10 +315,78 @@ py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict&
   return task.told(json_of(found));
 }
 
+py::tuple simulate(const Runner& fp32, const py::list& samples, const py::dict& options,
+                   const py::object& progress, const py::object& line) {
+  const Keywords keywords(options);
+  Task task("simulate", keywords, progress, line);
+  tools::SimulateChoice choice{samples_of(samples, keywords), fp32.execution(), quantization_of(keywords),
+                               params_of(keywords), false};
+  keywords.take("exact", choice.exact);
+  const tools::SimulatedModel found =
+      task.run([&] { return tools::simulate(fp32.file(), choice, task.work()); });
+  return task.told(json_of(found, fp32.file().model()));
+}
+
+// (model, report, notes, warnings)
+py::tuple plan(const Runner& model, const py::dict& options) {
+  const Keywords keywords(options);
+  Task task("plan", keywords);
+  tools::PlanChoice choice{memory_of(keywords, {}), ceiling_of(keywords)};
+  keywords.take("feed_rows", choice.goal.feeds_rows);
+  const tools::PlannedMemory planned =
+      task.run([&] { return tools::plan_memory(model.file(), choice, task.work()); });
+  return py::make_tuple(bytes_of(planned.bytes)) + task.told(json_of(planned));
+}
+
+py::tuple export_c(const Runner& model, const std::string& folder, const py::dict& options) {
+  const Keywords keywords(options);
+  Task task("export-c", keywords);
+  tools::ExportCChoice choice;
+  std::string target = "scalar";
+  keywords.take("target", target);
+  choice.target = value_or_raise(tools::find_target(target));
+  keywords.take("prefix", choice.prefix);
+  keywords.take("frame", choice.frame);
+  keywords.take("planned", choice.planned);
+  const tools::ExportedC made = task.run([&] { return tools::export_c(model.file(), choice); });
+  const tools::WrittenSources sources = task.run(
+      [&] { return tools::write_sources(folder, choice, made.files, task.work(), option_word("folder")); });
+  return task.told(json_of(made, choice, sources));
+}
+
+// (file, report, notes, warnings)
+py::tuple export_onnx(const Runner& model, const std::string& name, const py::object& content,
+                      const py::dict& options) {
+  const Keywords keywords(options);
+  Task task("export-onnx", keywords);
+  tools::ExportOnnxChoice choice;
+  std::string form = "qdq";
+  keywords.take("form", form);
+  choice.form = value_or_raise(tools::onnx_form_of(form));
+  keywords.take("external_data", choice.external_data);
+  keywords.take("max_work", choice.limits.max_work);
+  keywords.take("max_memory", choice.limits.max_memory);
+  const NetworkFile network = value_or_raise(network_of(name, content, py::none()));
+  const OnnxExport made = task.run([&] { return tools::export_onnx(model.file(), network, choice); });
+  for (const std::string& note : made.notes) task.work().note(note);
+  tools::Json report = json_of(made, choice);
+  report.erase("notes");
+  return py::make_tuple(bytes_of(made.bytes)) + task.told(report);
+}
+
+// (file, report, notes, warnings)
+py::tuple export_tflite(const Runner& model) {
+  Task task("export-tflite", Keywords(py::dict()));
+  const TfliteExport made = task.run([&] { return tools::export_tflite(model.file()); });
+  for (const std::string& note : made.notes) task.work().note(note);
+  tools::Json report = tools::json_of(made);
+  report.erase("notes");
+  return py::make_tuple(bytes_of(made.bytes)) + task.told(report);
+}
+
 py::object inspect(const Runner& model, const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
-  task.check_rules("inspect", keywords);
+  Task task("inspect", keywords);
   tools::InspectChoice choice;
   keywords.take("target", choice.target);
   keywords.take("frame", choice.frame);
@@ -336,7 +419,7 @@ py::array_t<uint8_t> frame_pixels(const py::buffer& bytes, const std::string& fo
 
 py::object bench(const Runner& model, const py::dict& options) {
   const Keywords keywords(options);
-  Task task{py::none(), py::none()};
+  Task task("bench", keywords);
   const tools::ExecutionOptions execution = execution_of(keywords);
   tools::TimeChoice choice;
   choice.execution = value_or_raise(tools::session_options(execution));
@@ -352,6 +435,13 @@ void check_report(const std::string& path) {
   const WordedFor worded(Wording::kPython);
   if (const auto checked = tools::check_page_output(path, "", option_word("report")); !checked)
     raise(checked.failure());
+}
+
+// The same of a file that export_onnx() or export_tflite() made, as `format` says.
+void check_export(const std::string& path, const std::string& format) {
+  const WordedFor worded(Wording::kPython);
+  const auto checked = format == "onnx" ? tools::check_onnx_output(path) : tools::check_tflite_output(path);
+  if (!checked) raise(checked.failure());
 }
 
 // The format that a network's first bytes show: "onnx", "tflite" or "openvino".
@@ -374,11 +464,19 @@ void add_making(py::module_& module) {
              py::arg("options"), py::arg("progress") = py::none(), py::arg("line") = py::none());
   module.def("evaluate", evaluate, py::arg("model"), py::arg("samples"), py::arg("options"),
              py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("simulate", simulate, py::arg("fp32"), py::arg("samples"), py::arg("options"),
+             py::arg("progress") = py::none(), py::arg("line") = py::none());
+  module.def("plan", plan, py::arg("model"), py::arg("options"));
+  module.def("export_c", export_c, py::arg("model"), py::arg("folder"), py::arg("options"));
+  module.def("export_onnx", export_onnx, py::arg("model"), py::arg("name"), py::arg("content"),
+             py::arg("options"));
+  module.def("export_tflite", export_tflite, py::arg("model"));
   module.def("inspect", inspect, py::arg("model"), py::arg("options"));
   module.def("frame_pixels", frame_pixels, py::arg("bytes"), py::arg("form"), py::arg("row_bytes"),
              py::arg("gray"));
   module.def("bench", bench, py::arg("model"), py::arg("options"));
   module.def("check_report", check_report, py::arg("path"));
+  module.def("check_export", check_export, py::arg("path"), py::arg("format"));
   module.def("format_of", format_of, py::arg("start"));
 }
 

@@ -3,13 +3,11 @@
 #include <pybind11/stl.h>
 
 #include "calibrator/host/pictures/image_folder.h"
-#include "cli/captured_output.h"
 #include "cli/command_line.h"
 #include "intaglio/describe.h"
 #include "intaglio/version.h"
-#include "python/bindings/listener.h"
+#include "python/bindings/calls.h"
 #include "python/bindings/making.h"
-#include "python/bindings/raised.h"
 #include "python/bindings/runner.h"
 #include "tools/loaded_model.h"
 

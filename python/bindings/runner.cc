@@ -6,9 +6,9 @@
 
 #include "calibrator/host/pictures/image_folder.h"
 #include "intaglio/describe.h"
-#include "python/bindings/raised.h"
+#include "python/bindings/calls.h"
 #include "tools/class_scores.h"
-#include "tools/input_text.h"
+#include "tools/model_contents.h"
 
 namespace intaglio::python {
 

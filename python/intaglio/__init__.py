@@ -13,15 +13,17 @@ It is the command `intaglio` in Python's words: the same options, the same bytes
 """
 
 from ._intaglio import format_version, version as __version__
+from .deploying import export_c, export_onnx, export_tflite, plan
 from .errors import Error
 from .frames import frame_pixels
-from .making import calibrate, command, compare, evaluate, import_onnx, import_openvino, import_tflite, observe
+from .making import calibrate, command, compare, evaluate, import_onnx, import_openvino, import_tflite, observe, simulate
 from .network import Network, Tensor, open
 from .observed import Observed
 from .tables import Report, Table
 
 # Without open: `from intaglio import *` leaves Python's own.
 __all__ = [
-    "Error", "Network", "Observed", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "format_version",
-    "frame_pixels", "import_onnx", "import_openvino", "import_tflite", "observe",
+    "Error", "Network", "Observed", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "export_c",
+    "export_onnx", "export_tflite", "format_version", "frame_pixels", "import_onnx", "import_openvino", "import_tflite", "observe",
+    "plan", "simulate",
 ]

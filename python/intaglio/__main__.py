@@ -6,7 +6,7 @@ import sys
 from . import _intaglio
 from .words import encoded
 
-# Of a second start, with the folder of this package as its first word. Nothing is imported from the present folder.
+# The program of a second start, with the folder of this package as its first word. Nothing is imported from the present folder.
 _AGAIN = """
 import sys
 sys.path[:] = [place for place in sys.path if place]

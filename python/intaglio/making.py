@@ -37,7 +37,7 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def _content(source: Any) -> bytes:
+def content_of(source: Any) -> bytes:
     if hasattr(source, "SerializeToString"):  # onnx.ModelProto
         return bytes(source.SerializeToString())
     if hasattr(source, "read"):
@@ -68,12 +68,12 @@ def _imported(source: Any, wanted: str, options: Dict[str, Any], weights: Any = 
         if weights is not None:
             content = _read(path)
     else:
-        content = _content(source)
+        content = content_of(source)
         start = content[:64]
     found = _intaglio.format_of(start)
     if found != wanted and not (wanted == "onnx" and len(start) < 8):
         raise Error(f"{name}: is {_NAMES[found]}; use intaglio.import_{found}")
-    beside = None if weights is None else _read(existing(weights)) if is_path(weights) else _content(weights)
+    beside = None if weights is None else _read(existing(weights)) if is_path(weights) else content_of(weights)
     made, report, notes, warned = _intaglio.import_network(encoded(name), content, beside, _with_arrays(options))
     for warning in warned:
         warn(warning)
@@ -87,7 +87,7 @@ def _given(options: Mapping[str, Any], *own: str) -> Dict[str, Any]:
 
 
 _IMPORT_KEYWORDS = """
-    Keywords:
+    Keywords of the import:
 
     pixels: how the pixels of a picture become the network's input.
     shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
@@ -187,14 +187,14 @@ def _float_model(given: Any, options: Dict[str, Any]) -> Tuple[Network, Dict[str
         format = _intaglio.format_of(start)
         if start[4:8] != _MODEL and (format != "onnx" or start[:1] == _ONNX or os.fsdecode(given).endswith(".onnx")):
             return _imported(given, format, of_import), rest
-    model = _model(given, "network")
+    model = model_of(given, "network")
     if of_import:
         raise TypeError(f"{next(iter(of_import))}: {model.name} is a model, which holds what its import was told; give the file "
                         "that it was imported from")
     return model, rest
 
 
-def _model(given: Any, what: str) -> Network:
+def model_of(given: Any, what: str) -> Network:
     if isinstance(given, Network):
         return given
     if is_path(given) or isinstance(given, (bytes, bytearray, memoryview)):
@@ -202,6 +202,7 @@ def _model(given: Any, what: str) -> Network:
     raise TypeError(f"{what}: is no network and no path of one, but {type(given).__name__}")
 
 
+@_with_import_keywords
 def calibrate(
     network: Any, batches: Any = None, *, progress: Progress = None,
     method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
@@ -276,26 +277,6 @@ def calibrate(
     row_bytes: with frame=: bytes from row to row, where these have gaps.
     steps: of a network with states: so many samples, in their order, are one sequence; all unless given.
     threads: how many threads work; those of the network unless given.
-    pixels: how the pixels of a picture become the network's input.
-    shape: the dimensions of inputs, in the network's own layout: {name: (1, 3, 224, 224)}.
-    batch: how many samples a run takes; 1 unless given.
-    mean: subtract this from each pixel, which is 0 to 255; a number, or one for each channel.
-    norm: multiply the difference by this.
-    color: order of the model's channels.
-    resize: how a picture of another size is made to fit: stretch unless given; crop takes the central 87.5 %, letterbox all
-        of it with borders.
-    border: the pixel of a letterbox's borders; 128 unless given.
-    focus: the network begins behind YOLOv5's focus: the model takes the picture before it.
-    outputs: end the network at these tensors, by their names in the file: they become the outputs, in this order.
-    answers: what the numbers of the outputs are: one kind for all of them, or one for each.
-    constant: inputs of an ONNX network that are the same in each run: {name: number, array or .npy path}.
-    external_data: read weights also from folders within an ONNX network's own.
-    keep_dead: keep channels of a quantized network that hold one code whatever the input is.
-    state: {input: output}: the input takes what the output gave in the run before; both leave the model's inputs and outputs.
-    initial: what states begin with, where that is not zero: {input: number, array or .npy path}.
-    stream: the axis of time of the first input: the model takes one row of it a run.
-    max_work: the operations that the import may take.
-    max_memory: the bytes of memory that the import may take.
     """
     fp32, options = _float_model(network, _given(locals(), "network", "batches", "progress"))
     imported = fp32.report.notes if fp32 is not network and fp32.report is not None else []
@@ -335,13 +316,39 @@ def observe(
         seen = intaglio.observe(net, here) + intaglio.observe(net, there)
         int8 = intaglio.calibrate(net, observed=seen)
     """
-    fp32, options = _model(network, "network"), _given(locals(), "network", "batches", "progress")
+    fp32, options = model_of(network, "network"), _given(locals(), "network", "batches", "progress")
     options["images"] = True
     samples = samples_of(batches, fp32._wanted()).sources
     state, _, _, warned = _intaglio.observe(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
     for warning in warned:
         warn(warning)
     return Observed(state)
+
+
+def simulate(
+    network: Any, batches: Any, *, progress: Progress = None,
+    method: Optional[Method] = None, percentile: Optional[float] = None, symmetric: bool = False, power_of_two: bool = False,
+    weight_bits: Optional[int] = None, safe_pairs: bool = False, int8_answers: bool = False,
+    compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
+    keep_float: Optional[Nodes] = None, params: Optional[Path] = None, params_format: Optional[str] = None,
+    map: Optional[Path] = None, exact: bool = False, only: Optional[Path] = None, limit: Optional[int] = None,
+    skip_bad: bool = False, frame: Optional[str] = None,
+    row_bytes: Optional[int] = None, threads: Optional[int] = None,
+) -> Report:
+    """What a quantization would do that int8 kernels cannot compute: other bits, roundings and codes, layer by layer.
+
+    network: the one in FP32. batches, progress and the keywords: as in `calibrate`. No recovery runs.
+    exact: compute layers with weights from exact products, even where kernels could run them.
+
+        intaglio.simulate(net, "pictures/", set=["weights:bits=4", "activations:rounding=half-up"]).layers
+    """
+    fp32, options = model_of(network, "network"), _given(locals(), "network", "batches", "progress")
+    options["images"] = True
+    samples = samples_of(batches, fp32._wanted()).sources
+    said, notes, warned = _intaglio.simulate(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
+    for warning in warned:
+        warn(warning)
+    return Report(_with_warnings(said, warned), f"simulation of {fp32.name}", notes)
 
 
 def _with_warnings(said: Dict[str, Any], warned: Sequence[str]) -> Dict[str, Any]:
@@ -381,7 +388,7 @@ def compare(
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
     """
-    first, second = _run_as(_model(reference, "reference"), threads, isa), _model(test, "test")
+    first, second = _run_as(model_of(reference, "reference"), threads, isa), model_of(test, "test")
     samples = samples_of(batches, first._wanted())
     options = {"labels": None if labels is None else labels_of(labels, samples), "names": names, "only": only, "limit": limit,
                "skip_bad": skip_bad, "frame": frame, "row_bytes": row_bytes, "steps": steps, "images": True}
@@ -414,7 +421,7 @@ def evaluate(
     threads: how many threads work on each layer.
     isa: no instruction set beyond this one; results are the same.
     """
-    model = _run_as(_model(network, "network"), threads, isa)
+    model = _run_as(model_of(network, "network"), threads, isa)
     samples = samples_of(batches, model._wanted())
     options = {"labels": labels_of(labels, samples), "names": names, "only": only, "limit": limit, "skip_bad": skip_bad,
                "frame": frame, "row_bytes": row_bytes,

@@ -75,7 +75,7 @@ class Network:
         self.outputs: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.outputs()]
         self.states: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.states()]
 
-    # What it is.
+    # Its contents.
 
     @property
     def name(self) -> str:
@@ -232,7 +232,7 @@ class Network:
         with self._lock:
             self._runner.reset()
 
-    # What it needs.
+    # Its needs.
 
     def inspect(self, target: Optional[str] = None, threads: Optional[int] = None, *, ops: bool = False, plan: bool = False,
                 quant: bool = False, frame: Optional[str] = None) -> Report:

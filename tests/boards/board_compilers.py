@@ -44,7 +44,7 @@ BOARDS = {
     "bare_cortex_a7": ("arm-none-eabi-g++", "arm", "Generic", "-mcpu=cortex-a7 -mfpu=neon-vfpv4 -mfloat-abi=hard", ["neon"], []),
     "risc_v": ("clang++", "riscv", "Generic", "--target=riscv32 -march=rv32imc -mabi=ilp32", [], []),
 }
-# Of an instruction set, files that the tree's build compiles for it; and what every machine has.
+# For an instruction set, files that the tree's build compiles for it; and what every machine has.
 # CPUs of qemu-user, and whether they have what the NEON kernels need.
 CHOICES = {"cortex-a8": 0, "cortex-a9": 0, "cortex-a7": 1, "cortex-a15": 1}
 OF_ISA = {"neon": ["gemm/gemm_s8_neon", "dwconv/dwconv_s8_neon", "gemm/gemm_f32_neon"], "neondot": ["gemm/gemm_s8_neondot"],

@@ -17,7 +17,7 @@ using namespace intaglio::test;
 
 namespace {
 
-// What chooses weights one by one is slow under an emulator: networks with larger inputs go without.
+// A recovery that chooses weights one by one is slow under an emulator: networks with larger inputs go without.
 constexpr size_t kSmallInput = 32 * 32 * 3;
 
 std::string setting(const char* name) {

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# Of the features of sound(): every machine gives them.
+# SHA-256 of the features of sound(): every machine gives it.
 FEATURES = "10272ba58073225961efdf1ae35420f2da62b8a24bfdd62955fe8b5460f9329d"
 
 

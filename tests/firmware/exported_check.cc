@@ -1,4 +1,4 @@
-// What export-c wrote for this board, in either form: its self-test, and that the sizes in its header are
+// The sources that export-c wrote for this board, in either form: its self-test, and that the sizes in its header are
 // exact.
 #include "net_model.h"
 #include "tests/firmware/board_print.h"

@@ -14,7 +14,7 @@ using namespace intaglio;
 
 namespace {
 
-// Of the scalar kernels' results: the definition's, therefore any machine's.
+// The scalar kernels' results, as one number: the definition's, therefore any machine's.
 constexpr uint32_t kExpected = 4045653523u;
 
 constexpr int32_t kMaxDepth = 640, kMaxColumns = 24, kMaxRows = 16, kMaxTaps = 10, kGuard = 16;
@@ -186,7 +186,7 @@ void check_dwconv() {
   state = common;
 }
 
-// Of a whole map there is no scalar kernel: each window is one pixel of dwconv_s8's.
+// There is no scalar kernel of a whole map: each window is one pixel of dwconv_s8's.
 void check_dwconv_map() {
   const uint32_t common = state;
   const int32_t channels = kDwconvMapChannels * between(1, 5);

@@ -1,4 +1,4 @@
-// What the files of tests/frozen are asked for: the outputs of two runs, as one number. It stays as it is, or the numbers of
+// The question to the files of tests/frozen: the outputs of two runs, as one number. It stays as it is, or the numbers of
 // outputs.txt mean nothing.
 #pragma once
 

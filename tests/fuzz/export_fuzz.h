@@ -1,4 +1,4 @@
-// What the export fuzzers do: a network beside a calibrated model is refused with a message, or becomes a file that
+// The steps of the export fuzzers: a network beside a calibrated model is refused with a message, or becomes a file that
 // reads back; and a model that a network was calibrated to.
 #pragma once
 
@@ -55,7 +55,7 @@ inline void export_and_check(Span<const uint8_t> network, const test::AlignedByt
   if (!model) found("a calibrated model that does not open", "");
   const OnnxFormName& form = kOnnxForms[crc32(0, network.data, network.size) % std::size(kOnnxForms)];
   const auto made = export_onnx(network, "fuzzed", {}, *model, "model", form.form);
-  // What it writes can be read, or it refuses by a name of the network.
+  // Its file can be read, or it refuses by a name of the network.
   if (!made && made.message().find("model: the exported file") == 0)
     found("an export that cannot be read", made.message());
   if (!made)

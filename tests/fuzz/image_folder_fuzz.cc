@@ -60,7 +60,7 @@ const std::string& home() {
   return made.path;
 }
 
-// What a file system takes as a name; the picture's ending is part of it or not.
+// A name that a file system takes; the picture's ending is part of it or not.
 std::string file_name(std::string name) {
   std::replace(name.begin(), name.end(), '/', '_');
   std::replace(name.begin(), name.end(), '\0', '_');

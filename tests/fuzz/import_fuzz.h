@@ -1,4 +1,4 @@
-// What the import fuzzers do: any bytes are refused with a message, or become a model that opens, that no
+// The steps of the import fuzzers: any bytes are refused with a message, or become a model that opens, that no
 // check of a session crashes on and that runs.
 #pragma once
 

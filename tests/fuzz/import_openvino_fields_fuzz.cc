@@ -15,7 +15,7 @@ namespace {
 
 using intaglio::test::Random;
 
-// What the text has, in its order.
+// The parts of the text, in its order.
 struct Places {
   explicit Places(const pugi::xml_node& node) { list(node); }
   void list(const pugi::xml_node& node) {

@@ -1,4 +1,4 @@
-// What the memory sanitizer is told of bytes: nothing in other builds.
+// Tells the memory sanitizer of bytes: nothing in other builds.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 namespace intaglio::test {
 
-// What a target's inputs are made from, by hostile_seeds_<name>.cc; none: any bytes.
+// The seeds that a target's inputs are made from, by hostile_seeds_<name>.cc; none: any bytes.
 std::vector<std::vector<uint8_t>> hostile_seeds();
 
 }  // namespace intaglio::test

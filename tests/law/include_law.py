@@ -57,7 +57,7 @@ RULES = [
     Rule(["calibrator/host/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
     # In front of FlatBuffers' own headers, of which it takes two's place.
     Rule(["calibrator/bake/heapless_flatbuffers.h"], ["schema/*"], FREESTANDING + ["flatbuffers/*", "set"]),
-    # What the steps of a calibration hand on knows none of them.
+    # The values that steps of a calibration hand on know none of these steps.
     Rule(["calibrator/recover/recovery.*"], ["intaglio/*", "calibrator/ranges/*", "calibrator/judge/*", "calibrator/recover/recovery.h"], FREESTANDING),
     Rule(["calibrator/recover/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm/gemm_f32.h"] + CALIBRATOR_KERNELS + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
@@ -77,8 +77,8 @@ RULES = [
                            "importers/params/params_layers.h",
                            "importers/tflite/tflite_generated.h"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
     Rule(["tools/pair_safety.cc"], ["intaglio/*", "tools/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
-    Rule(["tools/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "tools/*"] + PRIVATE_RUNTIME, ANY, never=PRIVATE_CALIBRATOR),
-    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "tools/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY, never=PRIVATE_CALIBRATOR),
+    Rule(["tools/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "tools/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY, never=PRIVATE_CALIBRATOR),
+    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "tools/*", "cli/*"], ANY, never=PRIVATE_CALIBRATOR),
     Rule(["python/bindings/*"], ["intaglio/*", "calibrator/host/*", "importers/*.h", "tools/*", "cli/*", "python/bindings/*"], ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]

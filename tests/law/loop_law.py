@@ -30,7 +30,7 @@ STACK = {
 WRITTEN = {
     "x86-64": re.compile(r".*%[xyz]mm\d+,\s*\S*\(%rsp[,)]"), "aarch64": re.compile(r"st\S*\s+\{?[vq]\d+\b.*\[sp\b"),
 }
-# Of 16 registers the four lines of three columns and their sums are more.
+# The four lines of three columns and their sums are more than 16 registers.
 SIXTEEN = ["avx2", "avxvnni"]
 # Loops that were counted and are better with so many stores than any form without: two lines of 16 channels, three columns
 # of output. 0.60 instructions a multiplication instead of 0.70, and 0.43 instead of 0.60 with dot products.

@@ -23,7 +23,7 @@ import tempfile
 MEMORY_AND_STRINGS = {"memcpy", "memset", "memmove", "memcmp", "strlen", "strcmp", "strncmp",
                       "strchr", "strstr"}
 SYSTEM = {"getauxval", "__getauxval", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail"}
-# What compilers put in place of an operation: 64-bit division and shifts on 32-bit machines, ARM's EABI, and
+# Calls that compilers put in place of an operation: 64-bit division and shifts on 32-bit machines, ARM's EABI, and
 # float arithmetic where there is no hardware for it.
 COMPILER = re.compile(r"__aeabi_\w+|__u?(div|mod|divmod)[sdt]i[34]|__(mul|ashl|ashr|lshr|clz|ctz|popcount)[sdt]i[23]|"
                       r"__gnu_\w+|__(add|sub|mul|div|fix|fixuns|float|floatun|floatuns|extend|trunc|eq|ne|lt|le|gt|ge|unord)"

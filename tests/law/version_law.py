@@ -15,7 +15,7 @@ import law_run
 
 LIBRARY = ("runtime/include/intaglio/version.h", r'#define ITG_VERSION "([^"]+)"')
 FORMAT = ("runtime/include/intaglio/model.h", r"kFormatVersion = (\d+);")
-# Of the library; the first match counts.
+# Places of the library's version; the first match counts.
 STATED = [("debian/changelog", r"^intaglio \(([^)]+)\)"),
           ("packaging/vcpkg/intaglio/vcpkg.json", r'"version": "([^"]+)"'),
           ("CHANGELOG.md", r"(?m)^## (\S+)"),

@@ -1,4 +1,4 @@
-# Of the files in BUILD that its install scripts copy, each is made by the target intaglio_installed, or by configuring.
+# Each file in BUILD that its install scripts copy is made by the target intaglio_installed, or by configuring.
 # Python's module is none of them: it is installed where it is asked for by its component's name.
 cmake_minimum_required(VERSION 3.22)
 execute_process(COMMAND ${NINJA} -C ${BUILD} -t query intaglio_installed OUTPUT_VARIABLE built COMMAND_ERROR_IS_FATAL ANY)

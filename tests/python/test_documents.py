@@ -33,9 +33,9 @@ def desk(demo, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_python_page(desk, onnx_file):
+def test_python_page(desk, demo, onnx_file):
     page = blocks("docs/python.md")
-    assert len(page) == 4, "a block came or went: say here what it needs"
+    assert len(page) == 5, "a block came or went: say here what it needs"
     pictures = np.random.default_rng(1).integers(0, 256, (32, 28, 28, 3), dtype=np.uint8)
     names = {"intaglio": intaglio, "numpy": np, "loader": [pictures[:16], pictures[16:]], "x": pictures[0]}
 
@@ -61,8 +61,11 @@ def test_python_page(desk, onnx_file):
     names.update(net=net, int8=int8, x=pictures, y=np.arange(32) % 10)
     run(2)
     assert 0 <= names["found"].lost <= 400
-    (desk / "net.itg").write_bytes(b"no model at all, " * 9)
+    shutil.copy(demo / "meter.onnx", desk / "net.onnx")
     run(3)
+    assert (desk / "firmware/net/net_model.cc").exists() and (desk / "net.int8.tflite").exists()
+    (desk / "net.itg").write_bytes(b"no model at all, " * 9)
+    run(4)
 
 
 def test_readme_in_python(desk):

@@ -409,3 +409,74 @@ def test_many_workers_make_the_same_model(command, net, pictures, tmp_path):
                            "--workers", "2", "--part", "5"], capture_output=True, text=True, check=True)
     assert (tmp_path / "many.itg").read_bytes() == (tmp_path / "int8.itg").read_bytes()
     assert "16 samples\n" in said.stdout
+
+
+def said(result):
+    return json.loads(result.stdout)
+
+
+def test_plan_and_simulate_are_the_commands(net, int8, samples, command, tmp_path):
+    int8.save(tmp_path / "int8.itg")
+    net.save(tmp_path / "net.itg")
+    np.save(tmp_path / "x.npy", samples)
+    report = said(command("plan", tmp_path / "int8.itg", "-o", tmp_path / "least.itg", "--feed-rows", "--ceiling", 10**6, "--json"))
+    planned = intaglio.plan(tmp_path / "int8.itg", feed_rows=True, ceiling=10**6)
+    assert bytes(planned) == (tmp_path / "least.itg").read_bytes() and dict(planned.report) == report
+    assert np.array_equal(planned.run(samples), int8.run(samples))
+    command("plan", tmp_path / "int8.itg", "-o", tmp_path / "flat.itg", "--memory", "flat")
+    assert bytes(intaglio.plan(planned, memory="flat", ceiling=0)) == (tmp_path / "flat.itg").read_bytes()
+    assert "feed_rows= has no effect" in intaglio.plan(net, feed_rows=True).report.notes[0]
+    with pytest.raises(intaglio.Error, match=r"ceiling=100: the activations alone take"):
+        intaglio.plan(int8, ceiling=100)
+    with pytest.raises(intaglio.errors.WrongUse, match=r"feed_rows= with memory=flat would have no effect"):
+        intaglio.plan(int8, feed_rows=True, memory="flat")
+    with pytest.raises(intaglio.Error, match="activation memory has 1 bytes"):
+        intaglio.plan(int8, memory=1)
+
+    words = "simulate", tmp_path / "net.itg", "--images", tmp_path / "x.npy", "--set", "weights:bits=4", "--exact", "--json"
+    found = intaglio.simulate(net, samples, set=["weights:bits=4"], exact=True, progress=False)
+    assert dict(found) == {**said(command(*words)), "layers": found.layers} and list(found.layers) == said(command(*words))["layers"]
+    stages = []
+    intaglio.simulate(net, samples, progress=lambda stage, done, total: stages.append(stage))
+    assert {"observing", "simulating"} <= set(stages)
+    with pytest.raises(intaglio.Error, match="is not FP32 throughout"):
+        intaglio.simulate(int8, samples)
+
+
+def test_exports_are_the_commands(demo, net, int8, command, tmp_path):
+    int8.save(tmp_path / "int8.itg")
+    small = intaglio.open(tmp_path / "int8.itg")
+    words = "export-c", tmp_path / "int8.itg", "--target", "cortex-m4", "--planned", "--prefix", "cnn", "--frame", "320x240:rgb565"
+    report = said(command(*words, "-o", tmp_path / "there", "--json"))
+    options = {"target": "cortex-m4", "planned": True, "prefix": "cnn", "frame": "320x240:rgb565"}
+    assert dict(intaglio.export_c(small, tmp_path / "here", **options)) == report
+    for name in report["files"]:
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
+    (tmp_path / "here/main.c").write_text("mine")
+    kept = intaglio.export_c(small, tmp_path / "here", **options)
+    assert kept["kept"] == ["main.c"] and "was changed, or is not of export-c, and stays" in kept.notes[0]
+    (tmp_path / "here/cnn_model.h").write_text("mine")
+    with pytest.raises(intaglio.Error, match="or name another folder with folder="):
+        intaglio.export_c(small, tmp_path / "here", **options)
+    with pytest.raises(intaglio.Error, match="prefix=1x: is no C identifier"):
+        intaglio.export_c(small, tmp_path / "here", prefix="1x")
+    with pytest.raises(intaglio.Error, match="target"):
+        intaglio.export_c(small, tmp_path / "here", target="z80")
+
+    for form in ("qdq", "qoperator"):
+        command("export-onnx", tmp_path / "int8.itg", "--from", demo / "meter.onnx", "-o", tmp_path / "there.onnx", "--form", form)
+        for source in (demo / "meter.onnx", (demo / "meter.onnx").read_bytes()):
+            report = intaglio.export_onnx(small, source, tmp_path / "here.onnx", form=form)
+            assert (tmp_path / "here.onnx").read_bytes() == (tmp_path / "there.onnx").read_bytes()
+            assert report["form"] == form and report["layers"] > 0
+    with pytest.raises(intaglio.Error, match="form=int8: is none of qdq"):
+        intaglio.export_onnx(small, demo / "meter.onnx", tmp_path / "here.onnx", form="int8")
+    command("export-tflite", tmp_path / "int8.itg", "-o", tmp_path / "there.tflite")
+    intaglio.export_tflite(small, tmp_path / "here.tflite")
+    assert (tmp_path / "here.tflite").read_bytes() == (tmp_path / "there.tflite").read_bytes()
+    for export in (lambda path: intaglio.export_onnx(small, demo / "meter.onnx", path), lambda path: intaglio.export_tflite(small, path)):
+        with pytest.raises(intaglio.Error, match="would be lost"):
+            export(tmp_path / "int8.itg")
+    with pytest.raises(intaglio.Error, match="is FP32 throughout"):
+        intaglio.export_onnx(net, demo / "meter.onnx", tmp_path / "new.onnx")
+    assert not (tmp_path / "new.onnx").exists()

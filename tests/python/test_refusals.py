@@ -308,7 +308,7 @@ def test_what_is_to_be_known_of_options_is_in_the_documentation():
     signature = inspect.signature(intaglio.calibrate)
     assert {"network", "batches", "progress", "method", "report", "int8_answers"} <= set(signature.parameters)
     assert not {"output", "json", "images"} & set(signature.parameters)
-    for function in (intaglio.calibrate, intaglio.import_onnx, intaglio.compare, intaglio.evaluate):
+    for function in (intaglio.calibrate, intaglio.import_onnx, intaglio.compare, intaglio.evaluate, intaglio.plan, intaglio.export_onnx):
         for name in inspect.signature(function).parameters:
             assert f" {name}: " in function.__doc__, (function, name)
 
@@ -327,6 +327,11 @@ def test_keywords_are_the_options_of_the_command():
     assert set(inspect.signature(intaglio.observe).parameters) == own | keywords("observe", *of_import)
     assert set(inspect.signature(intaglio.Network.bench).parameters) == {"self", *keywords("bench", "per_layer", "compact", "streamed")}
     assert set(inspect.signature(intaglio.Network.inspect).parameters) == {"self", *keywords("inspect", "dot", "compact", "isa")}
+    assert set(inspect.signature(intaglio.simulate).parameters) == own | keywords("simulate")
+    assert set(inspect.signature(intaglio.plan).parameters) == {"network", *keywords("plan")}
+    assert set(inspect.signature(intaglio.export_c).parameters) == {"network", "folder", *keywords("export-c")}
+    assert set(inspect.signature(intaglio.export_onnx).parameters) == {"network", "source", "path", *keywords("export-onnx", "from")}
+    assert set(inspect.signature(intaglio.export_tflite).parameters) == {"network", "path", *keywords("export-tflite")}
     assert set(inspect.signature(intaglio.compare).parameters) == {"reference", "test", "batches", "progress", *keywords("compare")}
 
 

@@ -14,7 +14,7 @@ intaglio, shim, demo = sys.argv[1:]
 OTHER = b"of another program"
 demo = pathlib.Path(demo)
 
-# What a command writes, and the command; OUT is the file that another process replaces.
+# The file that a command writes, and the command; OUT is the file that another process replaces.
 NEW = "the file is not there before"
 CASES = {
     "import": "import DEMO/meter.onnx --pixels 0..1 -o OUT",
@@ -77,7 +77,7 @@ def main():
                     fail(f"{what}: does not run: {run(work, words_here).stderr}")
                 expect_stays(run(work, words_here, path), path, what)
                 tried += 1
-        # Of a set none is replaced.
+        # No file of a set is replaced.
         for raced in EXPORT_C:
             folder = work / f"exported_{raced.replace('.', '_')}"
             words = f"export-c net.int8.itg -o {folder.name}"

@@ -31,7 +31,7 @@ class Page(html.parser.HTMLParser):
             self.links.append(attributes["href"])
 
 
-# What is searched, and a section that must be among the first five.
+# A search, and a section that must be among the first five.
 SEARCHES = {"mixed precision": "docs/calibration.html", "export-onnx qdq": "docs/command.html", "line buffers": "docs/streaming.html",
             "pkg-config camera_loop": "examples/camera_loop/index.html", "itg_session_run": "docs/api/c.html",
             "FLT_EVAL_METHOD": None}  # in no page

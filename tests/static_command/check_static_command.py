@@ -18,7 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHARED = pathlib.Path(os.environ.get("INTAGLIO_SHARED", ROOT.parent / "shared"))
 MAX_BYTES = 10_000_000
-# What each machine is under qemu-user: its emulator, and {what it shows: options}. The kernels are the oldest ones that glibc allows.
+# Each machine under qemu-user: its emulator, and {what it shows: options}. The kernels are the oldest ones that glibc allows.
 EMULATED = {"x86_64": ("qemu-x86_64", {"the oldest CPU, Linux 3.2": ["-cpu", "qemu64", "-r", "3.2.0"],
                                        "a CPU without AVX": ["-cpu", "Nehalem"]}),
             "aarch64": ("qemu-aarch64", {"a Cortex-A53, Linux 3.7": ["-cpu", "cortex-a53", "-r", "3.7.0"],

@@ -83,7 +83,7 @@ class Choices {
                                  std::nanf("")};
     return of(odd);
   }
-  // Of a constant: all made of a few bytes.
+  // Values of a constant, all made of a few bytes.
   std::vector<float> reals(size_t count) {
     const float first = real(), step = real() / 16.0f;
     std::vector<float> list(count);

@@ -1,4 +1,4 @@
-// What a fuzzer's bytes decide.
+// Decisions by a fuzzer's bytes.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ inline uint32_t bits_of(float v) {
   return bits;
 }
 
-// Of a kernel's output for the exact sum `v`: one NaN, no negative zero (docs/arithmetic.md).
+// Bits of a kernel's output for the exact sum `v`: one NaN, no negative zero (docs/arithmetic.md).
 inline uint32_t clamped_bits(float v, const ClampF32& clamp) {
   if (std::isnan(v)) return 0x7fc00000u;
   v = v > clamp.lo ? v : clamp.lo;

@@ -73,7 +73,7 @@ class JpegWriter {
     segment(0xc4, dc);
     segment(0xc4, ac);
   }
-  // What stands before the first scan.
+  // The segments before the first scan.
   void start() {
     quantization();
     frame();

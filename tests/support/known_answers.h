@@ -1,4 +1,4 @@
-// What probes of generated files gave. Most of a mutated input is as its parent was, and so are the files on its way:
+// Answers of probes of generated files. Most of a mutated input is as its parent was, and so are the files on its way:
 // the answer of a probe follows from the file alone, and is kept.
 #pragma once
 

@@ -26,7 +26,7 @@ inline std::vector<uint8_t> metadata_naming(const std::string& file) {
   return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
 }
 
-// Of so many scores, one for each label where it is 2.
+// With so many scores, one for each label where it is 2.
 inline std::vector<uint8_t> network(const std::string& label_file, int32_t scores = 2) {
   TfliteBuilder builder;
   const int32_t x = builder.tensor("x", kTfliteFloat, {1, scores}),

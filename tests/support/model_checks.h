@@ -1,4 +1,4 @@
-// What Model::open says of models that were changed: each refusal with its exact error, and what is allowed.
+// Model::open of models that were changed: each refusal with its exact error, and what is allowed.
 #pragma once
 
 #include <doctest/doctest.h>

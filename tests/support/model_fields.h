@@ -203,7 +203,7 @@ class FieldChanges {
         return change_options(n);
     }
   }
-  // Of any operator, or none.
+  // Options of any operator, or none.
   void set_options(schema::NodeT& n) {
     const auto types = static_cast<size_t>(schema::Options::MAX) + 1;
     n.options.Reset();

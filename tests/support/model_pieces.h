@@ -8,7 +8,7 @@
 
 namespace intaglio::test {
 
-// What the nodes read and do not make is an input, what none of them reads is an output. States, pictures, packs and streamed
+// A tensor that nodes read and do not make is an input, one that none reads is an output. States, pictures, packs and streamed
 // plans stay behind.
 inline AlignedBytes piece_of(const AlignedBytes& whole, size_t first, size_t count) {
   const auto from = unpack(whole);

@@ -1,4 +1,4 @@
-// What an observer has seen of some samples.
+// The state of an observer behind some samples.
 #pragma once
 
 #include <doctest/doctest.h>

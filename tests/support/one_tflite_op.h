@@ -30,7 +30,7 @@ struct OneTfliteOp {
   importers::TfliteFile file;
 };
 
-// Of one tensor, which is also the output.
+// A file of one tensor, which is also the output.
 inline OneTfliteOp tensor_of(const std::function<int32_t(TfliteBuilder&)>& fill) {
   return OneTfliteOp([&](TfliteBuilder& builder) {
     const int32_t t = fill(builder);

@@ -60,7 +60,7 @@ class OnnxBuilder {
     return node;
   }
 
-  // Of the domain "own", which the file names once.
+  // A node of the domain "own", which the file names once.
   onnx_file::FunctionProto& function(const std::string& name, const std::string& input = "a",
                                      const std::string& output = "b") {
     if (model_.functions.empty()) {

@@ -151,7 +151,7 @@ class OnnxComposites {
     attribute.type = onnx_file::AttributeProto::GRAPH;
     return attribute.g.make();
   }
-  // What a body does with one value; the result's name.
+  // The work of a body on one value; the result's name.
   std::string step(onnx_file::GraphProto& body, const std::string& x, const std::string& y) {
     const std::vector<std::string> ops{"Relu",     "Tanh",      "Add",  "Mul",
                                        "Identity", "Transpose", "Less", "Shape"};
@@ -164,7 +164,7 @@ class OnnxComposites {
     return y;
   }
 
-  // Of an If: each reads what stands outside.
+  // Branches of an If: each reads what stands outside.
   void branches() {
     const std::string from = node_.input.count() > 1 ? node_.input[1] : "x1", name = node_.output[0];
     if (node_.input.count() > 1) node_.input.pop_back();
@@ -175,7 +175,7 @@ class OnnxComposites {
     }
   }
 
-  // Of a Loop (the run's number, whether to go on, states), or of a Scan (states, slices).
+  // A body of a Loop (the run's number, whether to go on, states), or of a Scan (states, slices).
   void body(bool is_loop) {
     onnx_file::GraphProto& body = graph("body");
     const int first = is_loop ? 2 : 0;

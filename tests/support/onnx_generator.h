@@ -349,7 +349,7 @@ class OnnxGenerator {
     const auto rank = static_cast<int64_t>(first_.dims.size());
     return rank < 3 || rank > 5 || c_.one_in(16) ? 2 : rank - 2;
   }
-  // What is usually a constant, but a run gives it.
+  // An input that is usually a constant, but a run gives it.
   std::string computed(const Dims& dims) {
     const std::string input = new_input(dims).name;
     if (c_.one_in(2)) return input;
@@ -434,7 +434,7 @@ class OnnxGenerator {
   const std::vector<importers::ImportedOperator>& operators_ = all_operators();
   std::vector<Value> values_;
   Value first_;  // the node's first activation
-  // Of the node that is made: a side of its weights' window, what its weights give, and what recurrent ones have.
+  // Sizes of the node that is made: a side of its weights' window, what its weights give, and what recurrent ones have.
   int64_t kernel_ = 0, outputs_ = 0, hidden_ = 1, directions_ = 1, gates_ = 1;
   std::string scale_, zero_;  // of the codes that it reads
   int inputs_ = 0, nodes_ = 0, constants_ = 0;

@@ -11,7 +11,7 @@
 
 namespace intaglio::test {
 
-// What a node reads, as far as its attributes follow from it.
+// The inputs of a node, as far as its attributes follow from it.
 struct OnnxNodeFacts {
   std::vector<int64_t> first;  // dimensions of its first activation
   int64_t window_axes = 2;

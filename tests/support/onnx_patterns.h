@@ -1,11 +1,11 @@
-// What the nodes of a generated ONNX network usually read.
+// The usual inputs of nodes of a generated ONNX network.
 #pragma once
 
 #include <string>
 
 namespace intaglio::test {
 
-// What an operator's inputs usually are, a letter each:
+// The usual inputs of an operator, a letter each:
 //   a an activation; A one of the shape of the first      f constant reals that fit it by broadcasting
 //   w convolution weights for it   m a matrix behind it    v one real a channel    1 one real
 //   i integers: axes, pads, sizes  S a shape of as many elements    n one integer

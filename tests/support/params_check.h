@@ -1,4 +1,4 @@
-// What the readers of parameter files give, and refuse.
+// Results and refusals of the readers of parameter files.
 #pragma once
 
 #include <doctest/doctest.h>

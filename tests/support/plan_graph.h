@@ -80,7 +80,7 @@ struct Life {
   int32_t first, last;
 };
 
-// Of each activation, by the definition.
+// The life of each activation, by the definition.
 inline std::map<int32_t, Life> lives_of(const Graph& graph) {
   std::map<int32_t, Life> lives;
   for (const int32_t input : graph.inputs) lives[input] = {-1, -1};

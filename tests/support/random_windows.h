@@ -27,7 +27,7 @@ inline GemmS8Windows random_windows(int32_t rows, int32_t taps, int32_t k, Rando
   return of;
 }
 
-// What row `number` reads at each tap, from the definition: `padding` outside the picture.
+// The values that row `number` reads at each tap, from the definition: `padding` outside the picture.
 inline const int8_t* window_tap(const GemmS8Windows& of, const int8_t* input, int32_t number, int32_t tap,
                                 const int8_t* padding) {
   const int32_t image = number / (of.oh * of.ow), out_y = number / of.ow % of.oh, out_x = number % of.ow;

@@ -40,7 +40,7 @@ struct RecoveryOutcome {
   bool says(const char* words) const { return options.find(words) != std::string::npos; }
 };
 
-// Of a model with one FP32 input.
+// A run of a model with one FP32 input.
 inline RecoveryOutcome calibrate(const AlignedBytes& bytes, const RecoveryRun& run) {
   const Result<Model> model = Model::open(bytes.view());
   REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));

@@ -17,7 +17,7 @@ struct Ran {
   std::string out, err;
 };
 
-// Of a text; "discarded" where it is none. The parser is compiled once, not in each unit.
+// The value of a text; "discarded" where it is none. The parser is compiled once, not in each unit.
 nlohmann::json parsed_json(const std::string& text);
 
 inline std::string shell_word(const std::string& text) {

@@ -22,7 +22,7 @@ inline void run_backwards(void*, int32_t count, void (*task)(void* argument, int
   for (int32_t i = count - 1; i >= 0; --i) task(argument, i);
 }
 
-// What sessions may choose from: nothing but scalar kernels, then each instruction set of this machine with those before it.
+// Sessions may choose from: nothing but scalar kernels, then each instruction set of this machine with those before it.
 inline std::vector<IsaMask> growing_isas() {
   const IsaMask all = cpu_isa() & kCompiledIsa;
   std::vector<IsaMask> masks = {isa::kScalar};

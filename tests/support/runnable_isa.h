@@ -1,4 +1,4 @@
-// What this machine can run, for tests of single kernels: also schedules for cores of another kind, which are the same instructions
+// Kernels that run on this machine, one by one: also schedules for cores of another kind, which are the same instructions
 // in another order.
 #pragma once
 

@@ -127,7 +127,7 @@ class TfliteBuilder {
   }
   flatbuffers::FlatBufferBuilder& fbb() { return fbb_; }
 
-  // What was added since the last graph becomes one; finish() puts the last one first, as the model's own.
+  // Operators added since the last graph become one; finish() puts the last one first, as the model's own.
   void end_graph(const std::vector<int32_t>& inputs = {}, const std::vector<int32_t>& outputs = {}) {
     graphs_.push_back(tflite::CreateSubGraphDirect(fbb_, &tensors_, &inputs, &outputs, &operators_));
     tensors_.clear();

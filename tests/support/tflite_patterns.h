@@ -1,4 +1,4 @@
-// What the operators of TFLite files usually look like, for files that a test or a fuzzer makes.
+// The usual form of operators of TFLite files, for files that a test or a fuzzer makes.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace intaglio::test {
 
-// What an operator's inputs usually are, a letter each:
+// The usual inputs of an operator, a letter each:
 //   a an activation; A one of the shape of the first     f a constant that fits it by broadcasting
 //   w convolution weights for it   d depthwise ones   h those over three dimensions   m a matrix behind it   b a bias   v one number a channel
 //   2, 3 an activation of such a rank   t an order of the axes   z, o, r zeros, ones, and ones and twos, one an axis

@@ -1,4 +1,4 @@
-// What an importer's part throws.
+// The error that an importer's part throws.
 #pragma once
 
 #include <doctest/doctest.h>

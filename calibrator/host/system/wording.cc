@@ -19,7 +19,9 @@ std::string function_of(const std::string& tool) {
   if (tool == "import") return "intaglio.import_onnx";
   if (tool == "eval") return "intaglio.evaluate";
   if (tool == "inspect") return "Network.inspect";
-  if (tool == "calibrate" || tool == "observe" || tool == "compare") return "intaglio." + tool;
+  if (tool.rfind("export-", 0) == 0) return "intaglio.export_" + tool.substr(7);
+  for (const char* const same : {"calibrate", "observe", "compare", "simulate", "plan"})
+    if (tool == same) return "intaglio." + tool;
   return "intaglio.command('" + tool + "', ...)";
 }
 

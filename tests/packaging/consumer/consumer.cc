@@ -1,4 +1,4 @@
-// What a program that links intaglio does, in C++: calibrates an FP32 model and runs the int8 one. Both must
+// A program that links intaglio, in C++: it calibrates an FP32 model and runs the int8 one. Both must
 // give the bytes that the build which is tested gave (package_model).
 //
 //   consumer FOLDER

@@ -21,6 +21,17 @@ intaglio.compare(net, net)  # E: call-arg
 intaglio.compare(net, net, "pictures", limit="all")  # E: arg-type
 intaglio.evaluate(net, "pictures")  # E: call-arg
 intaglio.evaluate(net, "pictures", "labels.txt", steps=0.5)  # E: arg-type
+intaglio.simulate(net)  # E: call-arg
+intaglio.simulate(net, "pictures", exact=1)  # E: arg-type
+intaglio.simulate(net, "pictures", recover="all")  # E: call-arg
+intaglio.plan(net, memory="most")  # E: arg-type
+intaglio.plan(net, feed_rows="yes")  # E: arg-type
+intaglio.plan(net, 1000)  # E: misc
+intaglio.export_c(net)  # E: call-arg
+intaglio.export_c(net, "folder", planned="no")  # E: arg-type
+intaglio.export_onnx(net, "net.onnx")  # E: call-arg
+intaglio.export_onnx(net, "net.onnx", "out.onnx", form="int8")  # E: arg-type
+intaglio.export_tflite(net, 3)  # E: arg-type
 net.inspect(4)  # E: arg-type
 net.inspect(op=True)  # E: call-arg
 net.bench(repeats="9")  # E: arg-type
