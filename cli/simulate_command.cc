@@ -225,7 +225,7 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
 }
 
 Outcome<Done> run_simulate(const SimulateArguments& arguments) {
-  const auto file = LoadedModel::open(arguments.model);
+  auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
@@ -237,11 +237,14 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
   if (auto step = check_float(*file); !step) return step.failure();
   if (auto step = check_no_states(*file); !step) return step.failure();
   Work work(listener());
+  KnownParamsFile known;
+  auto split = known.open(arguments.params, *file, work);
+  if (!split) return split.failure();
+  if (*split) *file = std::move(**split);
   const auto quantization = quantization_choice(arguments.quantization);
   if (!quantization) return quantization.failure();
   if (auto step = set_quantization(*quantization, *file, work, lists, options); !step) return step.failure();
-  KnownParamsFile known;
-  if (auto step = known.read(arguments.params, *file, work); !step) return step.failure();
+  if (auto step = known.resolve(*file, work); !step) return step.failure();
   known.set(lists, options);
   if (auto step = known.note_observed(*file, options, work); !step) return step.failure();
   if (const auto measured = Calibrator::measure(file->model(), options); !measured)

@@ -117,8 +117,9 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;
   model.report.notes = draft.notes;
-  for (std::string& note : split_wide_weights(model.graph, arena, wide_layers(model.graph)))
-    model.report.notes.push_back(std::move(note));
+  if (const auto split = split_wide_weights(model.graph, arena, wide_layers(model.graph));
+      !split.note.empty())
+    model.report.notes.push_back(split.note);
   if (!options.keep_dead) remove_dead_channels(model, arena);
   fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
   model.report.cost = budget->spent();

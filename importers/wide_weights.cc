@@ -7,7 +7,6 @@
 #include <set>
 
 #include "importers/draft/names.h"
-#include "intaglio/describe.h"
 
 namespace intaglio {
 namespace {
@@ -69,7 +68,7 @@ class Splitting {
     take_names();
   }
 
-  std::vector<std::string> run() {
+  SplitWeights run() {
     const Array<GraphNode> old = graph_.nodes;
     graph_.nodes = {};
     for (size_t n = 0; n < old.size(); ++n) {
@@ -81,7 +80,11 @@ class Splitting {
         split_inputs(old[n], *of_[n]);
     }
     remove_dead(graph_, arena_);
-    return std::move(notes_);
+    made_.note = "weights less their zero point are beyond int8 in " + std::to_string(layers_) +
+                 (layers_ == 1 ? " layer" : " layers") + ": " + std::to_string(twice_) +
+                 " input channels are read twice, and " + std::to_string(beside_) +
+                 " channels of depthwise layers are convolutions beside them; the sums are exact";
+    return std::move(made_);
   }
 
  private:
@@ -202,6 +205,7 @@ class Splitting {
                                             : part.i + 1 < count ? part_of(code, part.i) * scale
                                                                  : 0.0));
       }
+      if (!channels.empty()) made_.tensors.push_back({info.name + suffix, info.name, channels});
       return add_values(info.name + suffix, DType::kF32, dims, values);
     }
     std::vector<int8_t> codes;
@@ -296,8 +300,8 @@ class Splitting {
     wide.inputs[1] = add_weights(weights, layer, dims, parts);
     wide.inputs[0] = read;
     graph_.nodes.push(arena_, wide);
-    if (wide_inputs > 0)
-      note(node, text(wide_inputs, groups * static_cast<int32_t>(inputs)) + " input channels are read again");
+    layers_ += wide_inputs > 0;
+    twice_ += wide_inputs;
   }
 
   // Weights [kh, kw, c].
@@ -340,7 +344,8 @@ class Splitting {
     conv.options.as<Window2d>() = node.options.as<Window2d>();
     conv.options.as<Clamp>() = node.options.as<Clamp>();
     conv.options.as<Conv2dOptions>().groups = count;
-    note(node, text(count, static_cast<int32_t>(channels)) + " channels are a convolution of their own");
+    ++layers_;
+    beside_ += count;
     if (are_all) return;
     GraphNode narrow = node;
     const int32_t rest = add_like(name + "/narrow", y, static_cast<int32_t>(channels));
@@ -351,6 +356,8 @@ class Splitting {
     narrow.inputs = arena_.copy(span(inputs));
     narrow.outputs = arena_.copy(span(outputs));
     graph_.nodes.push(arena_, narrow);
+    for (const int32_t part : {rest, result})
+      made_.tensors.push_back({tensor(part).name, tensor(y).name, {}});
     if (read_as_is_.count(y) == 0) {
       Apart& apart = apart_[y];
       apart = {rest, result, wide, {}};
@@ -362,14 +369,6 @@ class Splitting {
 
   std::string label_of(const GraphNode& node) const {
     return node.name[0] != '\0' ? node.name : tensor(node.outputs[0]).name;
-  }
-  static std::string text(int32_t count, int32_t of) {
-    return std::to_string(count) + " of " + std::to_string(of);
-  }
-  void note(const GraphNode& node, const std::string& what) {
-    notes_.push_back("node '" + label_of(node) + "' (" + op_name(node.op) +
-                     "): its weights less their zero point are beyond int8, and so " + what +
-                     "; the sums are exact");
   }
 
   // What a depthwise layer gives, where all readers take it apart.
@@ -386,7 +385,8 @@ class Splitting {
   std::deque<WideLayer> narrow_;
   std::vector<const WideLayer*> of_;  // nodes
   importers::UniqueNames names_, node_names_;
-  std::vector<std::string> notes_;
+  SplitWeights made_;
+  int32_t layers_ = 0, twice_ = 0, beside_ = 0;
 };
 
 }  // namespace
@@ -406,8 +406,7 @@ std::vector<WideLayer> wide_layers(const Graph& graph) {
   return layers;
 }
 
-std::vector<std::string> split_wide_weights(Graph& graph, Arena& arena,
-                                            const std::vector<WideLayer>& layers) {
+SplitWeights split_wide_weights(Graph& graph, Arena& arena, const std::vector<WideLayer>& layers) {
   if (layers.empty()) return {};
   return Splitting(graph, arena, layers).run();
 }

@@ -14,9 +14,6 @@
 
 namespace intaglio {
 
-// The greatest size of a code of weights: uint8 less a zero point of 8 bits.
-inline constexpr int32_t kMostWeightCode = 255;
-
 struct WideLayer {
   int32_t node = -1;
   std::vector<int32_t> codes;  // of its weights, as they lie
@@ -26,8 +23,19 @@ struct WideLayer {
 // Layers of codes whose weights are int16, which only a graph has that is being imported.
 std::vector<WideLayer> wide_layers(const Graph& graph);
 
+// A tensor that holds what another one held: of these output channels; none: of all. The other one may be gone.
+struct SplitTensor {
+  std::string name, of;
+  std::vector<int32_t> channels;
+};
+
+struct SplitWeights {
+  std::string note;  // empty: there were no such layers
+  std::vector<SplitTensor> tensors;
+};
+
 // Nodes of the graph, each once. FP32 layers compute what they computed, but for roundings, and with these scales their
-// weights become the codes. Gives a note for each layer.
-std::vector<std::string> split_wide_weights(Graph& graph, Arena& arena, const std::vector<WideLayer>& layers);
+// weights become the codes.
+SplitWeights split_wide_weights(Graph& graph, Arena& arena, const std::vector<WideLayer>& layers);
 
 }  // namespace intaglio

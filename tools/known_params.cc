@@ -1,11 +1,14 @@
 #include "tools/known_params.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "calibrator/bake/model_writer.h"
 #include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/wording.h"
 #include "calibrator/quantization/int8_nodes.h"
+#include "importers/wide_weights.h"
 #include "tools/calibration_figures.h"
 #include "tools/loaded_model.h"
 
@@ -98,13 +101,71 @@ Outcome<ParamsTable> read_named_params(const ParamsChoice& choice, ParamsNameMap
   return table;
 }
 
-Outcome<Done> KnownParamsFile::read(const ParamsChoice& choice, const LoadedModel& file, const Work& work) {
-  if (choice.file.empty()) return Done{};
+namespace {
+
+// The network with the file's own codes in layers whose weights need more than 8 bits; the table then has what those are called.
+Outcome<LoadedModel> with_split_weights(const LoadedModel& file, std::vector<WideWeights> wide,
+                                        ParamsTable& table, const std::string& path, const Work& work) {
+  HostArena memory;
+  Graph graph = graph_of(file.model(), memory.arena());
+  std::vector<WideLayer> layers;
+  std::map<std::string, ParamsEntry> entries;  // by the tensor's name, which is not always the table's
+  for (WideWeights& weights : wide) {
+    ParamsEntry& entry = table.entries[weights.entry];
+    layers.push_back({weights.layer, std::move(weights.codes), entry.scales});
+    entry.zero_point = 0;
+    entry.lo = -128;
+    entry.hi = 127;
+    entries[file.model().tensor(file.model().node_inputs(weights.layer)[1]).name] = entry;
+  }
+  const SplitWeights split = split_wide_weights(graph, memory.arena(), layers);
+  work.note(path + ": " + split.note);
+  std::set<std::string> left;
+  for (const TensorInfo& tensor : graph.tensors) left.insert(tensor.name);
+  for (const SplitTensor& tensor : split.tensors) {
+    if (const ParamsEntry* const of = table.find(ParamsOf::kTensor, tensor.of))
+      entries.emplace(tensor.of, *of);
+    const auto of = entries.find(tensor.of);
+    if (of == entries.end()) continue;
+    ParamsEntry entry = of->second;
+    entry.name = tensor.name;
+    if (!tensor.channels.empty() && entry.scales.size() > 1) {
+      entry.scales.clear();
+      for (const int32_t c : tensor.channels)
+        entry.scales.push_back(of->second.scales[static_cast<size_t>(c)]);
+    }
+    table.entries.push_back(std::move(entry));
+  }
+  for (const SplitTensor& tensor : split.tensors)
+    if (left.count(tensor.of) == 0) table.remove(tensor.of);
+  const auto bytes = finish_model(graph, all_ops(), memory.arena());
+  if (!bytes) return file.failure(bytes.error());
+  FileBytes own(bytes->size);
+  std::copy(bytes->begin(), bytes->end(), own.data());
+  return file.is_imported() ? LoadedModel::of_import(file.path(), std::move(own))
+                            : LoadedModel::of_bytes(file.path(), std::move(own));
+}
+
+}  // namespace
+
+Outcome<std::optional<LoadedModel>> KnownParamsFile::open(const ParamsChoice& choice, const LoadedModel& file,
+                                                          const Work& work) {
+  if (choice.file.empty()) return std::optional<LoadedModel>();
   path_ = choice.file;
-  ParamsNameMap names;
-  auto table = read_named_params(choice, &names);
+  map_ = choice.map;
+  auto table = read_named_params(choice, &names_);
   if (!table) return table.failure();
   table_ = std::move(*table);
+  auto resolved = resolve_params(table_, file.model(), path_);
+  if (!resolved) return resolved.failure();
+  if (resolved->wide.empty()) return std::optional<LoadedModel>();
+  auto split = with_split_weights(file, std::move(resolved->wide), table_, path_, work);
+  if (!split) return split.failure();
+  return std::optional<LoadedModel>(std::move(*split));
+}
+
+Outcome<Done> KnownParamsFile::resolve(const LoadedModel& file, const Work& work) {
+  if (path_.empty()) return Done{};
   auto resolved = resolve_params(table_, file.model(), path_);
   if (!resolved) return resolved.failure();
   resolved_ = std::move(*resolved);
@@ -116,9 +177,9 @@ Outcome<Done> KnownParamsFile::read(const ParamsChoice& choice, const LoadedMode
   std::vector<std::string> unknown;
   for (size_t i = 0; i < resolved_.unknown.size(); ++i) {
     const std::string& name = resolved_.unknown[i];
-    for (const auto& [from, to] : names)
+    for (const auto& [from, to] : names_)
       if (to == name)
-        return Failure{choice.map + ": " + from + " is called " + name + ", which is not in " + file.path() +
+        return Failure{map_ + ": " + from + " is called " + name + ", which is not in " + file.path() +
                        "; nearest: " + resolved_.nearest[i]};
     unknown.push_back(name +
                       (resolved_.nearest[i].empty() ? "" : " (nearest: " + resolved_.nearest[i] + ")"));
