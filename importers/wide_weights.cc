@@ -294,6 +294,7 @@ class Splitting {
                              static_cast<int32_t>(std::max<int64_t>(column.element, 0)));
       read = gathered(name + kWide, x, channels);
     }
+    made_.tensors.push_back({tensor(read).name, tensor(x).name, {}});
     dims.back() = static_cast<int32_t>(most);
     GraphNode wide = node;
     wide.inputs = arena_.copy(Span<const int32_t>{node.inputs.data, node.inputs.size});

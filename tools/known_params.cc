@@ -1,6 +1,7 @@
 #include "tools/known_params.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/wording.h"
 #include "calibrator/quantization/int8_nodes.h"
+#include "importers/draft/quantized_tables.h"
 #include "importers/wide_weights.h"
 #include "tools/calibration_figures.h"
 #include "tools/loaded_model.h"
@@ -103,23 +105,56 @@ Outcome<ParamsTable> read_named_params(const ParamsChoice& choice, ParamsNameMap
 
 namespace {
 
-// The network with the file's own codes in layers whose weights need more than 8 bits; the table then has what those are called.
-Outcome<LoadedModel> with_split_weights(const LoadedModel& file, std::vector<WideWeights> wide,
-                                        ParamsTable& table, const std::string& path, const Work& work) {
+// The numbers as the nearest codes of a scale a channel, which `scales` gets, as quantized networks with such weights are read. A
+// weight that has another code moves into that.
+std::vector<float> nearest_weights(const TensorInfo& info, const std::vector<float>& numbers,
+                                   std::vector<float>& scales) {
+  const auto* const old = reinterpret_cast<const float*>(info.constant.data);
+  std::vector<float> weights(old, old + info.shape.elements());
+  const size_t inputs = weights.size() / static_cast<size_t>(info.shape[0]);
+  scales.clear();
+  for (size_t first = 0; first < weights.size(); first += inputs) {
+    float largest = 0.0f;
+    for (size_t i = first; i < first + inputs; ++i) largest = std::max(largest, std::fabs(numbers[i]));
+    const float scale = std::max(largest / 127.0f, 0x1p-40f);
+    scales.push_back(scale);
+    std::vector<double> exact;
+    for (size_t i = first; i < first + inputs; ++i) exact.push_back(numbers[i] / double{scale});
+    const std::vector<int32_t> codes = importers::near_codes(exact);
+    for (size_t i = 0; i < inputs; ++i) {
+      constexpr double kWithin = 0.49;
+      weights[first + i] = static_cast<float>(
+          std::clamp<double>(weights[first + i], (codes[i] - kWithin) * scale, (codes[i] + kWithin) * scale));
+    }
+  }
+  return weights;
+}
+
+// The network for which the table's scales give the file's weights; the table then has its names.
+Outcome<LoadedModel> with_own_weights(const LoadedModel& file, std::vector<OtherWeights> others,
+                                      ParamsTable& table, const std::string& path, const Work& work) {
   HostArena memory;
   Graph graph = graph_of(file.model(), memory.arena());
   std::vector<WideLayer> layers;
   std::map<std::string, ParamsEntry> entries;  // by the tensor's name, which is not always the table's
-  for (WideWeights& weights : wide) {
-    ParamsEntry& entry = table.entries[weights.entry];
-    layers.push_back({weights.layer, std::move(weights.codes), entry.scales});
+  for (OtherWeights& other : others) {
+    ParamsEntry& entry = table.entries[other.entry];
+    const int32_t index = file.model().node_inputs(other.layer)[1];
+    TensorInfo& weights = graph.tensors[static_cast<size_t>(index)];
+    if (!other.numbers.empty()) {
+      const std::vector<float> nearest = nearest_weights(weights, other.numbers, entry.scales);
+      const Span<float> kept = memory.arena().copy(Span<const float>{nearest.data(), nearest.size()});
+      weights.constant = {reinterpret_cast<const uint8_t*>(kept.data), kept.size * sizeof(float)};
+    } else {
+      layers.push_back({other.layer, std::move(other.codes), entry.scales});
+    }
     entry.zero_point = 0;
     entry.lo = -128;
     entry.hi = 127;
-    entries[file.model().tensor(file.model().node_inputs(weights.layer)[1]).name] = entry;
+    entries[weights.name] = entry;
   }
   const SplitWeights split = split_wide_weights(graph, memory.arena(), layers);
-  work.note(path + ": " + split.note);
+  if (!split.note.empty()) work.note(path + ": " + split.note);
   std::set<std::string> left;
   for (const TensorInfo& tensor : graph.tensors) left.insert(tensor.name);
   for (const SplitTensor& tensor : split.tensors) {
@@ -158,10 +193,15 @@ Outcome<std::optional<LoadedModel>> KnownParamsFile::open(const ParamsChoice& ch
   table_ = std::move(*table);
   auto resolved = resolve_params(table_, file.model(), path_);
   if (!resolved) return resolved.failure();
-  if (resolved->wide.empty()) return std::optional<LoadedModel>();
-  auto split = with_split_weights(file, std::move(resolved->wide), table_, path_, work);
-  if (!split) return split.failure();
-  return std::optional<LoadedModel>(std::move(*split));
+  if (resolved->other.empty()) return std::optional<LoadedModel>();
+  for (const OtherWeights& other : resolved->other)
+    if (!other.numbers.empty())
+      work.note(
+          path_ + " " + table_.entries[other.entry].place + ", " + table_.entries[other.entry].name +
+          ": has a scale for each input, and int8 one for each output: the nearest codes of that of its largest weight");
+  auto made = with_own_weights(file, std::move(resolved->other), table_, path_, work);
+  if (!made) return made.failure();
+  return std::optional<LoadedModel>(std::move(*made));
 }
 
 Outcome<Done> KnownParamsFile::resolve(const LoadedModel& file, const Work& work) {

@@ -36,8 +36,8 @@ Json json_of(const BakedParams& baked);
 // A file's parameters of a model; owns the lists that CalibratorOptions::known points to.
 class KnownParamsFile {
  public:
-  // Nothing where no file is named. Gives the network in the place of `file` where weights of it are beyond int8 without their zero
-  // point (importers/wide_weights.h).
+  // Nothing where no file is named. Gives a network in the place of `file` where the file's weights are beyond int8 without a zero
+  // point (importers/wide_weights.h), or have a scale for each input.
   Outcome<std::optional<LoadedModel>> open(const ParamsChoice& choice, const LoadedModel& file,
                                            const Work& work);
   // Finds the tensors of this network, or of one step of it.

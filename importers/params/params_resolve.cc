@@ -249,12 +249,12 @@ class Resolver {
     const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
     const auto* const values = reinterpret_cast<const float*>(weights.constant.data);
     const auto behind = static_cast<size_t>(weights.shape.elements(rule.weight_axis + 1, weights.shape.rank));
-    WideWeights wide{layer, static_cast<size_t>(&entry - table_.entries.data()), {}};
+    OtherWeights wide{layer, index_of(entry), {}, {}};
     for (size_t i = 0; i < static_cast<size_t>(weights.shape.elements()); ++i) {
       const size_t channel = i / behind % static_cast<size_t>(weights.shape[rule.weight_axis]);
       wide.codes.push_back(static_cast<int32_t>(code_of(entry, values[i], own_scale(entry, channel))));
     }
-    resolved_.wide.push_back(std::move(wide));
+    resolved_.other.push_back(std::move(wide));
   }
 
   // PPQ gives a matrix [in, out] a scale a row.
@@ -264,16 +264,23 @@ class Resolver {
            entry.scales.size() * channels == static_cast<size_t>(info.shape.elements());
   }
   Span<const float> scales_of_largest(const ParamsEntry& entry, int32_t layer) {
+    const std::vector<std::vector<float>> channels = weights_of(layer);
+    OtherWeights other{layer, index_of(entry), {}, {}};
     std::vector<float>& scales = resolved_.made_scales.emplace_back();
-    for (const std::vector<float>& weights : weights_of(layer)) {
+    for (const std::vector<float>& weights : channels) {
       float largest = 0.0f;
-      for (const float weight : weights) largest = std::max(largest, std::fabs(weight));
+      for (size_t i = 0; i < weights.size(); ++i) {
+        other.numbers.push_back(
+            static_cast<float>(code_of(entry, weights[i], entry.scales[i]) * double{entry.scales[i]}));
+        largest = std::max(largest, std::fabs(other.numbers.back()));
+      }
       scales.push_back(std::max(largest / 127.0f, 0x1p-40f));
     }
-    resolved_.notes.push_back(
-        where(entry) +
-        ": has a scale for each input, and int8 one for each output: that of its largest weight");
+    resolved_.other.push_back(std::move(other));
     return {scales.data(), scales.size()};
+  }
+  size_t index_of(const ParamsEntry& entry) const {
+    return static_cast<size_t>(&entry - table_.entries.data());
   }
 
   // Tools divide in float, and the calibrator in double. A weight that is half a step from the last code gets the tool's with a
