@@ -20,6 +20,10 @@ namespace {
 constexpr size_t kMostNames = 20;
 constexpr uint64_t kMaxMapBytes = uint64_t{1} << 24;
 
+std::string remedy_of_samples() {
+  return wording_here() == Wording::kPython ? "batches" : "intaglio calibrate --params FILE --images DIR";
+}
+
 // The first names, and how many more there are.
 std::string listed(const std::vector<std::string>& names, const char* between) {
   std::string text;
@@ -130,6 +134,18 @@ std::vector<float> nearest_weights(const TensorInfo& info, const std::vector<flo
   return weights;
 }
 
+// Scales of another tool come with its sums, which are as exact as they can be, as in a quantized network.
+constexpr uint8_t kExactAddBits = 20;
+
+bool has_coarser_sums(const Model& model) {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const auto* const sum = node.options.get<AddOptions>();
+    if (sum != nullptr && sum->add_bits < kExactAddBits) return true;
+  }
+  return false;
+}
+
 // The network for which the table's scales give the file's weights; the table then has its names.
 Outcome<LoadedModel> with_own_weights(const LoadedModel& file, std::vector<OtherWeights> others,
                                       ParamsTable& table, const std::string& path, const Work& work) {
@@ -153,6 +169,8 @@ Outcome<LoadedModel> with_own_weights(const LoadedModel& file, std::vector<Other
     entry.hi = 127;
     entries[weights.name] = entry;
   }
+  for (GraphNode& node : graph.nodes)
+    if (auto* const sum = node.options.get<AddOptions>()) sum->add_bits = kExactAddBits;
   const SplitWeights split = split_wide_weights(graph, memory.arena(), layers);
   if (!split.note.empty()) work.note(path + ": " + split.note);
   std::set<std::string> left;
@@ -184,7 +202,7 @@ Outcome<LoadedModel> with_own_weights(const LoadedModel& file, std::vector<Other
 }  // namespace
 
 Outcome<std::optional<LoadedModel>> KnownParamsFile::open(const ParamsChoice& choice, const LoadedModel& file,
-                                                          const Work& work) {
+                                                          const Work& work, bool is_observed) {
   if (choice.file.empty()) return std::optional<LoadedModel>();
   path_ = choice.file;
   map_ = choice.map;
@@ -193,7 +211,16 @@ Outcome<std::optional<LoadedModel>> KnownParamsFile::open(const ParamsChoice& ch
   table_ = std::move(*table);
   auto resolved = resolve_params(table_, file.model(), path_);
   if (!resolved) return resolved.failure();
-  if (resolved->other.empty()) return std::optional<LoadedModel>();
+  const auto format = params_format_of_file(choice);
+  const bool is_ppq = format && *format == ParamsFormat::kPpq && !table_.provenance;
+  const bool is_finer = is_ppq && !is_observed && has_coarser_sums(file.model());
+  if (resolved->other.empty() && !is_finer) return std::optional<LoadedModel>();
+  if (is_observed)
+    return Failure{
+        path_ +
+        ": weights with a zero point, or with a scale for each input, take another network than the one that was "
+        "observed; give the samples themselves (" +
+        remedy_of_samples() + ")"};
   for (const OtherWeights& other : resolved->other)
     if (!other.numbers.empty())
       work.note(
@@ -297,10 +324,6 @@ Outcome<NodesInFloat> nodes_without_params(const Model& model, CalibratorOptions
     if (nodes.size() == kept && results.size() == of_results)
       return Failure{"tensor " + std::string(model.tensor(missing->front()).name) + " has no parameters"};
   }
-}
-
-std::string remedy_of_samples() {
-  return wording_here() == Wording::kPython ? "batches" : "intaglio calibrate --params FILE --images DIR";
 }
 
 }  // namespace

@@ -78,9 +78,10 @@ class Resolver {
 
   // Layers that the file keeps in FP32, and layers that are not among its operators.
   void find_float_nodes() {
-    std::set<int32_t> nodes;
+    std::set<int32_t> nodes = layers_of_wide_;
     for (const std::string& name : table_.float_operators)
-      if (const int32_t node = layers_.find_any(name); node >= 0) nodes.insert(node);
+      for (const int32_t node : {layers_.find_any(name), layers_.find(name)})
+        if (node >= 0) nodes.insert(node);
     std::set<int32_t> listed;
     for (const std::string& name : table_.quantized_operators)
       for (const int32_t node : {layers_.find_any(name), layers_.find(name)}) listed.insert(node);
@@ -134,6 +135,7 @@ class Resolver {
     if (info.is_constant() && layer < 0) return Done{};  // its values say its range
     if (info.is_constant() && entry.is_wide()) {
       wide_weights_.add(where(entry));
+      layers_of_wide_.insert(layer);
       return Done{};
     }
     const auto count = info.is_constant() ? static_cast<size_t>(channels_of(layer)) : 1;
@@ -344,6 +346,7 @@ class Resolver {
   std::map<int32_t, const ParamsEntry*> from_;
   ResolvedParams resolved_;
   ParamsSlots wide_weights_, inner_slots_;
+  std::set<int32_t> layers_of_wide_;
   std::vector<std::pair<const ParamsEntry*, int32_t>> inner_;  // and what their layer gives
 };
 
