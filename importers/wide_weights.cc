@@ -11,8 +11,6 @@
 namespace intaglio {
 namespace {
 
-constexpr char kWide[] = "/wide";
-
 // How many int8 weights sum to one.
 int32_t parts_of(int32_t code) {
   int32_t parts = 1;
@@ -184,7 +182,7 @@ class Splitting {
   int32_t add_weights(int32_t weights, const WideLayer& layer, const std::vector<int32_t>& dims,
                       const std::vector<Part>& parts, const std::vector<int32_t>& channels = {}) {
     const TensorInfo info = tensor(weights);
-    const std::string suffix = channels.empty() ? "" : kWide;
+    const std::string suffix = channels.empty() ? "" : kWideSuffix;
     if (info.dtype == DType::kF32) {
       const auto old = values_of<float>(info);
       const int32_t axis = dims.size() == 3 || !channels.empty() ? info.shape.rank - 1 : 0;
@@ -285,14 +283,14 @@ class Splitting {
                             : Part{static_cast<int64_t>(row * inputs) + column.element, column.i});
     int32_t read = -1;
     if (groups == 1) {
-      read = joined(name + kWide, parts_read);
+      read = joined(name + kWideSuffix, parts_read);
     } else {
       std::vector<int32_t> channels;
       for (size_t g = 0; g < columns.size(); ++g)
         for (const Part& column : columns[g])
           channels.push_back(static_cast<int32_t>(g * inputs) +
                              static_cast<int32_t>(std::max<int64_t>(column.element, 0)));
-      read = gathered(name + kWide, x, channels);
+      read = gathered(name + kWideSuffix, x, channels);
     }
     made_.tensors.push_back({tensor(read).name, tensor(x).name, {}});
     dims.back() = static_cast<int32_t>(most);
@@ -336,11 +334,11 @@ class Splitting {
     const std::string name = label_of(node);
     const DType of_bias = tensor(bias).dtype;
     const bool are_all = wide.size() == channels;
-    const int32_t result = are_all ? y : add_like(name + kWide, y, count);
+    const int32_t result = are_all ? y : add_like(name + kWideSuffix, y, count);
     const int32_t read = gathered(name + "/again", x, reads),
                   kernel = add_weights(weights, layer, {count, dims[0], dims[1], most}, parts, wide),
-                  added = add_values(tensor(bias).name + std::string(kWide), of_bias, {count}, sums);
-    GraphNode& conv = add(Op::kConv2d, are_all ? name : name + kWide, {read, kernel, added}, result);
+                  added = add_values(tensor(bias).name + std::string(kWideSuffix), of_bias, {count}, sums);
+    GraphNode& conv = add(Op::kConv2d, are_all ? name : name + kWideSuffix, {read, kernel, added}, result);
     conv.source = node.source;
     conv.options.as<Window2d>() = node.options.as<Window2d>();
     conv.options.as<Clamp>() = node.options.as<Clamp>();

@@ -14,6 +14,9 @@
 
 namespace intaglio {
 
+// The end of the names of nodes that are made for such a layer.
+inline constexpr char kWideSuffix[] = "/wide";
+
 struct WideLayer {
   int32_t node = -1;
   std::vector<int32_t> codes;  // of its weights, as they lie
