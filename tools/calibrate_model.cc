@@ -341,7 +341,7 @@ Outcome<CalibratedModel> calibrate_stoppable(const LoadedModel& network, const C
                                              Work& work) {
   if (auto step = check_float(network); !step) return step.failure();
   KnownParamsFile known;
-  const auto split = known.open(choice.params, network, work, !choice.observed.empty());
+  const auto split = known.open(choice.params, network, work);
   if (!split) return split.failure();
   const LoadedModel& given = *split ? **split : network;
   auto steps = CalibratedSteps::of(given);

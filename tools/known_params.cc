@@ -202,7 +202,7 @@ Outcome<LoadedModel> with_own_weights(const LoadedModel& file, std::vector<Other
 }  // namespace
 
 Outcome<std::optional<LoadedModel>> KnownParamsFile::open(const ParamsChoice& choice, const LoadedModel& file,
-                                                          const Work& work, bool is_observed) {
+                                                          const Work& work) {
   if (choice.file.empty()) return std::optional<LoadedModel>();
   path_ = choice.file;
   map_ = choice.map;
@@ -213,14 +213,8 @@ Outcome<std::optional<LoadedModel>> KnownParamsFile::open(const ParamsChoice& ch
   if (!resolved) return resolved.failure();
   const auto format = params_format_of_file(choice);
   const bool is_ppq = format && *format == ParamsFormat::kPpq && !table_.provenance;
-  const bool is_finer = is_ppq && !is_observed && has_coarser_sums(file.model());
+  const bool is_finer = is_ppq && has_coarser_sums(file.model());
   if (resolved->other.empty() && !is_finer) return std::optional<LoadedModel>();
-  if (is_observed)
-    return Failure{
-        path_ +
-        ": weights with a zero point, or with a scale for each input, take another network than the one that was "
-        "observed; give the samples themselves (" +
-        remedy_of_samples() + ")"};
   for (const OtherWeights& other : resolved->other)
     if (!other.numbers.empty())
       work.note(

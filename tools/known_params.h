@@ -38,9 +38,8 @@ class KnownParamsFile {
  public:
   // Nothing where no file is named. Gives a network in the place of `file` where the file's weights are beyond int8 without a zero
   // point (importers/wide_weights.h), or have a scale for each input. Sums of PPQ's file are as exact as in a quantized network.
-  // `is_observed`: samples of `file` have been observed, and it has to stay.
   Outcome<std::optional<LoadedModel>> open(const ParamsChoice& choice, const LoadedModel& file,
-                                           const Work& work, bool is_observed = false);
+                                           const Work& work);
   // Finds the tensors of this network, or of one step of it.
   Outcome<Done> resolve(const LoadedModel& file, const Work& work);
   // The nodes that the file leaves in FP32 go to those of `lists`, which `options` points to.
