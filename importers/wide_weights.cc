@@ -246,6 +246,8 @@ class Splitting {
       const int32_t longest = *std::max_element(counts.begin(), counts.end());
       wide_inputs += static_cast<int32_t>(
           std::count_if(counts.begin(), counts.end(), [](int32_t count) { return count > 1; }));
+      constexpr size_t kFewInputs = 4;  // all of them are sooner there than a Gather of one
+      if (inputs <= kFewInputs) counts.assign(inputs, longest);
       // From one tensor, or the narrow and the wide channels of a depthwise layer.
       const std::vector<int32_t>* const wide = apart == apart_.end() ? nullptr : &apart->second.wide_channels;
       const auto is_wide = [&](size_t c) { return wide != nullptr && apart->second.is_wide[c]; };
