@@ -257,7 +257,7 @@ class Splitting {
         for (const int32_t c : *wide) columns[g].push_back({c, 0});
         parts_read = {apart->second.narrow, apart->second.wide};
       }
-      for (const bool of_wide : {false, true}) {
+      for (const bool of_wide : {true, false}) {
         std::vector<int32_t> channels;
         for (int32_t i = 1; i < longest; ++i)
           for (size_t c = 0; c < inputs; ++c) {
@@ -267,6 +267,13 @@ class Splitting {
                 of_wide ? std::find(wide->begin(), wide->end(), static_cast<int32_t>(c)) - wide->begin()
                         : c));
           }
+        constexpr size_t kTogether = 4;  // codes that kernels read in place
+        const bool is_changed = wide_inputs > 0 || wide != nullptr;
+        while (groups == 1 && !of_wide && is_changed && inputs > kFewInputs &&
+               columns[g].size() % kTogether != 0) {
+          columns[g].emplace_back();
+          channels.push_back(0);
+        }
         if (groups == 1 && !channels.empty())
           read_again(name + "/again", of_wide ? apart->second.wide : parts_read[0], channels, parts_read);
       }
