@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -178,9 +179,9 @@ class Splitting {
     if (!channels.empty()) parts.push_back(gathered(name, x, channels));
   }
 
-  // New weights in the place of a layer's; `channels`: beside them, of these output channels.
-  int32_t add_weights(int32_t weights, const WideLayer& layer, const std::vector<int32_t>& dims,
-                      const std::vector<Part>& parts, const std::vector<int32_t>& channels = {}) {
+  // New weights in the place of a layer's, of `count` parts; `channels`: beside them, of these output channels.
+  int32_t add_weights(int32_t weights, const WideLayer& layer, const std::vector<int32_t>& dims, size_t count,
+                      const std::function<Part(size_t)>& part_at, const std::vector<int32_t>& channels = {}) {
     const TensorInfo info = tensor(weights);
     const std::string suffix = channels.empty() ? "" : kWideSuffix;
     if (info.dtype == DType::kF32) {
@@ -188,7 +189,8 @@ class Splitting {
       const int32_t axis = dims.size() == 3 || !channels.empty() ? info.shape.rank - 1 : 0;
       const auto behind = static_cast<size_t>(info.shape.elements(axis + 1, info.shape.rank));
       std::vector<float> values;
-      for (const Part& part : parts) {
+      for (size_t at = 0; at < count; ++at) {
+        const Part part = part_at(at);
         if (part.element < 0) {
           values.push_back(0.0f);
           continue;
@@ -196,21 +198,23 @@ class Splitting {
         const auto e = static_cast<size_t>(part.element);
         const double scale =
             layer.scales[layer.scales.size() == 1 ? 0 : e / behind % static_cast<size_t>(info.shape[axis])];
-        const int32_t code = layer.codes[e], count = parts_of(code);
+        const int32_t code = layer.codes[e], last = parts_of(code) - 1;
         double before = 0.0;
         for (int32_t i = 0; i < part.i; ++i) before += part_of(code, i) * scale;
-        values.push_back(static_cast<float>(part.i + 1 == count  ? old[e] - before
-                                            : part.i + 1 < count ? part_of(code, part.i) * scale
-                                                                 : 0.0));
+        values.push_back(static_cast<float>(part.i == last  ? old[e] - before
+                                            : part.i < last ? part_of(code, part.i) * scale
+                                                            : 0.0));
       }
       if (!channels.empty()) made_.tensors.push_back({info.name + suffix, info.name, channels});
       return add_values(info.name + suffix, DType::kF32, dims, values);
     }
     std::vector<int8_t> codes;
-    for (const Part& part : parts)
+    for (size_t at = 0; at < count; ++at) {
+      const Part part = part_at(at);
       codes.push_back(part.element < 0 ? int8_t{0}
                                        : static_cast<int8_t>(part_of(
                                              layer.codes[static_cast<size_t>(part.element)], part.i)));
+    }
     const int32_t made = add_values(info.name + suffix, DType::kS8, dims, codes);
     Quantization& quantization = graph_.tensors[static_cast<size_t>(made)].quantization;
     quantization = info.quantization;
@@ -284,12 +288,12 @@ class Splitting {
       graph_.nodes.push(arena_, node);
       return;
     }
-    std::vector<Part> parts;
-    for (size_t row = 0; row < rows; ++row)
-      for (const Part& column : columns[row / rows_of_group])
-        parts.push_back(column.element < 0
-                            ? Part()
-                            : Part{static_cast<int64_t>(row * inputs) + column.element, column.i});
+    const auto part_at = [&](size_t at) {
+      const size_t row = at / most;
+      const Part& column = columns[row / rows_of_group][at % most];
+      return column.element < 0 ? Part()
+                                : Part{static_cast<int64_t>(row * inputs) + column.element, column.i};
+    };
     int32_t read = -1;
     if (groups == 1) {
       read = joined(name + kWideSuffix, parts_read);
@@ -305,7 +309,7 @@ class Splitting {
     dims.back() = static_cast<int32_t>(most);
     GraphNode wide = node;
     wide.inputs = arena_.copy(Span<const int32_t>{node.inputs.data, node.inputs.size});
-    wide.inputs[1] = add_weights(weights, layer, dims, parts);
+    wide.inputs[1] = add_weights(weights, layer, dims, rows * most, part_at);
     wide.inputs[0] = read;
     graph_.nodes.push(arena_, wide);
     layers_ += wide_inputs > 0;
@@ -323,7 +327,7 @@ class Splitting {
       counts[i % channels] = std::max(counts[i % channels], parts_of(layer.codes[i]));
     const int32_t most = *std::max_element(counts.begin(), counts.end());
     std::vector<int32_t> wide, reads, order;
-    std::vector<Part> parts, others;
+    std::vector<Part> parts;
     for (size_t c = 0; c < channels; ++c) {
       order.push_back(static_cast<int32_t>(counts[c] == 1 ? c : channels + wide.size()));
       if (counts[c] == 1) continue;
@@ -332,8 +336,9 @@ class Splitting {
       for (size_t i = c; i < layer.codes.size(); i += channels)
         for (int32_t part = 0; part < most; ++part) parts.push_back({static_cast<int64_t>(i), part});
     }
-    for (size_t i = 0; i < layer.codes.size(); ++i)
-      others.push_back(counts[i % channels] == 1 ? Part{static_cast<int64_t>(i), 0} : Part());
+    const auto other_at = [&](size_t at) {
+      return counts[at % channels] == 1 ? Part{static_cast<int64_t>(at), 0} : Part();
+    };
     const auto count = static_cast<int32_t>(wide.size());
     std::vector<int32_t> sums, all = values_of<int32_t>(tensor(bias));  // or FP32: of 32 bits, too
     for (const int32_t c : wide) {
@@ -345,7 +350,9 @@ class Splitting {
     const bool are_all = wide.size() == channels;
     const int32_t result = are_all ? y : add_like(name + kWideSuffix, y, count);
     const int32_t read = gathered(name + "/again", x, reads),
-                  kernel = add_weights(weights, layer, {count, dims[0], dims[1], most}, parts, wide),
+                  kernel = add_weights(
+                      weights, layer, {count, dims[0], dims[1], most}, parts.size(),
+                      [&](size_t at) { return parts[at]; }, wide),
                   added = add_values(tensor(bias).name + std::string(kWideSuffix), of_bias, {count}, sums);
     GraphNode& conv = add(Op::kConv2d, are_all ? name : name + kWideSuffix, {read, kernel, added}, result);
     conv.source = node.source;
@@ -358,7 +365,7 @@ class Splitting {
     GraphNode narrow = node;
     const int32_t rest = add_like(name + "/narrow", y, static_cast<int32_t>(channels));
     const std::vector<int32_t> inputs{
-        x, add_weights(weights, layer, dims, others),
+        x, add_weights(weights, layer, dims, layer.codes.size(), other_at),
         add_values(tensor(bias).name, of_bias, {static_cast<int32_t>(channels)}, all)},
         outputs{rest};
     narrow.inputs = arena_.copy(span(inputs));
