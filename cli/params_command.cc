@@ -74,11 +74,14 @@ Outcome<LoadedModel> open_float_model(const ParamsCommandArguments& arguments) {
 
 Outcome<Done> run_params_import(const ParamsCommandArguments& arguments) {
   const OutputFile output(arguments.output);
-  const auto file = open_float_model(arguments);
+  auto file = open_float_model(arguments);
   if (!file) return file.failure();
   KnownParamsFile known;
   const Work work(listener());
-  if (auto step = known.read(arguments.params, *file, work); !step) return step.failure();
+  auto split = known.open(arguments.params, *file, work);
+  if (!split) return split.failure();
+  if (*split) *file = std::move(**split);
+  if (auto step = known.resolve(*file, work); !step) return step.failure();
   const auto quantization = quantization_choice(arguments.quantization);
   if (!quantization) return quantization.failure();
   QuantizationLists lists;

@@ -16,6 +16,7 @@
 #include "importers/openvino/ir_reader.h"
 #include "importers/passes/passes.h"
 #include "importers/tflite/tflite_reader.h"
+#include "importers/wide_weights.h"
 
 namespace intaglio {
 namespace {
@@ -116,6 +117,9 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;
   model.report.notes = draft.notes;
+  if (const auto split = split_wide_weights(model.graph, arena, wide_layers(model.graph));
+      !split.note.empty())
+    model.report.notes.push_back(split.note);
   if (!options.keep_dead) remove_dead_channels(model, arena);
   fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
   model.report.cost = budget->spent();

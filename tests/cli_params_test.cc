@@ -40,6 +40,29 @@ TEST_CASE("what is exported bakes the same file") {
         folder.json("inspect %/tengine.itg --json --quant")["quant"]);
 }
 
+TEST_CASE("weights with a zero point become sums of int8 ones, in a network made for them") {
+  const Meter folder;
+  folder.good("params export %/int8.itg --format aimet -o %/p.encodings");
+  nlohmann::json file = parsed_json(folder.get("p.encodings"));
+  nlohmann::json& weights = file["param_encodings"].begin().value();
+  for (nlohmann::json& encoding : weights) {
+    for (const char* const key : {"min", "max", "is_symmetric"}) encoding.erase(key);
+    encoding["scale"] = 0.6 * encoding["scale"].get<double>();  // up to 211 codes
+    encoding["offset"] = -100;
+  }
+  folder.put("p.encodings", file.dump());
+  const Ran ran = folder.good("params import %/net.itg %/p.encodings -o %/wide.itg");
+  CHECK(holds(ran.err, "p.encodings: weights less their zero point are beyond int8 in 1 layer: "));
+  folder.good("verify %/wide.itg");
+  CHECK(holds(folder.good("inspect %/wide.itg --ops").out, "/wide"));
+  const std::string calibrate =
+      "calibrate %/net.itg --params %/p.encodings --images @/calibration --limit 4 -o %/c.itg";
+  CHECK(holds(folder.good(calibrate).err, "beyond int8 in 1 layer"));
+  // ONNX has no place for it in the network's own file.
+  folder.bad("export-onnx %/wide.itg --from @/meter.onnx -o %/wide.onnx",
+             "beyond int8 without their zero point");
+}
+
 TEST_CASE("export replaces a table of its format, and no other file") {
   const Meter folder;
   folder.good("params export %/int8.itg -o %/p.json");

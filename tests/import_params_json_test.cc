@@ -387,8 +387,9 @@ TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {
   CHECK(
       read->notes ==
       std::vector<std::string>{
-          "F: 1 of its slots are of weights with more than 8 bits and are left out (the first: param_encodings/v, "
+          "F: 1 of its slots are of weights with more than 8 bits, whose layers stay in FP32 (the first: param_encodings/v, "
           "16 bits)"});
+  CHECK(read->float_operators == std::vector<std::string>{"v"});
 }
 
 TEST_CASE("files of very many values, keys or entries are refused by their number, while they are read") {

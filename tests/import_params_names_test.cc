@@ -102,7 +102,7 @@ TEST_CASE("modules find their layers") {
   CHECK(lost->nearest[1].find("layer1.0.conv2") == 0);
 }
 
-TEST_CASE("weights with a zero point keep the scales with which they are int8, as in a quantized network") {
+TEST_CASE("weights with a zero point keep their scales, and the codes beyond int8 are known") {
   TorchModel net;
   auto read = read_aimet("f", R"({"param_encodings": {"conv1.weight": [
       {"bitwidth": 8, "offset": -137, "scale": 0.01}, {"bitwidth": 8, "offset": -100, "scale": 0.005}]}})");
@@ -114,11 +114,16 @@ TEST_CASE("weights with a zero point keep the scales with which they are int8, a
   CHECK(known.zero_point == 0);
   REQUIRE(known.channel_scales.size == 2);
   CHECK(known.channel_scales[0] == 0.01f);
-  CHECK(known.channel_scales[1] == 1.27f / 127.0f);  // 254 codes of 0.005
-  CHECK(found->notes ==
-        std::vector<std::string>{
-            "f param_encodings/conv1.weight, conv1.weight: 1 of 2 channels hold weights beyond int8; "
-            "they got the scale that loses least"});
+  CHECK(known.channel_scales[1] == 0.005f);
+  REQUIRE(found->other.size() == 1);
+  const OtherWeights& other = found->other[0];
+  CHECK(other.layer == 0);
+  CHECK(other.entry == 0);
+  CHECK(other.numbers.empty());
+  int32_t beyond = 0;
+  for (const int32_t code : other.codes) beyond += code < -128 || code > 127;
+  CHECK(beyond == 1);  // 254 codes of 0.005
+  CHECK(found->notes.empty());
 }
 
 // PPQ's files name what a convolution gives before the ReLU that the model has fused with it.
@@ -204,14 +209,13 @@ TEST_CASE("PPQ's files: weights of another name by their slot, and a matrix with
     REQUIRE(found->weight_layers == 1);
     CHECK(std::vector<float>(found->known[1].channel_scales.begin(), found->known[1].channel_scales.end()) ==
           std::vector<float>{0.25f, 0.125f});
-    const auto of_inputs = resolved(name, "[1, 2, 3]");
+    const auto of_inputs = resolved(name, "[0.5, 0.25, 0.125]");
     REQUIRE_MESSAGE(of_inputs, of_inputs.message());
+    // What the file has: 0.5, -1.5; 0.25, 0.75; 0.125, 0.25.
     CHECK(of_inputs->known[1].channel_scales[0] == 0.5f / 127);
-    CHECK(of_inputs->known[1].channel_scales[1] == 1.27f / 127);
-    CHECK(of_inputs->notes ==
-          std::vector<std::string>{
-              "F configs/fc/" + std::string(name) + ", " + name +
-              ": has a scale for each input, and int8 one for each output: that of its largest weight"});
+    CHECK(of_inputs->known[1].channel_scales[1] == 1.5f / 127);
+    REQUIRE(of_inputs->other.size() == 1);
+    CHECK(of_inputs->other[0].numbers == std::vector<float>{0.5f, 0.25f, 0.125f, -1.5f, 0.75f, 0.25f});
     CHECK_FALSE(resolved(name, "[1, 2, 3, 4]"));
   }
 }

@@ -97,13 +97,7 @@ TEST_CASE("uint8 weights beyond int8 are counted and named") {
   REQUIRE_MESSAGE(file, file.message());
   Import import(file->span(), ImportOptions(), "mobilenet_v1_0.25_128_uint8.tflite");
   REQUIRE_MESSAGE(import.good(), import.message());
-  int channels = 0;
-  for (const std::string& note : import.outcome->report.notes) {
-    const size_t at = note.find(" of ");
-    if (note.find("hold weights beyond int8") == std::string::npos) continue;
-    channels += std::atoi(note.c_str() + note.rfind(' ', at - 1) + 1);
-  }
-  CHECK(channels == 56);
+  CHECK(import.notes("weights less their zero point are beyond int8 in 28 layers: "));
 }
 
 TEST_CASE("no Transpose is left between the nodes of any model; a detector may have one for its output") {

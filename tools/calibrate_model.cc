@@ -343,19 +343,22 @@ Outcome<CalibratedModel> bake(const CalibrateChoice& choice, const CalibratedSte
   return made;
 }
 
-Outcome<CalibratedModel> calibrate_stoppable(const LoadedModel& given, const CalibrateChoice& choice,
+Outcome<CalibratedModel> calibrate_stoppable(const LoadedModel& network, const CalibrateChoice& choice,
                                              Work& work) {
+  if (auto step = check_float(network); !step) return step.failure();
+  KnownParamsFile known;
+  const auto split = known.open(choice.params, network, work);
+  if (!split) return split.failure();
+  const LoadedModel& given = *split ? **split : network;
   auto steps = CalibratedSteps::of(given);
   if (!steps) return steps.failure();
   const LoadedModel& file = steps->model();
-  if (auto step = check_float(file); !step) return step.failure();
   if (choice.int8_states && !steps->has_states())
     work.note(option_word("int8-states") + ": " + file.path() + " has no states");
   if (choice.float_search.asked() && steps->has_states())
     return Failure{option_word("min-sqnr") + " and " + option_word("max-drop") + ": " + file.path() +
                    " has states; layers are judged on samples that do not hang on each other"};
-  KnownParamsFile known;
-  if (auto step = known.read(choice.params, file, work); !step) return step.failure();
+  if (auto step = known.resolve(file, work); !step) return step.failure();
   const bool has_samples = !choice.samples.places.empty();
   if (!has_samples && choice.observed.empty()) return bake(choice, *steps, known, work);
   auto samples = Samples::open(choice.samples, given, work);

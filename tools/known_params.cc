@@ -1,11 +1,16 @@
 #include "tools/known_params.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
+#include "calibrator/bake/model_writer.h"
 #include "calibrator/host/calibration_facts.h"
 #include "calibrator/host/system/wording.h"
 #include "calibrator/quantization/int8_nodes.h"
+#include "importers/draft/quantized_tables.h"
+#include "importers/wide_weights.h"
 #include "tools/calibration_figures.h"
 #include "tools/loaded_model.h"
 
@@ -14,6 +19,10 @@ namespace {
 
 constexpr size_t kMostNames = 20;
 constexpr uint64_t kMaxMapBytes = uint64_t{1} << 24;
+
+std::string remedy_of_samples() {
+  return wording_here() == Wording::kPython ? "batches" : "intaglio calibrate --params FILE --images DIR";
+}
 
 // The first names, and how many more there are.
 std::string listed(const std::vector<std::string>& names, const char* between) {
@@ -98,13 +107,126 @@ Outcome<ParamsTable> read_named_params(const ParamsChoice& choice, ParamsNameMap
   return table;
 }
 
-Outcome<Done> KnownParamsFile::read(const ParamsChoice& choice, const LoadedModel& file, const Work& work) {
-  if (choice.file.empty()) return Done{};
+namespace {
+
+// The numbers as the nearest codes of a scale a channel, which `scales` gets, as quantized networks with such weights are read. A
+// weight that has another code moves into that.
+std::vector<float> nearest_weights(const TensorInfo& info, const std::vector<float>& numbers,
+                                   std::vector<float>& scales) {
+  const auto* const old = reinterpret_cast<const float*>(info.constant.data);
+  std::vector<float> weights(old, old + info.shape.elements());
+  const size_t inputs = weights.size() / static_cast<size_t>(info.shape[0]);
+  scales.clear();
+  for (size_t first = 0; first < weights.size(); first += inputs) {
+    float largest = 0.0f;
+    for (size_t i = first; i < first + inputs; ++i) largest = std::max(largest, std::fabs(numbers[i]));
+    const float scale = std::max(largest / 127.0f, 0x1p-40f);
+    scales.push_back(scale);
+    std::vector<double> exact;
+    for (size_t i = first; i < first + inputs; ++i) exact.push_back(numbers[i] / double{scale});
+    const std::vector<int32_t> codes = importers::near_codes(exact);
+    for (size_t i = 0; i < inputs; ++i) {
+      constexpr double kWithin = 0.49;
+      weights[first + i] = static_cast<float>(
+          std::clamp<double>(weights[first + i], (codes[i] - kWithin) * scale, (codes[i] + kWithin) * scale));
+    }
+  }
+  return weights;
+}
+
+// Scales of another tool come with its sums, which are as exact as they can be, as in a quantized network.
+constexpr uint8_t kExactAddBits = 20;
+
+bool has_coarser_sums(const Model& model) {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const auto* const sum = node.options.get<AddOptions>();
+    if (sum != nullptr && sum->add_bits < kExactAddBits) return true;
+  }
+  return false;
+}
+
+// The network for which the table's scales give the file's weights; the table then has its names.
+Outcome<LoadedModel> with_own_weights(const LoadedModel& file, std::vector<OtherWeights> others,
+                                      ParamsTable& table, const std::string& path, const Work& work) {
+  HostArena memory;
+  Graph graph = graph_of(file.model(), memory.arena());
+  std::vector<WideLayer> layers;
+  std::map<std::string, ParamsEntry> entries;  // by the tensor's name, which is not always the table's
+  for (OtherWeights& other : others) {
+    ParamsEntry& entry = table.entries[other.entry];
+    const int32_t index = file.model().node_inputs(other.layer)[1];
+    TensorInfo& weights = graph.tensors[static_cast<size_t>(index)];
+    if (!other.numbers.empty()) {
+      const std::vector<float> nearest = nearest_weights(weights, other.numbers, entry.scales);
+      const Span<float> kept = memory.arena().copy(Span<const float>{nearest.data(), nearest.size()});
+      weights.constant = {reinterpret_cast<const uint8_t*>(kept.data), kept.size * sizeof(float)};
+    } else {
+      layers.push_back({other.layer, std::move(other.codes), entry.scales});
+    }
+    entry.zero_point = 0;
+    entry.lo = -128;
+    entry.hi = 127;
+    entries[weights.name] = entry;
+  }
+  for (GraphNode& node : graph.nodes)
+    if (auto* const sum = node.options.get<AddOptions>()) sum->add_bits = kExactAddBits;
+  const SplitWeights split = split_wide_weights(graph, memory.arena(), layers);
+  if (!split.note.empty()) work.note(path + ": " + split.note);
+  std::set<std::string> left;
+  for (const TensorInfo& tensor : graph.tensors) left.insert(tensor.name);
+  for (const SplitTensor& tensor : split.tensors) {
+    if (const ParamsEntry* const of = table.find(ParamsOf::kTensor, tensor.of))
+      entries.emplace(tensor.of, *of);
+    const auto of = entries.find(tensor.of);
+    if (of == entries.end()) continue;
+    ParamsEntry entry = of->second;
+    entry.name = tensor.name;
+    if (!tensor.channels.empty() && entry.scales.size() > 1) {
+      entry.scales.clear();
+      for (const int32_t c : tensor.channels)
+        entry.scales.push_back(of->second.scales[static_cast<size_t>(c)]);
+    }
+    table.entries.push_back(std::move(entry));
+  }
+  for (const SplitTensor& tensor : split.tensors)
+    if (left.count(tensor.of) == 0) table.remove(tensor.of);
+  const auto bytes = finish_model(graph, all_ops(), memory.arena());
+  if (!bytes) return file.failure(bytes.error());
+  FileBytes own(bytes->size);
+  std::copy(bytes->begin(), bytes->end(), own.data());
+  return file.is_imported() ? LoadedModel::of_import(file.path(), std::move(own))
+                            : LoadedModel::of_bytes(file.path(), std::move(own));
+}
+
+}  // namespace
+
+Outcome<std::optional<LoadedModel>> KnownParamsFile::open(const ParamsChoice& choice, const LoadedModel& file,
+                                                          const Work& work) {
+  if (choice.file.empty()) return std::optional<LoadedModel>();
   path_ = choice.file;
-  ParamsNameMap names;
-  auto table = read_named_params(choice, &names);
+  map_ = choice.map;
+  auto table = read_named_params(choice, &names_);
   if (!table) return table.failure();
   table_ = std::move(*table);
+  auto resolved = resolve_params(table_, file.model(), path_);
+  if (!resolved) return resolved.failure();
+  const auto format = params_format_of_file(choice);
+  const bool is_ppq = format && *format == ParamsFormat::kPpq && !table_.provenance;
+  const bool is_finer = is_ppq && has_coarser_sums(file.model());
+  if (resolved->other.empty() && !is_finer) return std::optional<LoadedModel>();
+  for (const OtherWeights& other : resolved->other)
+    if (!other.numbers.empty())
+      work.note(
+          path_ + " " + table_.entries[other.entry].place + ", " + table_.entries[other.entry].name +
+          ": has a scale for each input, and int8 one for each output: the nearest codes of that of its largest weight");
+  auto made = with_own_weights(file, std::move(resolved->other), table_, path_, work);
+  if (!made) return made.failure();
+  return std::optional<LoadedModel>(std::move(*made));
+}
+
+Outcome<Done> KnownParamsFile::resolve(const LoadedModel& file, const Work& work) {
+  if (path_.empty()) return Done{};
   auto resolved = resolve_params(table_, file.model(), path_);
   if (!resolved) return resolved.failure();
   resolved_ = std::move(*resolved);
@@ -116,9 +238,9 @@ Outcome<Done> KnownParamsFile::read(const ParamsChoice& choice, const LoadedMode
   std::vector<std::string> unknown;
   for (size_t i = 0; i < resolved_.unknown.size(); ++i) {
     const std::string& name = resolved_.unknown[i];
-    for (const auto& [from, to] : names)
+    for (const auto& [from, to] : names_)
       if (to == name)
-        return Failure{choice.map + ": " + from + " is called " + name + ", which is not in " + file.path() +
+        return Failure{map_ + ": " + from + " is called " + name + ", which is not in " + file.path() +
                        "; nearest: " + resolved_.nearest[i]};
     unknown.push_back(name +
                       (resolved_.nearest[i].empty() ? "" : " (nearest: " + resolved_.nearest[i] + ")"));
@@ -196,10 +318,6 @@ Outcome<NodesInFloat> nodes_without_params(const Model& model, CalibratorOptions
     if (nodes.size() == kept && results.size() == of_results)
       return Failure{"tensor " + std::string(model.tensor(missing->front()).name) + " has no parameters"};
   }
-}
-
-std::string remedy_of_samples() {
-  return wording_here() == Wording::kPython ? "batches" : "intaglio calibrate --params FILE --images DIR";
 }
 
 }  // namespace

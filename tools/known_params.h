@@ -36,8 +36,12 @@ Json json_of(const BakedParams& baked);
 // A file's parameters of a model; owns the lists that CalibratorOptions::known points to.
 class KnownParamsFile {
  public:
-  // Nothing where no file is named.
-  Outcome<Done> read(const ParamsChoice& choice, const LoadedModel& file, const Work& work);
+  // Nothing where no file is named. Gives a network in the place of `file` where the file's weights are beyond int8 without a zero
+  // point (importers/wide_weights.h), or have a scale for each input. Sums of PPQ's file are as exact as in a quantized network.
+  Outcome<std::optional<LoadedModel>> open(const ParamsChoice& choice, const LoadedModel& file,
+                                           const Work& work);
+  // Finds the tensors of this network, or of one step of it.
+  Outcome<Done> resolve(const LoadedModel& file, const Work& work);
   // The nodes that the file leaves in FP32 go to those of `lists`, which `options` points to.
   void set(QuantizationLists& lists, CalibratorOptions& options) const;
   // Says what the file does not have, where samples give it.
@@ -54,7 +58,8 @@ class KnownParamsFile {
                          const Work& work) const;
   bool keeps_layers(const Model& model, const CalibratorOptions& options) const;
 
-  std::string path_;
+  std::string path_, map_;
+  ParamsNameMap names_;
   ParamsTable table_;
   ResolvedParams resolved_;
 };

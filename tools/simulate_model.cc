@@ -151,10 +151,14 @@ Outcome<SimulatedModel> simulate_samples(const LoadedModel& file, CalibrationSam
   return made;
 }
 
-Outcome<SimulatedModel> simulate_stoppable(const LoadedModel& file, const SimulateChoice& choice,
+Outcome<SimulatedModel> simulate_stoppable(const LoadedModel& network, const SimulateChoice& choice,
                                            Work& work) {
-  if (auto step = check_float(file); !step) return step.failure();
-  if (auto step = check_no_states(file); !step) return step.failure();
+  if (auto step = check_float(network); !step) return step.failure();
+  if (auto step = check_no_states(network); !step) return step.failure();
+  KnownParamsFile known;
+  const auto split = known.open(choice.params, network, work);
+  if (!split) return split.failure();
+  const LoadedModel& file = *split ? **split : network;
   QuantizationLists lists;
   CalibratorOptions options;
   options.recover = recovery::kNone;
@@ -162,8 +166,7 @@ Outcome<SimulatedModel> simulate_stoppable(const LoadedModel& file, const Simula
   options.executor = choice.execution.executor;
   if (auto step = set_quantization(choice.quantization, file, work, lists, options); !step)
     return step.failure();
-  KnownParamsFile known;
-  if (auto step = known.read(choice.params, file, work); !step) return step.failure();
+  if (auto step = known.resolve(file, work); !step) return step.failure();
   known.set(lists, options);
   if (auto step = known.note_observed(file, options, work); !step) return step.failure();
   if (const auto measured = Calibrator::measure(file.model(), options); !measured)

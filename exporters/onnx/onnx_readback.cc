@@ -9,6 +9,7 @@
 
 #include "importers/onnx/onnx_operators.h"
 #include "importers/params/params_layers.h"
+#include "importers/wide_weights.h"
 #include "intaglio/describe.h"
 #include "intaglio/ops.h"
 
@@ -245,6 +246,12 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
   int32_t int8_layers = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
+    if (ends_with(node.name, kWideSuffix) && names.count(node.name) == 0)
+      return Failure{
+          text(model_path, ": weights of ",
+               quoted(std::string(node.name).substr(0, std::strlen(node.name) - std::strlen(kWideSuffix))),
+               " are beyond int8 without their zero point and stand in nodes of their own, for which ", path,
+               " has no place; use export-tflite or export-c")};
     const QuantRule* const rule = layer_rule(model, all_ops(), node);
     if (rule == nullptr) continue;
     int8_layers += model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]).dtype == DType::kS8;

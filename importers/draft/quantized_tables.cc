@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "calibrator/bake/lookup_tables.h"
-#include "calibrator/quantization/coarser_scale.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "intaglio/ops.h"
 #include "runtime/op_search.h"
@@ -80,39 +79,20 @@ std::vector<int32_t> near_codes(const std::vector<double>& numbers) {
   return codes;
 }
 
-int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
-                         std::vector<int32_t>& bias) {
-  const size_t behind = elements_behind(weights.shape, axis);
-  const auto channels = static_cast<size_t>(weights.shape[static_cast<size_t>(axis)]);
-  const auto channel = [&](size_t i) { return i / behind % channels; };
-  std::vector<std::vector<int32_t>> numbers(channels);
-  for (size_t i = 0; i < codes.size(); ++i) numbers[channel(i)].push_back(codes[i]);
-  int32_t moved = 0;
-  std::vector<float> scales;
-  for (size_t c = 0; c < channels; ++c) {
-    scales.push_back(weights.scales[weights.scales.size() == 1 ? 0 : c]);
-    const int32_t low = *std::min_element(numbers[c].begin(), numbers[c].end()),
-                  high = *std::max_element(numbers[c].begin(), numbers[c].end());
-    if (low >= -128 && high <= 127) continue;
-    std::vector<double> exact(numbers[c].begin(), numbers[c].end());
-    const double factor = coarser_factor({exact.data(), exact.size()}, true);
-    for (double& number : exact) number = std::clamp(number * factor, -128.0, 127.0);
-    numbers[c] = near_codes(exact);
-    scales[c] = static_cast<float>(scales[c] / factor);
-    bias[c] = static_cast<int32_t>(std::nearbyint(std::clamp(bias[c] * factor, -2147483647.0, 2147483647.0)));
-    ++moved;
-  }
-  std::vector<int8_t> bytes;
-  std::vector<size_t> next(channels, 0);
-  for (size_t i = 0; i < codes.size(); ++i)
-    bytes.push_back(static_cast<int8_t>(numbers[channel(i)][next[channel(i)]++]));
-  weights.dtype = DType::kS8;
-  set_values(weights, bytes);
-  if (moved > 0) {
-    weights.scales = scales;
-    weights.axis = channels > 1 ? axis : -1;
-  }
-  return moved;
+void set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes) {
+  const bool are_int8 =
+      std::all_of(codes.begin(), codes.end(), [](int32_t code) { return code >= -128 && code <= 127; });
+  weights.dtype = are_int8 ? DType::kS8 : DType::kS16;
+  if (are_int8)
+    set_values(weights, std::vector<int8_t>(codes.begin(), codes.end()));
+  else
+    set_values(weights, std::vector<int16_t>(codes.begin(), codes.end()));
+}
+
+std::vector<int32_t> weight_codes(const DraftTensor& weights) {
+  const auto widened = [](const auto& codes) { return std::vector<int32_t>(codes.begin(), codes.end()); };
+  return weights.dtype == DType::kS8 ? widened(values_of<int8_t>(weights))
+                                     : widened(values_of<int16_t>(weights));
 }
 
 DraftTensor dequantized(DraftTensor constant) {

@@ -22,10 +22,9 @@ void take_near_grid(DraftTensor& weights, int32_t axis);
 // Whole numbers next to these, whose sum is next to theirs, too: what a layer reads has a mean, and that multiplies an error of
 // the sum. Those nearest to a half are rounded the other way for it, within int8.
 std::vector<int32_t> near_codes(const std::vector<double>& numbers);
-// The codes as int8 weights. Channels (indices of `axis`) with a code beyond int8 get the scale that
-// loses least, and their bias with them; the number of these.
-int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
-                         std::vector<int32_t>& bias);
+// Codes of weights: of int8, or where one is beyond that of int16, until the end (importers/wide_weights.h).
+void set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes);
+std::vector<int32_t> weight_codes(const DraftTensor& weights);
 // A unary node's table, s8[256]; a PRelu's has one for each channel. Empty where the operator has none.
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node);
 // The same of codes of 16 bits, s16[513].

@@ -157,6 +157,11 @@ class AimetReader {
     return made;
   }
 
+  void add_wide(bool are_weights, const std::string& name, const std::string& place, int64_t bits) {
+    (are_weights ? weights_ : wide_).add(place + ", " + std::to_string(bits) + " bits");
+    if (are_weights) table_.float_operators.push_back(name);
+  }
+
   // `list`: an encoding a channel, or one that has them all.
   Outcome<Done> add(const std::string& part, const std::string& name,
                     const std::vector<const ParamsJson*>& list, bool is_weights) {
@@ -180,7 +185,7 @@ class AimetReader {
       bits = json_whole(json_member(*encoding, long_bits ? "bitwidth" : "bw"));
       if (*bits > (is_weights ? 8 : kMostAimetBits)) {
         const bool is_bias = is_weights && *bits >= kAimetBiasBits;
-        if (!is_bias) (is_weights ? weights_ : wide_).add(place + ", " + std::to_string(*bits) + " bits");
+        if (!is_bias) add_wide(is_weights, name, place, *bits);
         return Done{};
       }
       const auto middle =
@@ -221,8 +226,7 @@ class AimetReader {
                      " is none of int2 to int32 and uint2 to uint32"};
     const bool is_weights = scales->is_array();
     if (*bits > (is_weights ? 8 : kMostAimetBits)) {
-      if (*bits < kAimetBiasBits)
-        (is_weights ? weights_ : wide_).add(place + ", " + std::to_string(*bits) + " bits");
+      if (*bits < kAimetBiasBits) add_wide(is_weights, name->get<std::string>(), place, *bits);
       return Done{};
     }
     const auto middle = static_cast<int32_t>(int64_t{1} << (*bits - 1));

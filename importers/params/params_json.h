@@ -32,7 +32,7 @@ struct ParamsSlots {
   // "PATH: 3 of its slots WHAT (the first: x)", where there are any.
   void note(std::vector<std::string>& notes, const std::string& path, const std::string& what) const;
 };
-inline constexpr char kWideWeights[] = "are of weights with more than 8 bits and are left out";
+inline constexpr char kWideWeights[] = "are of weights with more than 8 bits, whose layers stay in FP32";
 inline constexpr char kWideSlots[] =
     "have more than 16 bits, or 9 to 16 with a zero point that is not their middle, and are left out; keep their "
     "nodes in float where int8 is too coarse";

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "calibrator/host/system/files.h"
-#include "calibrator/quantization/coarser_scale.h"
 #include "calibrator/quantization/scales.h"
 #include "importers/params/params_json.h"
 #include "importers/params/params_layers.h"
@@ -79,9 +78,10 @@ class Resolver {
 
   // Layers that the file keeps in FP32, and layers that are not among its operators.
   void find_float_nodes() {
-    std::set<int32_t> nodes;
+    std::set<int32_t> nodes = layers_of_wide_;
     for (const std::string& name : table_.float_operators)
-      if (const int32_t node = layers_.find_any(name); node >= 0) nodes.insert(node);
+      for (const int32_t node : {layers_.find_any(name), layers_.find(name)})
+        if (node >= 0) nodes.insert(node);
     std::set<int32_t> listed;
     for (const std::string& name : table_.quantized_operators)
       for (const int32_t node : {layers_.find_any(name), layers_.find(name)}) listed.insert(node);
@@ -135,6 +135,7 @@ class Resolver {
     if (info.is_constant() && layer < 0) return Done{};  // its values say its range
     if (info.is_constant() && entry.is_wide()) {
       wide_weights_.add(where(entry));
+      layers_of_wide_.insert(layer);
       return Done{};
     }
     const auto count = info.is_constant() ? static_cast<size_t>(channels_of(layer)) : 1;
@@ -218,29 +219,44 @@ class Resolver {
     return Done{};
   }
 
-  // Kernels take weights without a zero point. Their codes less it keep the scale where they are int8; a channel with others
-  // may get a coarser one, as in a quantized network.
+  // Kernels take weights without a zero point: their codes less it keep the scale.
   Span<const float> scales_of_codes(const ParamsEntry& entry, int32_t layer) {
     std::vector<float>& scales = resolved_.made_scales.emplace_back();
-    size_t coarser = 0;
+    bool is_wide = false;
     for (const std::vector<float>& weights : weights_of(layer)) {
-      const float own = entry.scales[entry.scales.size() == 1 ? 0 : scales.size()];
+      const float own = own_scale(entry, scales.size());
       std::vector<double> codes;
-      for (const float weight : weights) {
-        const double code = std::nearbyint(double{weight / own});  // each channel may have its zero point
-        codes.push_back(entry.zero_point == 0 ? std::clamp<double>(code, entry.lo, entry.hi) : code);
-      }
-      const double factor = coarser_factor({codes.data(), codes.size()}, false);
+      for (const float weight : weights) codes.push_back(code_of(entry, weight, own));
       const auto is_beyond = [](double code) { return code < -128.0 || code > 127.0; };
       const bool fits = std::none_of(codes.begin(), codes.end(), is_beyond);
-      coarser += !fits;
-      scales.push_back(fits ? scale_of_same_codes(own, weights, codes) : static_cast<float>(own / factor));
+      is_wide |= !fits;
+      scales.push_back(fits ? scale_of_same_codes(own, weights, codes) : own);
     }
-    if (coarser > 0)
-      resolved_.notes.push_back(where(entry) + ": " + std::to_string(coarser) + " of " +
-                                std::to_string(scales.size()) +
-                                " channels hold weights beyond int8; they got the scale that loses least");
+    if (is_wide) add_wide(entry, layer);
     return {scales.data(), scales.size()};
+  }
+  static float own_scale(const ParamsEntry& entry, size_t channel) {
+    return entry.scales[entry.scales.size() == 1 ? 0 : channel];
+  }
+  static double code_of(const ParamsEntry& entry, float weight, float scale) {
+    constexpr int32_t kMost = 255;  // each channel may have its zero point
+    const bool has_zero = entry.zero_point != 0;
+    return std::clamp<double>(std::nearbyint(double{weight / scale}), has_zero ? -kMost : entry.lo,
+                              has_zero ? kMost : entry.hi);
+  }
+
+  void add_wide(const ParamsEntry& entry, int32_t layer) {
+    const NodeInfo node = model_.node(layer);
+    const QuantRule& rule = layers_.rule(layer);
+    const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const auto* const values = reinterpret_cast<const float*>(weights.constant.data);
+    const auto behind = static_cast<size_t>(weights.shape.elements(rule.weight_axis + 1, weights.shape.rank));
+    OtherWeights wide{layer, index_of(entry), {}, {}};
+    for (size_t i = 0; i < static_cast<size_t>(weights.shape.elements()); ++i) {
+      const size_t channel = i / behind % static_cast<size_t>(weights.shape[rule.weight_axis]);
+      wide.codes.push_back(static_cast<int32_t>(code_of(entry, values[i], own_scale(entry, channel))));
+    }
+    resolved_.other.push_back(std::move(wide));
   }
 
   // PPQ gives a matrix [in, out] a scale a row.
@@ -250,16 +266,23 @@ class Resolver {
            entry.scales.size() * channels == static_cast<size_t>(info.shape.elements());
   }
   Span<const float> scales_of_largest(const ParamsEntry& entry, int32_t layer) {
+    const std::vector<std::vector<float>> channels = weights_of(layer);
+    OtherWeights other{layer, index_of(entry), {}, {}};
     std::vector<float>& scales = resolved_.made_scales.emplace_back();
-    for (const std::vector<float>& weights : weights_of(layer)) {
+    for (const std::vector<float>& weights : channels) {
       float largest = 0.0f;
-      for (const float weight : weights) largest = std::max(largest, std::fabs(weight));
+      for (size_t i = 0; i < weights.size(); ++i) {
+        other.numbers.push_back(
+            static_cast<float>(code_of(entry, weights[i], entry.scales[i]) * double{entry.scales[i]}));
+        largest = std::max(largest, std::fabs(other.numbers.back()));
+      }
       scales.push_back(std::max(largest / 127.0f, 0x1p-40f));
     }
-    resolved_.notes.push_back(
-        where(entry) +
-        ": has a scale for each input, and int8 one for each output: that of its largest weight");
+    resolved_.other.push_back(std::move(other));
     return {scales.data(), scales.size()};
+  }
+  size_t index_of(const ParamsEntry& entry) const {
+    return static_cast<size_t>(&entry - table_.entries.data());
   }
 
   // Tools divide in float, and the calibrator in double. A weight that is half a step from the last code gets the tool's with a
@@ -323,6 +346,7 @@ class Resolver {
   std::map<int32_t, const ParamsEntry*> from_;
   ResolvedParams resolved_;
   ParamsSlots wide_weights_, inner_slots_;
+  std::set<int32_t> layers_of_wide_;
   std::vector<std::pair<const ParamsEntry*, int32_t>> inner_;  // and what their layer gives
 };
 

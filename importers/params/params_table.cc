@@ -49,6 +49,15 @@ const ParamsEntry* ParamsTable::find(ParamsOf of, const std::string& name, const
   return place == places_.end() ? nullptr : &entries[place->second];
 }
 
+void ParamsTable::remove(const std::string& tensor) {
+  const auto is_about = [&](const ParamsEntry& entry) {
+    return entry.name == tensor || entry.follows == tensor;
+  };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_about), entries.end());
+  places_.clear();
+  indexed_ = 0;
+}
+
 int32_t ParamsEntry::bits() const {
   int32_t bits = 2;
   while (int32_t{1} << bits < hi - lo + 1) ++bits;

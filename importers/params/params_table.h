@@ -95,6 +95,8 @@ struct ParamsTable {
 
   // Entries may be added between calls; their names stay. Of kReader: with the operator's name.
   const ParamsEntry* find(ParamsOf of, const std::string& name, const std::string& reader = {}) const;
+  // Takes out what is about a tensor, and about those that have its codes.
+  void remove(const std::string& tensor);
   // The entry that is about the same.
   const ParamsEntry* find_same(const ParamsEntry& entry) const {
     return find(entry.of, entry.name, entry.of == ParamsOf::kReader ? entry.node : std::string());
@@ -130,6 +132,14 @@ Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format)
 Outcome<ParamsTable> params_of_model(const Model& model, const std::string& path);
 
 // A table's entries in the terms of an FP32 model.
+// Weights that are not those of the network, rounded by a scale for each output channel.
+struct OtherWeights {
+  int32_t layer = -1;
+  size_t entry = 0;            // of the table
+  std::vector<int32_t> codes;  // less a zero point, as the weights lie, where some are beyond int8 so
+  std::vector<float> numbers;  // where the file has a scale for each input: theirs
+};
+
 struct ResolvedParams {
   std::vector<KnownParams> known;  // points into the table, or at made_scales
   std::vector<std::vector<float>> made_scales;
@@ -137,6 +147,7 @@ struct ResolvedParams {
   std::vector<std::string> nearest;  // of each of them, the names of the model that are most like it
   std::vector<int32_t> float_nodes;  // that the file leaves in FP32, ascending
   std::vector<std::string> notes;    // what was passed over, a sentence each
+  std::vector<OtherWeights> other;   // which take a network made for them
   int32_t weight_layers = 0, activations = 0;
 };
 // Fails where two entries contradict each other or do not fit the tensor. A layer is also found by the name of its

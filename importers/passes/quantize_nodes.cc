@@ -524,7 +524,7 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   const double most = draft.tensor(input).dtype == DType::kS16 ? 0x1p31 - 1 : 0x1p30;
   const int32_t coarser = raise_scales(weights, b, in, most, axis);
   constexpr double kRounding = 0.05;  // of what codes times scales are in a file
-  std::vector<int32_t> weight_codes(w.size()), sums;
+  std::vector<int32_t> codes(w.size()), sums;
   int32_t between = 0;
   for (int32_t c = 0; c < channels; ++c) {
     const double scale = weights.scales[weights.scales.size() == 1 ? 0 : static_cast<size_t>(c)];
@@ -537,15 +537,15 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
     }
     const std::vector<int32_t> near = is_between ? near_codes(exact) : std::vector<int32_t>();
     for (size_t i = 0; i < part.count; ++i)
-      weight_codes[part.first + i * part.step] =
+      codes[part.first + i * part.step] =
           is_between ? near[i] : static_cast<int32_t>(std::nearbyint(exact[i]));
     between += is_between;
     const double sum = std::nearbyint(b[static_cast<size_t>(c)] / (in * scale));
     sums.push_back(static_cast<int32_t>(std::clamp(sum, -2147483647.0, 2147483647.0)));
   }
   const auto is_8_bits = [](int32_t code) { return code >= -255 && code <= 255; };  // less a zero point
-  if (!std::all_of(weight_codes.begin(), weight_codes.end(), is_8_bits)) return false;
-  const int32_t moved = set_weight_codes(weights, weight_codes, axis, sums);
+  if (!std::all_of(codes.begin(), codes.end(), is_8_bits)) return false;
+  set_weight_codes(weights, codes);
   if (!std::all_of(weights.scales.begin(), weights.scales.end(), is_scale)) return false;  // a huge bias
   if (coarser > 0)
     draft.notes.push_back(text(label(node), ": ", coarser, " of ", channels,
@@ -555,9 +555,6 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
         text(label(node), ": ", between, " of ", channels,
              " channels hold weights between the codes of one scale a channel, which int8 has; they "
              "are rounded, by half a step and more where that keeps their sum"));
-  if (moved > 0)
-    draft.notes.push_back(text(label(node), ": ", moved, " of ", channels,
-                               " channels hold weights beyond int8; they got the scale that loses least"));
   bias.dtype = DType::kS32;
   bias.scales.clear();
   bias.axis = -1;

@@ -84,29 +84,22 @@ DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& wei
   return bias;
 }
 
-// Weights whose zero point is not 0 are brought to 0; bias and scales follow.
-void center(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axis) {
+// Weights whose zero point is not 0 are brought to 0.
+void center(DraftTensor& weights) {
   if (weights.dtype != DType::kS8 || weights.zero_point == 0) return;
   std::vector<int32_t> codes;
   for (const int8_t code : values_of<int8_t>(weights)) codes.push_back(code - weights.zero_point);
   weights.zero_point = 0;
-  auto values = values_of<int32_t>(bias);
-  const int32_t moved = set_weight_codes(weights, codes, axis, values);
-  if (moved == 0) return;
-  set_values(bias, values);
-  op.draft().notes.push_back(
-      text("node ", quoted(op.name()), ": ", moved, " of ", weights.shape[static_cast<size_t>(axis)],
-           " channels hold weights beyond int8 once their zero point is taken off; they got the "
-           "scale that loses least"));
+  set_weight_codes(weights, codes);
 }
 
 // Channels whose sums can leave 32 bits, as behind an input that is nearly nothing and makes biases great, get a coarser scale
 // of their weights, until they cannot.
 void fit_sums(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axis) {
-  if (weights.dtype != DType::kS8) return;
+  if (weights.dtype == DType::kF32) return;
   const size_t behind = elements_behind(weights.shape, axis);
   const auto channels = static_cast<size_t>(weights.shape[static_cast<size_t>(axis)]);
-  std::vector<int8_t> codes = values_of<int8_t>(weights);
+  std::vector<int32_t> codes = weight_codes(weights);
   std::vector<int32_t> biases = values_of<int32_t>(bias);
   std::vector<double> sizes(channels, 0.0);
   for (size_t i = 0; i < codes.size(); ++i) sizes[i / behind % channels] += std::abs(codes[i]);
@@ -124,12 +117,12 @@ void fit_sums(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axi
   if (weights.scales.size() == 1) weights.scales.assign(channels, weights.scales[0]);
   weights.axis = channels > 1 ? axis : -1;
   for (size_t i = 0; i < codes.size(); ++i)
-    codes[i] = static_cast<int8_t>(std::nearbyint(codes[i] * factors[i / behind % channels]));
+    codes[i] = static_cast<int32_t>(std::nearbyint(codes[i] * factors[i / behind % channels]));
   for (size_t c = 0; c < channels; ++c) {
     weights.scales[c] = static_cast<float>(weights.scales[c] / factors[c]);
     biases[c] = static_cast<int32_t>(std::nearbyint(biases[c] * factors[c]));
   }
-  set_values(weights, codes);
+  set_weight_codes(weights, codes);
   set_values(bias, biases);
   op.draft().notes.push_back(
       text("node ", quoted(op.name()), ": the sums of ", changed, " of ", channels,
@@ -229,7 +222,7 @@ void import_conv_2d(TfliteOp& op) {
     fail("weights ", shape_text(weights.shape), " do not fit an input of ", inputs, " channels");
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
   DraftTensor b = read_bias(op, info, weights, channels);
-  center(op, weights, b, 0);
+  center(weights);
   fit_sums(op, weights, b, 0);
   const int32_t bias = put(op, std::move(b));
   const Weighted weighted{put(op, std::move(weights)), bias};
@@ -254,7 +247,7 @@ void import_depthwise_conv_2d(TfliteOp& op) {
          inputs);
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
   DraftTensor b = read_bias(op, info, weights, channels);
-  center(op, weights, b, 3);
+  center(weights);
   fit_sums(op, weights, b, 3);
   const int32_t bias = put(op, std::move(b));
   weights.shape.erase(weights.shape.begin());
@@ -275,7 +268,7 @@ void add_transposed(TfliteOp& op, int32_t x, DraftTensor weights, size_t bias_in
   conv.out_h = static_cast<int32_t>(out[1]);
   conv.out_w = static_cast<int32_t>(out[2]);
   DraftTensor bias = read_bias(op, info, weights, channels, bias_input);
-  center(op, weights, bias, 0);
+  center(weights);
   fit_sums(op, weights, bias, 0);
   const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
   if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
@@ -328,7 +321,7 @@ void import_fully_connected(TfliteOp& op) {
     wanted.back() = channels;
   }
   DraftTensor b = read_bias(op, info, weights, channels);
-  center(op, weights, b, 0);
+  center(weights);
   fit_sums(op, weights, b, 0);
   const int32_t bias = put(op, std::move(b));
   const int32_t w = put(op, std::move(weights));
