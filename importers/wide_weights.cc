@@ -386,7 +386,7 @@ class Splitting {
     return node.name[0] != '\0' ? node.name : tensor(node.outputs[0]).name;
   }
 
-  // What a depthwise layer gives, where all readers take it apart.
+  // Two tensors in the place of one that a depthwise layer gives, where all readers take it apart.
   struct Apart {
     int32_t narrow = -1, wide = -1;
     std::vector<int32_t> wide_channels;

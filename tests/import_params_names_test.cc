@@ -211,7 +211,7 @@ TEST_CASE("PPQ's files: weights of another name by their slot, and a matrix with
           std::vector<float>{0.25f, 0.125f});
     const auto of_inputs = resolved(name, "[0.5, 0.25, 0.125]");
     REQUIRE_MESSAGE(of_inputs, of_inputs.message());
-    // What the file has: 0.5, -1.5; 0.25, 0.75; 0.125, 0.25.
+    // The file has 0.5, -1.5; 0.25, 0.75; 0.125, 0.25.
     CHECK(of_inputs->known[1].channel_scales[0] == 0.5f / 127);
     CHECK(of_inputs->known[1].channel_scales[1] == 1.5f / 127);
     REQUIRE(of_inputs->other.size() == 1);
