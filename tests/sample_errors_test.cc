@@ -53,7 +53,7 @@ TEST_CASE("what nine of ten sets reach is below what is expected, and more so wh
     before = most / some.expected().ratio();
     CHECK(*errors(9, spread).most_of_sets() == most);
   }
-  // Of many equal samples further ones are as they are, but for what the usual spread leaves.
+  // Further samples of many equal ones are as they are, but for what the usual spread leaves.
   CHECK(*errors(400, 0.0).most_of_sets() == doctest::Approx(0.01).epsilon(0.1));
   CHECK(*errors(9, 0.0).most_of_sets() > 0.015);
   // The tenth of drawn sets of 16 of a log-normal distribution of deviation 1, by 400,000 draws: 2.33 times its median.

@@ -59,7 +59,7 @@ class Run {
   }
   Outcome<Done> set_options();
   Outcome<Done> choose_wide_layers();
-  // What speaks for a wrong one, as a clause; empty: nothing.
+  // The sign of a wrong preprocessing, as a clause; empty: there is none.
   std::string preprocessing_sign() const {
     const std::string& of_values = job_.facts.preprocessing_sign;
     if (!of_values.empty()) return of_values;

@@ -64,7 +64,7 @@ std::vector<ImageInput> other_recipes(const ImageInput& own) {
   return others;
 }
 
-// What the values that `from` makes of pixels are by `to`.
+// Turns the values that `from` makes of pixels into those that `to` makes.
 void convert(Span<float> values, const ImageInput& from, const ImageInput& to) {
   const auto channels = static_cast<size_t>(from.channels);
   const bool turns = from.color != to.color;

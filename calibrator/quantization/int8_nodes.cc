@@ -216,7 +216,7 @@ bool is_float_sum_of_scores(const Model& model, int32_t node, const CalibratorOp
   return (options.compat != Compat::kNone || is_kept_float(node, options)) && adds_to_scores(model, node);
 }
 
-// What a tensor is computed of, itself among it, back to the model's inputs.
+// The tensors that one is computed of, itself among them, back to the model's inputs.
 struct Origins {
   int32_t tensors[kMostNodesBetween];
   int32_t count = 0;
