@@ -220,6 +220,7 @@ class Splitting {
     quantization = info.quantization;
     if (channels.empty()) return made;
     std::vector<float> scales;
+    scales.reserve(channels.size());
     for (const int32_t c : channels)
       scales.push_back(
           info.quantization.scales[info.quantization.scales.size == 1 ? 0 : static_cast<size_t>(c)]);

@@ -24,12 +24,13 @@ constexpr double kPi = 3.14159265358979323846;
 constexpr double kGap = 8.0, kLeastShare = 0x1p-14;
 constexpr int64_t kMostChannels = 1024;
 
-// Of one output or part.
+// The sum over samples of one output or part.
 NetworkError sum_of(std::vector<NetworkError> samples, bool is_expected) {
   const auto count = static_cast<double>(samples.size());
-  // One order, any, whatever the samples' is: sums have the same last digits then.
-  std::sort(samples.begin(), samples.end(),
-            [](const NetworkError& a, const NetworkError& b) { return std::memcmp(&a, &b, sizeof a) < 0; });
+  // One order, any, whatever the samples' is: sums have the same last digits then. By bytes, since an error may be no number.
+  std::sort(samples.begin(), samples.end(), [](const NetworkError& a, const NetworkError& b) {
+    return std::memcmp(&a, &b, sizeof a) < 0;  // NOLINT(bugprone-suspicious-memory-comparison): two doubles
+  });
   NetworkError sum;
   double logarithms = 0.0, squares = 0.0, noisy = 0.0, ratios = 0.0, loud = 0.0;
   for (const NetworkError& sample : samples) {
