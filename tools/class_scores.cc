@@ -63,6 +63,12 @@ std::vector<float> class_scores(const Session& session, const ClassOutput& of) {
   return scores;
 }
 
+bool are_probabilities(const std::vector<float>& scores) {
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  return std::abs(sum - 1) < 0.01 &&
+         std::all_of(scores.begin(), scores.end(), [](float x) { return x >= 0; });
+}
+
 std::optional<int32_t> chosen_class(const Session& session, const ClassOutput& of) {
   if (!of.is_index) return best_class(class_scores(session, of));
   return session.output(static_cast<int32_t>(of.output)).as<int32_t>()[0];

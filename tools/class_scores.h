@@ -29,6 +29,8 @@ Failure no_classes(const LoadedModel& file, const Samples& samples, const std::s
 // The scores that a session's run gave; of a batch those of the first picture. The session's model has the output, or was made
 // from the model that has it. No index.
 std::vector<float> class_scores(const Session& session, const ClassOutput& of);
+// Whether they are shares of one.
+bool are_probabilities(const std::vector<float>& scores);
 // The class that the run chose; nothing where a score is no number.
 std::optional<int32_t> chosen_class(const Session& session, const ClassOutput& of);
 

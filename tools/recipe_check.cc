@@ -79,12 +79,9 @@ void convert(Span<float> values, const ImageInput& from, const ImageInput& to) {
 // Scores as shares of one.
 std::vector<double> shares_of(const std::vector<float>& scores) {
   std::vector<double> shares(scores.begin(), scores.end());
-  double sum = 0.0;
-  for (const double share : shares) sum += share;
-  const double least = *std::min_element(shares.begin(), shares.end());
-  if (least >= 0 && std::abs(sum - 1) < 0.01) return shares;
+  if (are_probabilities(scores)) return shares;
   const double most = *std::max_element(shares.begin(), shares.end());
-  sum = 0.0;
+  double sum = 0.0;
   for (double& share : shares) sum += share = std::exp(share - most);
   for (double& share : shares) share /= sum;
   return shares;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 
 #include "calibrator/host/system/wording.h"
@@ -99,11 +98,8 @@ SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples, co
 
 // Probabilities of which none stands out.
 bool is_near_uniform(const std::vector<float>& scores) {
-  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
   const double mean = 1.0 / static_cast<double>(scores.size());
-  const bool probabilities =
-      std::abs(sum - 1) < 0.01 && std::all_of(scores.begin(), scores.end(), [](float x) { return x >= 0; });
-  return probabilities && *std::max_element(scores.begin(), scores.end()) < 1.2 * mean;
+  return are_probabilities(scores) && *std::max_element(scores.begin(), scores.end()) < 1.2 * mean;
 }
 
 }  // namespace

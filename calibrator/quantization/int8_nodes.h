@@ -38,7 +38,8 @@ int32_t known_bits(const CalibratorOptions& options, int32_t tensor, int32_t nod
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
 // and it does not follow an answer (int8_nodes.h). One with codes of 16 bits needs a version for these. What stands
 // behind an operator that has none stays in FP32, too, as long as it has one input and no weights. What becomes an index stays
-// in FP32 as well, from the last layer with weights on, and so does what makes a mask of an input. With another tool's rules (compat) sums of scores stay in FP32.
+// in FP32 as well, from the last layer with weights on, and so does what makes a mask of an input, or normalizes the inputs in front of
+// the first layer with weights. With another tool's rules (compat) sums of scores stay in FP32.
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
 
 // Which nodes of an FP32 model give its answer. In the int8 model they read codes and write FP32: what their

@@ -131,7 +131,6 @@ Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format)
 // the model has none.
 Outcome<ParamsTable> params_of_model(const Model& model, const std::string& path);
 
-// A table's entries in the terms of an FP32 model.
 // Weights that are not those of the network, rounded by a scale for each output channel.
 struct OtherWeights {
   int32_t layer = -1;
@@ -140,6 +139,7 @@ struct OtherWeights {
   std::vector<float> numbers;  // where the file has a scale for each input: theirs
 };
 
+// A table's entries in the terms of an FP32 model.
 struct ResolvedParams {
   std::vector<KnownParams> known;  // points into the table, or at made_scales
   std::vector<std::vector<float>> made_scales;
