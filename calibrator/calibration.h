@@ -60,7 +60,7 @@ using Calibration = CalibratorParts::Type;
 // Bytes of what create() makes beside the session.
 uint64_t observer_bytes(const Model& model, const CalibratorOptions& options);
 // Bytes of all that finish() makes.
-uint64_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
+Result<uint64_t> finish_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
 
 // Calibrator::add() of the one sample that the source loads.
 Error add_sample(Calibration& calibration, const SampleSource& source);

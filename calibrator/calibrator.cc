@@ -30,8 +30,10 @@ Result<CalibratorNeeds> needs_of(const Model& model, const SessionNeeds& session
                                  const CalibratorOptions& options) {
   const uint64_t of_session =
       align_memory(session.total()) + Lanes::bytes(session, lane_count(options.executor));
-  const uint64_t of_observers = observer_bytes(model, options),
-                 of_output = output_bytes(model, session, options);
+  const uint64_t of_observers = observer_bytes(model, options);
+  const Result<uint64_t> output = finish_bytes(model, session, options);
+  if (!output) return output.error();
+  const uint64_t of_output = *output;
   constexpr uint64_t kMost = SIZE_MAX / 2;
   const uint64_t all = of_session + of_observers + of_output + options.replay_bytes;
   if (options.replay_bytes > kMost || all > kMost)
@@ -207,7 +209,8 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   constexpr size_t kSlack = 16;  // alignment of each list
   const int32_t tensors = model.tensor_count(), nodes = model.node_count();
   const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
-  uint64_t means = 0, largest = 0, outputs = 0, observers = 1;  // one to spare
+  const uint64_t observers = most_observed(model, options) + 1;  // one to spare
+  uint64_t means = 0, largest = 0, outputs = 0;
   for (int32_t n = 0; n < nodes; ++n) {
     const uint64_t count = mean_count(model, n, options);
     means += count;
@@ -215,7 +218,6 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   }
   for (const int32_t output : model.outputs())
     outputs += output_tensor(model, output).elements * sizeof(float);
-  for (int32_t t = 0; t < tensors; ++t) observers += model.tensor(t).is_constant() ? 0 : 1;
   const uint64_t behind_bytes =
       sizeof(FunctionBehind) + 2 * static_cast<uint64_t>(bins_for(options)) * sizeof(float);
   return align_memory(sizeof(Calibration) + slot_bytes(model) + Replay::list_bytes(kFewSamples) +

@@ -240,6 +240,24 @@ class Finish {
 
 }  // namespace
 
+// As Finish takes it: what its recoveries keep, the int8 model, and behind that the most that one of its steps asks for.
+Result<uint64_t> finish_bytes(const Model& model, const SessionNeeds& session,
+                              const CalibratorOptions& options) {
+  const Result<uint64_t> int8 = Int8Model::bytes(model, options);
+  if (!int8) return int8.error();
+  const auto nodes =
+      2 * static_cast<uint64_t>(model.node_count() + model.tensor_count());  // of the int8 model
+  const uint64_t of_steps[] = {bias_correction_bytes(model, options), layer_recovery_bytes(model, options),
+                               layer_report_bytes(nodes, options),
+                               sizeof(float) * static_cast<uint64_t>(model.tensor_count())};
+  uint64_t largest = 0;
+  for (const uint64_t of_step : of_steps) largest = of_step > largest ? of_step : largest;
+  return align_memory(
+      Judge::bytes(model, options) + DepthwiseScales::bytes(model, session.persistent_bytes, options) +
+      Equalizer::bytes(model, session.persistent_bytes, options) +
+      BiasAbsorber::bytes(model, session.persistent_bytes, options) + *int8 + largest + kMemoryAlignment);
+}
+
 Error finish_calibration(Calibration& calibration, const FinishJob& job, const ModelSink& sink,
                          const SampleSource* source, Finished& finished) {
   Finish finish(calibration, job, source, finished);

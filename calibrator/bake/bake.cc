@@ -5,6 +5,7 @@
 #include "calibrator/bake/lookup_tables.h"
 #include "calibrator/quantization/deploy.h"
 #include "calibrator/quantization/int8_nodes.h"
+#include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 #include "runtime/quantization_range.h"
@@ -452,6 +453,173 @@ class Baker : private BakedTensors {
 }  // namespace
 
 Result<Graph> bake(const BakeInput& input, Arena& arena) { return Baker(input, arena).bake(); }
+
+namespace {
+
+// Counts what Baker makes, node by node.
+class BakeCounter {
+ public:
+  BakeCounter(const Model& model, const CalibratorOptions& options) : model_(model), options_(options) {}
+
+  BakeCount count() {
+    for (const int32_t input : model_.inputs()) add_tensor(input);
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      becomes_int8(model_, n, options_) ? add_codes(n) : add_float(n);
+    for (const int32_t output : model_.outputs()) add_conversion(output);
+    for (int32_t i = 0; i < model_.image_count(); ++i)
+      graph_.constant_bytes += 256 * static_cast<uint64_t>(model_.image(i).channels);
+    return {graph_, graph_.bytes() + list_bytes()};
+  }
+
+ private:
+  static constexpr uint64_t kSuffix = 24;  // of a name at most, with its end
+
+  uint64_t name_of(int32_t tensor) const { return strlen(model_.tensor(tensor).name) + kSuffix; }
+  uint64_t dims_of(int32_t tensor) const { return static_cast<uint64_t>(model_.tensor(tensor).shape.rank); }
+  void add_tensor(int32_t tensor) { graph_.add_tensor(name_of(tensor), dims_of(tensor)); }
+  void add_constant(int32_t tensor, uint64_t bytes) {
+    add_tensor(tensor);
+    graph_.constant_bytes += bytes + kTensorAlignment;
+  }
+  // What reads a tensor in another form: a node and what it writes.
+  void add_conversion(int32_t tensor) {
+    add_tensor(tensor);
+    graph_.add_node(name_of(tensor), 2);
+  }
+  void add_table(int32_t n, uint64_t bytes) {
+    graph_.add_tensor(strlen(model_.node(n).name) + kSuffix, 2, 0);
+    graph_.constant_bytes += bytes + kTensorAlignment;
+  }
+  // Whether a tensor is no codes first of all.
+  bool is_real(int32_t tensor) const {
+    const int32_t n = writer_of(model_, tensor);
+    return n < 0 || !becomes_int8(model_, n, options_) || answer_op(model_, n, options_) != Op::kNone;
+  }
+  // Those of a large constant are made once for all its readers.
+  bool is_first_reader(int32_t node, int32_t tensor) const {
+    constexpr size_t kLarge = 1024;
+    if (model_.tensor(tensor).constant.size < kLarge) return true;
+    for (int32_t n = 0; n < node; ++n)
+      for (const int32_t input : model_.node_inputs(n))
+        if (input == tensor && becomes_int8(model_, n, options_) == becomes_int8(model_, node, options_))
+          return false;
+    return true;
+  }
+
+  void add_float(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    graph_.add_node(strlen(node.name) + 1, node.inputs.size + node.outputs.size,
+                    listed_options(node.options));
+    for (const int32_t output : node.outputs) add_tensor(output);
+    for (const int32_t input : node.inputs) {
+      if (input < 0) continue;
+      const TensorInfo info = model_.tensor(input);
+      if (!info.is_constant()) {
+        if (!is_real(input)) add_conversion(input);
+      } else if (is_first_reader(n, input))
+        add_constant(input, info.constant.size);
+    }
+  }
+
+  void add_codes(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const QuantRule& rule = find_op(float_ops(), model_, node)->quant;
+    const bool wide = intaglio::is_wide(model_, n, options_);
+    const bool requantizes = rule.inputs_as_output || wide || !options_.slots.empty() ||
+                             !options_.ranges.empty() || !options_.known.empty() ||
+                             options_.compat != Compat::kNone;
+    const auto channels =
+        rule.weight_input < 0 ? 0 : static_cast<uint64_t>(weights_of(node, rule).shape[rule.weight_axis]);
+    graph_.add_node(strlen(node.name) + 1, 2 * (node.inputs.size + 3) + node.outputs.size,
+                    listed_options(node.options) + 2 * channels);
+    for (const int32_t output : node.outputs) {
+      add_tensor(output);
+      for (int32_t i = 0; i < (wide ? 2 : requantizes ? 1 : 0); ++i) add_requantization(output);
+    }
+    for (size_t i = 0; i < node.inputs.size; ++i)
+      if (node.inputs[i] >= 0) add_operand(n, rule, i, wide, requantizes);
+    if (rule.bias_input >= 0 && channels > 0) {  // also of a layer without one
+      graph_.add_tensor(name_of(node.inputs[static_cast<size_t>(rule.weight_input)]), 1, 0);
+      graph_.constant_bytes += 4 * channels;
+    }
+    if (channels > 0) of_layers_ += 4 * channels * sizeof(double);  // mean outputs
+    add_tables(n, rule, wide);
+  }
+
+  void add_operand(int32_t n, const QuantRule& rule, size_t i, bool wide, bool requantizes) {
+    const int32_t input = model_.node_inputs(n)[i];
+    const TensorInfo info = model_.tensor(input);
+    const auto elements = static_cast<uint64_t>(info.shape.elements());
+    if (static_cast<int8_t>(i) == rule.weight_input) {
+      graph_.add_tensor(name_of(input), dims_of(input), static_cast<uint64_t>(info.shape[rule.weight_axis]));
+      graph_.constant_bytes += elements;
+    } else if (rule.copies(i)) {
+      if (is_first_reader(n, input)) add_constant(input, info.constant.size);
+    } else if (rule.is_operand(i)) {
+      if (info.is_constant() && is_first_reader(n, input)) add_constant(input, (wide ? 2 : 1) * elements);
+      if (requantizes) add_requantization(input);
+      if (wide) add_requantization(input);
+      if (!info.is_constant() && is_real(input)) add_conversion(input);
+    }
+  }
+  void add_requantization(int32_t tensor) {
+    add_conversion(tensor);
+    graph_.add_tensor(name_of(tensor), 1, 0);
+    graph_.numbers += 1;
+    graph_.constant_bytes += 256 + kTensorAlignment;
+  }
+
+  void add_tables(int32_t n, const QuantRule& rule, bool wide) {
+    if (rule.table == TableRule::kNone) return;
+    if (rule.parameter_input >= 0) {
+      const int32_t parameters = model_.node_inputs(n)[static_cast<size_t>(rule.parameter_input)];
+      return add_table(n, 256 * static_cast<uint64_t>(model_.tensor(parameters).shape.elements()));
+    }
+    const bool is_softmax = rule.table == TableRule::kSoftmax;
+    if (wide) return add_table(n, is_softmax ? 512 * sizeof(int32_t) : kTableS16 * sizeof(int16_t));
+    const bool has_groups = may_have_factors(n);
+    const auto channels =
+        has_groups ? static_cast<uint64_t>(model_.tensor(model_.node_outputs(n)[0]).shape.back(0)) : 0;
+    add_table(n, 256 * (is_softmax ? sizeof(int32_t) : has_groups ? FunctionFactors::kGroups : 1));
+    if (has_groups) add_table(n, channels);
+  }
+  bool may_have_factors(int32_t n) const {
+    const bool asks = (options_.recover & recovery::kDepthwiseScales) != 0;
+    return asks && find_op(float_ops(), model_, model_.node(n))->quant.table == TableRule::kUnary;
+  }
+
+  // As Baker and BakedTensors::make_room() make them.
+  uint64_t list_bytes() const {
+    const auto tensors = static_cast<uint64_t>(model_.tensor_count()),
+               nodes = static_cast<uint64_t>(model_.node_count());
+    return of_layers_ + nodes * sizeof(BakedLayer) + 2 * tensors * sizeof(int32_t) +
+           array_bytes(room_for_tensors(tensors, nodes), graph_.tensors) * sizeof(TensorInfo) +
+           array_bytes(room_for_nodes(tensors, nodes), graph_.nodes) * sizeof(GraphNode) +
+           kEnds * (model_.inputs().size + model_.outputs().size);
+  }
+  // Elements that an Array takes for `count`, with room for `reserved` at first.
+  static uint64_t array_bytes(uint64_t reserved, uint64_t count) {
+    uint64_t all = reserved;
+    for (uint64_t room = reserved; room < count; all += room) room *= 2;
+    return all;
+  }
+  static constexpr uint64_t kEnds = 4 * sizeof(int32_t);  // of an input or output, in a list that grows
+
+  TensorInfo weights_of(const NodeInfo& node, const QuantRule& rule) const {
+    return model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+  }
+
+  const Model& model_;
+  const CalibratorOptions& options_;
+  GraphCount graph_;
+  uint64_t of_layers_ = 0;
+};
+
+}  // namespace
+
+BakeCount count_bake(const Model& model, const CalibratorOptions& options) {
+  return BakeCounter(model, options).count();
+}
 
 namespace {
 

@@ -44,6 +44,14 @@ struct BakeInput {
 // (see deploy.h). `arena` is that of the weights, where these have layers.
 Result<Graph> bake(const BakeInput& input, Arena& arena);
 
+// The graph that bake() makes of a model, at most, and what it takes of the arena for it, finish_model()'s multipliers and folded
+// biases with it. A slot whose parameters its reader may want otherwise counts a Lookup, a node at a border of FP32 what converts there.
+struct BakeCount {
+  GraphCount graph;
+  uint64_t bytes = 0;
+};
+BakeCount count_bake(const Model& model, const CalibratorOptions& options);
+
 // Convolution followed by an Add: the convolution takes the Add's other operand as its residual input.
 
 // Results keep their bits: the convolution's own quantization becomes the intermediate one.

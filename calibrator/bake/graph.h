@@ -67,6 +67,31 @@ struct Graph {
   GraphStreamedPlan streamed;
 };
 
+// So much of a graph: counted before there is one, for the memory that it and its file will take.
+struct GraphCount {
+  uint64_t tensors = 0, nodes = 0;
+  uint64_t name_bytes = 0, constant_bytes = 0;
+  uint64_t indices = 0;  // of tensors, in all nodes
+  uint64_t numbers = 0;  // of 4 bytes each, besides: dimensions, scales, lists of options
+
+  void add_tensor(uint64_t name, uint64_t dims, uint64_t scales = 1) {
+    ++tensors;
+    name_bytes += name;
+    numbers += dims + scales;
+  }
+  void add_node(uint64_t name, uint64_t tensors_named, uint64_t listed = 0) {
+    ++nodes;
+    name_bytes += name;
+    indices += tensors_named;
+    numbers += listed;
+  }
+  // Bytes of all that the lists of tensors and nodes refer to, each piece aligned.
+  uint64_t bytes() const {
+    constexpr uint64_t kPieces = 2 * alignof(int32_t);  // of a tensor or a node, between names
+    return name_bytes + constant_bytes + 4 * (indices + numbers) + kPieces * (tensors + nodes);
+  }
+};
+
 // Adds a tensor; name and dims are copied, the rest is set by the caller. Returns its index.
 int32_t add_tensor(Graph& graph, Arena& arena, const char* name, DType dtype, Span<const int32_t> dims);
 // Adds a constant whose bytes are copied to memory aligned for any element type.

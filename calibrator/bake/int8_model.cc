@@ -1,6 +1,9 @@
 #include "calibrator/bake/int8_model.h"
 
 #include "calibrator/bake/bake.h"
+#include "calibrator/quantization/int8_nodes.h"
+#include "runtime/codes_memory.h"
+#include "runtime/liveness.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
@@ -194,6 +197,144 @@ Error Int8Model::open(bool checks_sum) {
   if (!session) return as_in_fp32(session.error());
   session_ = *session;
   return kNoError;
+}
+
+namespace {
+
+// The activations of the int8 model, in the forms that its nodes read and write.
+class ActivationCount {
+ public:
+  ActivationCount(const Model& fp32, const CalibratorOptions& options) : fp32_(fp32), options_(options) {
+    changes_params_ = !options.slots.empty() || !options.ranges.empty() || !options.known.empty() ||
+                      options.compat != Compat::kNone;
+  }
+
+  // The most that their plan may take: what is needed at once, worse by as much as the FP32 model's plan is,
+  // and no more than all of them side by side.
+  uint64_t most() {
+    for (const int32_t input : fp32_.inputs()) add(input, -1);
+    for (int32_t n = 0; n < fp32_.node_count(); ++n) {
+      for (const int32_t output : fp32_.node_outputs(n)) add(output, n);
+      const Span<const int32_t> inputs = fp32_.node_inputs(n);
+      for (size_t i = 0; i < inputs.size; ++i) {
+        bool is_repeated = inputs[i] < 0;
+        for (size_t k = 0; k < i; ++k) is_repeated = is_repeated || inputs[k] == inputs[i];
+        if (!is_repeated && !fp32_.tensor(inputs[i]).is_constant()) drop_behind(inputs[i], n);
+      }
+      for (const int32_t output : fp32_.node_outputs(n)) drop_behind(output, n);
+    }
+    constexpr double kMargin =
+        1.125;  // no plan of 62 published networks takes more than needed at once times `worse`
+    constexpr uint64_t kFew = 2048;
+    const auto planned = static_cast<double>(fp32_.activation_bytes());
+    const auto crowd = static_cast<double>(fp32_.activation_lower_bound());
+    const double worse = crowd > 0.0 && planned > crowd ? planned / crowd : 1.0;
+    const uint64_t bytes = static_cast<uint64_t>(kMargin * worse * static_cast<double>(peak_)) + kFew;
+    return bytes < all_ ? bytes : all_;
+  }
+
+ private:
+  void add(int32_t tensor, int32_t writer) {
+    const uint64_t bytes = bytes_of(tensor, writer);
+    alive_ += bytes;
+    all_ += bytes;
+    peak_ = alive_ > peak_ ? alive_ : peak_;
+  }
+  void drop_behind(int32_t tensor, int32_t n) {
+    const int32_t writer = writer_of(fp32_, tensor);
+    if (last_use(fp32_, tensor, writer) == n) alive_ -= bytes_of(tensor, writer);
+  }
+
+  // A model input is in codes where its first reader is.
+  bool is_in_codes(int32_t tensor, int32_t writer) const {
+    if (writer >= 0)
+      return becomes_int8(fp32_, writer, options_) && answer_op(fp32_, writer, options_) == Op::kNone;
+    for (int32_t n = 0; n < fp32_.node_count(); ++n)
+      for (const int32_t input : fp32_.node_inputs(n))
+        if (input == tensor)
+          return becomes_int8(fp32_, n, options_) && !is_wide(fp32_, n, options_) &&
+                 options_.states_of == nullptr;
+    return true;
+  }
+  uint64_t bytes_of(int32_t tensor, int32_t writer) const {
+    constexpr uint64_t kReal = 4, kByte = 1, kWide = 2;
+    const TensorInfo info = fp32_.tensor(tensor);
+    const bool in_codes = info.dtype == DType::kF32 && is_in_codes(tensor, writer);
+    // A node that computes in 16 bits has what it writes in several forms.
+    const bool wide = writer >= 0 && is_wide(fp32_, writer, options_);
+    uint64_t forms = in_codes ? kByte + (wide ? 2 * kWide : 0) : kReal;
+    bool read_as_real = false, read_as_wide = false;
+    uint64_t as_codes = 0;  // how often one node reads it with other parameters
+    const int32_t end = last_use(fp32_, tensor, writer);
+    for (int32_t n = writer + 1; n <= end && n < fp32_.node_count(); ++n) {
+      uint64_t reads = 0;
+      for (const int32_t input : fp32_.node_inputs(n)) reads += input == tensor ? 1 : 0;
+      if (reads == 0) continue;
+      const bool int8 = becomes_int8(fp32_, n, options_);
+      read_as_real = read_as_real || !int8;
+      read_as_wide = read_as_wide || (int8 && is_wide(fp32_, n, options_));
+      const bool other_params = int8 && (!in_codes || changes_params_ || joins(fp32_, n));
+      as_codes = other_params && reads > as_codes ? reads : as_codes;
+    }
+    if (in_codes && (read_as_real || (wide && end == fp32_.node_count()))) forms += kReal;
+    if (read_as_wide) forms += kByte + kWide;
+    forms += as_codes * kByte;
+    constexpr uint64_t kOthers = 4;
+    return forms * static_cast<uint64_t>(info.shape.elements()) + (kOthers + as_codes) * kTensorAlignment;
+  }
+
+  const Model& fp32_;
+  const CalibratorOptions& options_;
+  bool changes_params_ = false;
+  uint64_t alive_ = 0, peak_ = 0, all_ = 0;
+};
+
+// The session of the int8 model, and its other lanes.
+Result<uint64_t> count_session(const Model& fp32, const CalibratorOptions& options, const GraphCount& graph) {
+  SessionOptions session;
+  session.isa = options.isa;
+  session.executor = options.executor;
+  uint64_t packed = 0, scratch = 0;
+  for (int32_t n = 0; n < fp32.node_count(); ++n) {
+    const NodeView node{n, fp32.node(n), &fp32, nullptr, true};
+    const bool in_codes = becomes_int8(fp32, n, options);
+    const Op answer = in_codes ? answer_op(fp32, n, options) : Op::kNone;
+    const DType written = answer != Op::kNone         ? DType::kF32
+                          : is_wide(fp32, n, options) ? DType::kS16
+                                                      : DType::kS8;
+    const Op as = answer != Op::kNone ? answer : node.info.op;
+    const Result<NodePlan> plan =
+        in_codes ? codes_memory(node, as, written, session) : float_memory(node, session);
+    if (!plan) return plan.error();
+    packed += align_memory(uint64_t{plan->persistent_bytes});
+    scratch = plan->scratch_bytes > scratch ? plan->scratch_bytes : scratch;
+  }
+  constexpr uint64_t kRecord = 8, kOfCheck = 4;  // of a planned node; of a tensor while overlaps are checked
+  const uint64_t check = kOfCheck * graph.tensors, records = align_memory(kRecord * graph.nodes);
+  const uint64_t lane = align_memory(ActivationCount(fp32, options).most()) + align_memory(scratch);
+  return records + align_memory(packed > check ? packed : check) +
+         static_cast<uint64_t>(lane_count(options.executor)) * lane + 2 * kMemoryAlignment;
+}
+
+}  // namespace
+
+Result<uint64_t> Int8Model::bytes(const Model& fp32, const CalibratorOptions& options) {
+  const BakeCount baked = count_bake(fp32, options);
+  const uint64_t changing = finish_model_bytes(baked.graph, FileUse::kChanging),
+                 handed_over = finish_model_bytes(baked.graph, FileUse::kHandedOver);
+  uint64_t file = changing > handed_over ? changing : handed_over;
+  const Result<uint64_t> session = count_session(fp32, options, baked.graph);
+  if (!session) return session.error();
+  uint64_t sessions = *session;
+  if (options.states_of != nullptr) {  // a file and a session for its steps, and those with states
+    const Model& whole = *options.states_of;
+    file += handed_over;
+    sessions *= 2;
+    for (int32_t i = 0; i < whole.state_count(); ++i)
+      sessions +=
+          sizeof(StateInfo) + 4 * uint64_t{whole.tensor(whole.state(i).input).bytes()} + kMemoryAlignment;
+  }
+  return baked.bytes + file + sessions;
 }
 
 const QuantRule* weight_rule(const Graph& graph, int32_t node) {

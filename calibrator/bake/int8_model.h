@@ -22,6 +22,10 @@ class Int8Model {
   // All memory comes from `arena`, which nobody else takes from until build() has been called.
   Int8Model(const Int8Source& source, const Arena& arena) : source_(source), empty_(arena) {}
 
+  // What all of this takes of the arena, at most: the graph, the file and its session, from the first bake() to finish(). Behind it
+  // stands what arena() is asked for in between.
+  static Result<uint64_t> bytes(const Model& fp32, const CalibratorOptions& options);
+
   // From the parameters of the slots: bakes the graph and fuses. What stood here before is gone, and its memory is used
   // again. `info` is what the file says of its calibration.
   Error bake(const CalibrationInfo& info);

@@ -200,4 +200,10 @@ class Planner {
 
 Error plan_memory(Graph& graph, OpList ops, Arena& arena) { return Planner(graph, ops, arena).plan(); }
 
+// As Planner::make_blocks() and Placement make them.
+uint64_t plan_memory_bytes(uint64_t tensors) {
+  constexpr uint64_t kOfABlock = sizeof(MemoryBlock) + sizeof(int32_t) + sizeof(uint64_t);
+  return tensors * (sizeof(uint32_t) + 2 * sizeof(int32_t) + kOfABlock) + 2 * alignof(uint64_t);
+}
+
 }  // namespace intaglio

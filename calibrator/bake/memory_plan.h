@@ -12,6 +12,8 @@ namespace intaglio {
 // output stands where its operator's alias input stands, if that input dies there. `ops` gives the alias
 // rules. Deterministic.
 Error plan_memory(Graph& graph, OpList ops, Arena& arena);
+// What it takes of the arena for so many tensors.
+uint64_t plan_memory_bytes(uint64_t tensors);
 
 // Places pieces of memory, each needed for a time, so that those needed together never overlap.
 

@@ -279,8 +279,11 @@ class Writer {
 
 size_t alignment_of(const Graph& graph) { return graph.packs.empty() ? kModelAlignment : kMemoryAlignment; }
 
+// What a file has beside names, numbers and constants: of the model, of a tensor or another table, of a node.
+constexpr size_t kModelBytes = 1024, kTensorBytes = 160, kNodeBytes = 448;
+
 size_t file_bound(const Graph& graph) {
-  constexpr size_t kTensorBytes = 160, kNodeBytes = 448, kModelBytes = 1024, kVectorBytes = 32;
+  constexpr size_t kVectorBytes = 32;
   size_t bytes = kModelBytes + strlen(graph.calibration.method) + strlen(graph.calibration.options) +
                  strlen(graph.calibration.library_version) + graph.calibration.samples_digest.size;
   for (const TensorInfo& tensor : graph.tensors)
@@ -388,6 +391,17 @@ void refill_requantization(const Graph& graph, const GraphNode& node, const Quan
     if (bias != nullptr && bias->constant.size == 4 * channels) memcpy(&b, bias->constant.data + 4 * c, 4);
     folded[c] = static_cast<int32_t>(b - int64_t{input.quantization.zero_point} * folded[c]);
   }
+}
+
+// Lists of remove_dead(), of the plan and of the writer, and the file.
+uint64_t finish_model_bytes(const GraphCount& count, FileUse use) {
+  uint64_t places = use == FileUse::kHandedOver ? 2 : 0;  // of equal constants
+  while (places != 0 && places < 2 * count.tensors) places *= 2;
+  const uint64_t of_tensors = count.tensors * (sizeof(bool) + 6 * sizeof(int32_t)),
+                 of_nodes = count.nodes * sizeof(int32_t);
+  const uint64_t file = kModelBytes + count.tensors * kTensorBytes + count.nodes * kNodeBytes + count.bytes();
+  return of_tensors + of_nodes + 4 * (places + count.indices) + plan_memory_bytes(count.tensors) + file +
+         2 * kModelAlignment;
 }
 
 Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena, FileUse use) {

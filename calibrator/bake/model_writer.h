@@ -17,6 +17,9 @@ enum class FileUse : uint8_t { kHandedOver, kChanging };
 Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena,
                                          FileUse use = FileUse::kHandedOver);
 
+// What they take of the arena for a graph of this size.
+uint64_t finish_model_bytes(const GraphCount& count, FileUse use);
+
 // The same steps, one by one.
 void fill_requantization(Graph& graph, OpList ops, Arena& arena);
 // For one node that has them; overwrites the present bytes.

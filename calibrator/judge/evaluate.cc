@@ -300,6 +300,12 @@ int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pair
   return node;
 }
 
+uint64_t layer_report_bytes(uint64_t nodes, const CalibratorOptions& options) {
+  if (!options.layer_report) return 0;
+  const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
+  return nodes * (sizeof(LayerPair) + (1 + lanes) * sizeof(LayerReport)) + 3 * alignof(LayerReport);
+}
+
 Result<Span<LayerReport>> report_layers(FloatModel& fp32, Int8Model& int8, Replay& samples,
                                         const Progress& progress) {
   Arena& arena = int8.arena();

@@ -80,6 +80,8 @@ int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pair
 
 // As many samples at once as there are lanes; their sums are added in the samples' order. The list is made in the int8
 // model's arena. kCancelled where `progress` says so, kOutOfMemory.
+// What the list, and the lists that it is made from, take for so many nodes.
+uint64_t layer_report_bytes(uint64_t nodes, const CalibratorOptions& options);
 Result<Span<LayerReport>> report_layers(FloatModel& fp32, Int8Model& int8, Replay& samples,
                                         const Progress& progress);
 

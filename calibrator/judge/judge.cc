@@ -17,6 +17,12 @@ Judge::Judge(FloatModel& fp32, Span<const OutputTensor> outputs, Span<float> exa
       sums_(arena.make<Sums>(outputs_.size)),
       figures_(arena.make<NetworkError>(static_cast<size_t>(fp32.lane_count) * outputs_.size)) {}
 
+uint64_t Judge::bytes(const Model& fp32, const CalibratorOptions& options) {
+  const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
+  return output_parts(fp32) * (sizeof(OutputPair) + sizeof(Sums) + lanes * sizeof(NetworkError)) +
+         3 * alignof(Sums);
+}
+
 Error Judge::ask(const Question& question, NetworkError& answer) {
   pair_outputs(fp32_.model, int8_.session().model(), exact_outputs_, outputs_);
   for (Sums& sums : sums_) sums = {};

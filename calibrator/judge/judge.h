@@ -32,6 +32,9 @@ class Judge {
   Judge(FloatModel& fp32, Span<const OutputTensor> outputs, Span<float> exact_values,
         const Progress& progress, Int8Model& int8, Replay& samples, SampleWalk& walk, Arena& arena);
 
+  // What it takes of the arena.
+  static uint64_t bytes(const Model& fp32, const CalibratorOptions& options);
+
   Error ask(const Question& question, NetworkError& answer);
   // The source is told the results of a question from a node after all, where its walk has left every sample at hand.
   void tell_results();

@@ -1,6 +1,7 @@
 #include "calibrator/quantization/slot_map.h"
 
 #include "calibrator/quantization/int8_nodes.h"
+#include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
@@ -328,6 +329,34 @@ size_t slot_bytes(const Model& model) {
   return slot_count(model) * (sizeof(QuantConfig) + sizeof(int32_t) + sizeof(QuantParams)) +
          nodes * sizeof(int32_t) + tensors * (sizeof(Use) + sizeof(int32_t) + 2 * sizeof(bool)) +
          slot_count(model) * 2 * sizeof(int32_t) + kSlack;
+}
+
+size_t most_observed(const Model& model, const CalibratorOptions& options) {
+  // Settings and known parameters may give a reader a range of its own.
+  const bool shares = options.slots.empty() && options.ranges.empty() && options.known.empty();
+  const auto rule_of = [&model](int32_t n) -> const QuantRule& {
+    return find_op(float_ops(), model, model.node(n))->quant;
+  };
+  size_t count = 0;
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    if (info.is_constant() || info.dtype != DType::kF32) continue;
+    const int32_t writer = writer_of(model, t);
+    const bool by_int8 = writer >= 0 && becomes_int8(model, writer, options);
+    if (shares && by_int8 && rule_of(writer).output == OutputRule::kSameAsInput) continue;
+    bool has_codes = by_int8 && answer_op(model, writer, options) == Op::kNone, is_read = false;
+    for (int32_t n = writer + 1; n < model.node_count() && !has_codes; ++n) {
+      const Span<const int32_t> inputs = model.node_inputs(n);
+      for (size_t i = 0; i < inputs.size; ++i) {
+        if (inputs[i] != t) continue;
+        is_read = true;
+        has_codes = has_codes || (becomes_int8(model, n, options) && rule_of(n).is_operand(i));
+      }
+    }
+    for (const int32_t output : model.outputs()) is_read = is_read || output == t;
+    count += has_codes || !is_read ? 1 : 0;
+  }
+  return count;
 }
 
 Error at_slot(const Model& model, const SlotMap& map, int32_t slot, Error error) {

@@ -47,6 +47,10 @@ size_t slot_count(const Model& model);
 // Memory for make_slots(), and for choose_params() behind it.
 size_t slot_bytes(const Model& model);
 
+// The most tensors on which the range of a root hangs: activations in codes, but for those that share the range of what they are
+// made of.
+size_t most_observed(const Model& model, const CalibratorOptions& options);
+
 // `error` with the slot's node and tensor.
 Error at_slot(const Model& model, const SlotMap& map, int32_t slot, Error error);
 

@@ -3,8 +3,10 @@
 #include <limits>
 
 #include "calibrator/observe/patch_means.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/quantization/scales.h"
 #include "runtime/op.h"
+#include "runtime/op_search.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
@@ -320,6 +322,25 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   bool moved = false;
   for (size_t c = 0; c < expected.size; ++c) moved = move_bias(graph, n, rule, c, expected[c]) || moved;
   return moved ? context.int8.update_layer(n) : kNoError;  // which packs all weights anew
+}
+
+// A copy of all biases, and what correct_layer() makes for one layer.
+uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& options) {
+  uint64_t biases = 0, most_channels = 0, most_inputs = 0;
+  for (int32_t n = 0; n < fp32.node_count(); ++n) {
+    const NodeInfo node = fp32.node(n);
+    const OpDef* const def = find_op(float_ops(), fp32, node);
+    if (def == nullptr || def->quant.weight_input < 0 || !becomes_int8(fp32, n, options)) continue;
+    const TensorInfo weights = fp32.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]);
+    const auto channels = static_cast<uint64_t>(weights.shape[def->quant.weight_axis]);
+    const uint64_t inputs = patch_size(fp32, node);
+    biases += channels;
+    most_channels = channels > most_channels ? channels : most_channels;
+    most_inputs = inputs > most_inputs ? inputs : most_inputs;
+  }
+  const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
+  return sizeof(int32_t) * biases + lanes * most_inputs * (sizeof(double) + 2 * sizeof(int64_t)) +
+         3 * sizeof(double) * most_channels + 6 * alignof(double);
 }
 
 Error correct_layers(RecoveryContext& context, int32_t half) {

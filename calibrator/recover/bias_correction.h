@@ -24,6 +24,9 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
 // that an activation cuts off are left out.
 Error correct_layers(RecoveryContext& context, int32_t half);
 
+// What the corrections take of the int8 model's arena.
+uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& options);
+
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
 // had again, and the candidate says so, then all layers in order, each with its predecessors quantized and corrected: that
 // fits these samples (inputs that are clipped in a few of them move means that no bias can mend), and stays where it is

@@ -14,12 +14,7 @@ ChannelScaling::ChannelScaling(const ChannelGroups& sets, Arena& arena)
       factors(arena.make<float>(sets.channels)) {}
 
 uint64_t ChannelScaling::bytes(const Model& fp32) {
-  uint64_t channels = 0;
-  for (int32_t t = 0; t < fp32.tensor_count(); ++t) {
-    const TensorInfo info = fp32.tensor(t);
-    if (!info.is_constant()) channels += info.shape.rank == 0 ? 1 : static_cast<uint64_t>(info.shape.back(0));
-  }
-  return channel_group_bytes(fp32) + channels * (2 * sizeof(float) + sizeof(double));
+  return channel_group_bytes(fp32) + most_group_channels(fp32) * (2 * sizeof(float) + sizeof(double));
 }
 
 Error ChannelScaling::find_peaks(RecoveryContext& context, Span<const Range> ends) {

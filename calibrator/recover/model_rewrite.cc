@@ -1,6 +1,7 @@
 #include "calibrator/recover/model_rewrite.h"
 
 #include "calibrator/observe/patch_means.h"
+#include "calibrator/quantization/slot_map.h"
 #include "calibrator/ranges/probes.h"
 #include "calibrator/ranges/ranges.h"
 
@@ -44,8 +45,8 @@ ModelRewrite::ModelRewrite(const Model& fp32, const CalibrationState& seen, size
 
 uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
   constexpr size_t kSlack = 256;
-  uint64_t observers = 0, means = 0;
-  for (int32_t t = 0; t < fp32.tensor_count(); ++t) observers += fp32.tensor(t).is_constant() ? 0 : 1;
+  const uint64_t observers = most_observed(fp32, options);
+  uint64_t means = 0;
   for (int32_t n = 0; n < fp32.node_count(); ++n) means += mean_count(fp32, n, options);
   return uint64_t{fp32.bytes().size} + persistent_bytes + observer_list_bytes(observers, bins_for(options)) +
          2 * means * sizeof(int64_t) + kSlack;

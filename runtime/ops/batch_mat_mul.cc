@@ -98,6 +98,14 @@ PartsS8 parts_s8(const Product& p, const GemmS8Kernel& kernel, int32_t zero_poin
   return parts;
 }
 
+Error size_s8(const NodeView& node, const Product& p, int32_t zero_point, const PlanContext& context,
+              NodePlan* plan) {
+  const int32_t index = gemm_s8_select(context.isa);
+  plan->kernel = static_cast<uint16_t>(index);
+  const PartsS8 parts = parts_s8(p, gemm_s8_kernel(index), zero_point, context.width);
+  return set_sizes(node, 0, parts.slots(p, context.width) * parts.slot_bytes, plan);
+}
+
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
@@ -108,10 +116,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   const Product p = product_of(node);
   if (p.k > kMaxTerms) return node.error(Status::kAccumulatorOverflow, 0, kMaxTerms);
   if (!(product_multiplier(node) <= FLT_MAX)) return node.error(Status::kBadAttribute, 1);
-  const int32_t index = gemm_s8_select(context.isa);
-  plan->kernel = static_cast<uint16_t>(index);
-  const PartsS8 parts = parts_s8(p, gemm_s8_kernel(index), node.input_zero_point(1), context.width);
-  return set_sizes(node, 0, parts.slots(p, context.width) * parts.slot_bytes, plan);
+  return size_s8(node, p, node.input_zero_point(1), context, plan);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -293,6 +298,15 @@ const char* kernel_name_s8(uint16_t kernel) { return gemm_s8_kernel(kernel).name
 const char* kernel_name_f32(uint16_t kernel) { return gemm_f32_kernel(kernel).name; }
 
 }  // namespace
+
+Error size_batch_mat_mul_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  const Product p = product_of(node);
+  ITG_TRY(size_s8(node, p, 0, context, plan));
+  NodePlan farthest;  // two codes hold the difference from this zero point
+  ITG_TRY(size_s8(node, p, -128, context, &farthest));
+  if (farthest.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = farthest.scratch_bytes;
+  return kNoError;
+}
 
 extern const OpRun kBatchMatMulS8Run, kBatchMatMulF32Run;
 const OpRun kBatchMatMulS8Run = {run_s8}, kBatchMatMulF32Run = {run_f32};

@@ -20,6 +20,19 @@ struct PartsS16 {
   int32_t items(const Product& p) const { return p.batches * panels; }
 };
 
+}  // namespace
+
+Error size_batch_mat_mul_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  const Product p = product_of(node);
+  const int32_t index = matmul_s16_select(context.isa);
+  plan->kernel = static_cast<uint16_t>(index);
+  const PartsS16 parts(p, matmul_s16_kernel(index));
+  const int32_t items = parts.items(p), slots = items < context.width ? items : context.width;
+  return set_sizes(node, 0, slots * parts.slot_bytes, plan);
+}
+
+namespace {
+
 Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_ends_s16(node));
@@ -28,11 +41,7 @@ Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan)
   const Product p = product_of(node);
   if (p.k > kMatmulS16Depths) return node.error(Status::kAccumulatorOverflow, 0, kMatmulS16Depths);
   if (!(product_multiplier(node) <= FLT_MAX)) return node.error(Status::kBadAttribute, 1);
-  const int32_t index = matmul_s16_select(context.isa);
-  plan->kernel = static_cast<uint16_t>(index);
-  const PartsS16 parts(p, matmul_s16_kernel(index));
-  const int32_t items = parts.items(p), slots = items < context.width ? items : context.width;
-  return set_sizes(node, 0, slots * parts.slot_bytes, plan);
+  return size_batch_mat_mul_s16(node, context, plan);
 }
 
 void run_s16(const NodeView& node, const NodeRun& run) {

@@ -16,6 +16,9 @@ Product product_of(const NodeView& node);
 Error check_matrices(const NodeView& node);
 // Requantizes the exact sum of a product of codes.
 float product_multiplier(const NodeView& node);
+// The most memory that the versions for codes take, whatever the zero points.
+Error size_batch_mat_mul_s8(const NodeView& node, const PlanContext& context, NodePlan* plan);
+Error size_batch_mat_mul_s16(const NodeView& node, const PlanContext& context, NodePlan* plan);
 // Where the matrix of a batch begins, in matrices of this operand.
 int32_t matrix_of(int32_t batch, const Shape& y, const Shape& operand);
 

@@ -24,7 +24,7 @@ static ConvGeometry conv_2d_geometry(const NodeView& node) {
 }
 
 // The residual of a node that has one.
-static void set_conv_2d_addition(const NodeView& node, AddS8* add) {
+[[maybe_unused]] static void set_conv_2d_addition(const NodeView& node, AddS8* add) {
   const Conv2dOptions& o = node.options<Conv2dOptions>();
   const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
   *add = {o.intermediate.zero_point, residual.zero_point, 0, 0, 0, out.zero_point, o.clamp.lo, o.clamp.hi};

@@ -7,6 +7,10 @@
 
 namespace intaglio {
 
+// A fully connected layer, and whether its int8 version that writes reals packs no weights.
+ConvGeometry fully_connected_geometry(const NodeView& node);
+bool reads_weights_in_place(const ConvGeometry& g);
+
 Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan);
 void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel, uint8_t* persistent);
 

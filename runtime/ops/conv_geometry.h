@@ -132,6 +132,9 @@ inline constexpr int32_t kDepthwiseAxis = 2;  // of the weights
 
 ConvGeometry depthwise_geometry(const NodeView& node);
 Error check_depthwise_geometry(const NodeView& node);
+// The most memory that the versions for codes take, whatever the weights. written: kS8 or kF32.
+Error size_depthwise_s8(const NodeView& node, DType written, const PlanContext& context, NodePlan* plan);
+Error size_depthwise_s16(const NodeView& node, const PlanContext& context, NodePlan* plan);
 
 // Calls body(rows, first, pixels, kernel_scratch) for runs of at most `step` output pixels.
 template <typename T, typename Body>

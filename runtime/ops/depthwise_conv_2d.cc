@@ -75,6 +75,19 @@ int64_t map_scratch_bytes(const ConvGeometry& g) {
   return dwconv_map_s8_scratch_bytes(g.ow, g.oh, g.window.stride_w);
 }
 
+Error size_s8(const NodeView& node, const ConvGeometry& g, int32_t kernel, int32_t width, NodePlan* plan) {
+  int64_t persistent = 0, scratch;
+  if (is_map_s8(kernel)) {
+    scratch = width * map_scratch_bytes(g);
+  } else if (is_3x3_s8(kernel)) {
+    persistent = dwconv_3x3_s8_packed_bytes(dwconv_3x3_s8_kernel(kernel - kFirstOfLines), g.ic);
+    scratch = padding_bytes_of_lines(g, 1);
+  } else {
+    scratch = scratch_of(g, dwconv_s8_kernel(kernel)).total(width);
+  }
+  return set_sizes(node, persistent, scratch, plan);
+}
+
 __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_depthwise_geometry(node));
@@ -83,26 +96,20 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
   // A band is lower than its layer, and runs with its layer's kernel.
   const int32_t kernel = kStreams && node.band != nullptr ? plan->kernel : select_s8(node, g, context.isa);
   plan->kernel = static_cast<uint16_t>(kernel);
-  int64_t persistent = 0, scratch;
-  if (is_map_s8(kernel)) {
-    scratch = context.width * map_scratch_bytes(g);
-  } else if (is_3x3_s8(kernel)) {
-    persistent = dwconv_3x3_s8_packed_bytes(dwconv_3x3_s8_kernel(kernel - kFirstOfLines), g.ic);
-    scratch = padding_bytes_of_lines(g, 1);
-  } else {
-    scratch = scratch_of(g, dwconv_s8_kernel(kernel)).total(context.width);
-  }
-  return set_sizes(node, persistent, scratch, plan);
+  return size_s8(node, g, kernel, context.width, plan);
+}
+
+Error size_s8_f32(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan) {
+  const int32_t kernel = dwconv_s8_f32_select(context.isa, g.oc / g.ic);
+  plan->kernel = static_cast<uint16_t>(kernel);
+  return set_sizes(node, 0, scratch_of(g, dwconv_s8_f32_kernel(kernel)).total(context.width), plan);
 }
 
 __attribute__((cold)) Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_depthwise_geometry(node));
   ITG_TRY(check_conv_s8_f32(node, kDepthwiseAxis));
-  const ConvGeometry g = depthwise_geometry(node);
-  const int32_t kernel = dwconv_s8_f32_select(context.isa, g.oc / g.ic);
-  plan->kernel = static_cast<uint16_t>(kernel);
-  return set_sizes(node, 0, scratch_of(g, dwconv_s8_f32_kernel(kernel)).total(context.width), plan);
+  return size_s8_f32(node, depthwise_geometry(node), context, plan);
 }
 
 __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -347,6 +354,26 @@ const char* name_f32(uint16_t kernel) {
 const char* name_s8_f32(uint16_t kernel) { return dwconv_s8_f32_kernel(kernel).name; }
 
 }  // namespace
+
+Error size_depthwise_s8(const NodeView& node, DType written, const PlanContext& context, NodePlan* plan) {
+  const ConvGeometry g = depthwise_geometry(node);
+  if (written == DType::kF32) return size_s8_f32(node, g, context, plan);
+  // Which of them it is depends on the weights.
+  int32_t kernels[] = {dwconv_s8_select(context.isa, g.oc / g.ic), -1, -1};
+  const bool is_3x3 = side_of_lines(g) == 3;
+  if (kListsDwconvMapS8 && is_3x3) kernels[1] = dwconv_map_s8_select(context.isa, g.ow, g.oh, g.ic);
+  if (kListsDwconv3x3S8 && is_3x3 && g.ic >= kDwconv3x3MinChannels)
+    kernels[2] = dwconv_3x3_s8_select(context.isa);
+  for (int32_t i = 0; i < 3; ++i) {
+    if (kernels[i] < 0) continue;
+    NodePlan one;
+    const int32_t first = i == 0 ? 0 : i == 1 ? kFirstOfMaps : kFirstOfLines;
+    ITG_TRY(size_s8(node, g, first + kernels[i], context.width, &one));
+    if (one.persistent_bytes > plan->persistent_bytes) plan->persistent_bytes = one.persistent_bytes;
+    if (one.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = one.scratch_bytes;
+  }
+  return kNoError;
+}
 
 extern const OpRun kDepthwiseConv2dS8Run, kDepthwiseConv2dF32Run, kDepthwiseConv2dS8F32Run;
 const OpRun kDepthwiseConv2dS8Run = {run_s8}, kDepthwiseConv2dF32Run = {run_f32},

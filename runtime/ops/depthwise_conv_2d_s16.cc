@@ -28,13 +28,21 @@ bool is_narrow(const NodeView& node, const ConvGeometry& g) {
   return true;
 }
 
+}  // namespace
+
+Error size_depthwise_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  return set_sizes(node, 0, scratch_of(depthwise_geometry(node)).total(context.width), plan);
+}
+
+namespace {
+
 __attribute__((cold)) Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_depthwise_geometry(node));
   ITG_TRY(check_conv_s16(node, kDepthwiseAxis));
   const ConvGeometry g = depthwise_geometry(node);
   plan->kernel = static_cast<uint16_t>(dwconv_s16_select(context.isa, is_narrow(node, g)));
-  return set_sizes(node, 0, scratch_of(g).total(context.width), plan);
+  return size_depthwise_s16(node, context, plan);
 }
 
 void run(const NodeView& node, const NodeRun& run) {

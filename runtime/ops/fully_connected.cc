@@ -7,9 +7,8 @@
 #include "runtime/ops/split.h"
 
 namespace intaglio {
-namespace {
 
-ConvGeometry geometry(const NodeView& node) {
+ConvGeometry fully_connected_geometry(const NodeView& node) {
   const int32_t* const w = node.input_shape(kWeightInput).dims;
   ConvGeometry g;
   g.ic = w[1];
@@ -17,6 +16,15 @@ ConvGeometry geometry(const NodeView& node) {
   g.images = static_cast<int32_t>(node.input_shape(0).elements()) / g.ic;
   return g;
 }
+
+bool reads_weights_in_place(const ConvGeometry& g) {
+  constexpr int32_t kFewRows = 4;
+  return !kPacksWeights || g.images <= kFewRows;
+}
+
+namespace {
+
+constexpr auto geometry = fully_connected_geometry;
 
 Error check_geometry(const NodeView& node) {
   const Shape in = node.input_shape(0), out = node.output_shape();
@@ -47,7 +55,7 @@ Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan)
 
 // Codes to reals: kernels of gemv_s8_f32 for a few rows, and where nothing packs; of gemm_s8_f32, numbered behind them, for
 // more.
-constexpr int32_t kFirstOfGemm = kFamilyNumbers, kFewRows = 4;
+constexpr int32_t kFirstOfGemm = kFamilyNumbers;
 bool is_gemm_s8_f32(uint16_t kernel) { return kPacksWeights && kernel >= kFirstOfGemm; }
 
 Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -56,7 +64,7 @@ Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* pl
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_no_clamp(node));
-  if (kPacksWeights && geometry(node).images > kFewRows) {
+  if (!reads_weights_in_place(geometry(node))) {
     ITG_TRY(check_weights_s8(node, 0, 1.0f));
     ITG_TRY(plan_gemm_s8_f32(node, geometry(node), context, plan));
     plan->kernel = static_cast<uint16_t>(plan->kernel + kFirstOfGemm);

@@ -162,6 +162,19 @@ size_t channel_group_bytes(const Model& fp32) {
          96;
 }
 
+uint64_t most_group_channels(const Model& fp32) {
+  uint64_t channels = 0;
+  for (int32_t n = 0; n < fp32.node_count(); ++n) {
+    const NodeInfo node = fp32.node(n);
+    const OpDef* const def = find_op(float_ops(), fp32, node);
+    const bool begins = def != nullptr && (def->quant.weight_input >= 0 || def->quant.real_inputs >= 0 ||
+                                           def->quant.table == TableRule::kUnary);
+    const Shape shape = fp32.tensor(node.outputs[0]).shape;
+    if (begins && shape.rank > 0) channels += static_cast<uint64_t>(shape.back(0));
+  }
+  return channels;
+}
+
 bool takes_factors(const Model& fp32, int32_t node, const CalibratorOptions& options) {
   const OpDef* const def = find_op(float_ops(), fp32, fp32.node(node));
   if (def == nullptr) return false;

@@ -34,6 +34,8 @@ enum class ChannelSets : uint8_t {
 ChannelGroups group_channels(const Model& fp32, Arena& arena, ChannelSets sets = ChannelSets::kAll,
                              Span<const bool> functions = {});
 size_t channel_group_bytes(const Model& fp32);
+// The most channels of all sets: each begins with a tensor that a layer, factors or a function make.
+uint64_t most_group_channels(const Model& fp32);
 
 // A function of one variable that the int8 model looks up by codes of 8 bits: with tables for groups of channels its input and its
 // output may have factors of their own.
