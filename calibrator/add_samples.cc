@@ -88,6 +88,7 @@ Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t
   const int32_t lanes = calibration.fp32.lane_count;
   int32_t at_fault = -1;
   Error error = calibration.fault;
+  if (error.ok()) error = calibration.take_session_back();
   if (error.ok()) error = check_room(calibration.seen, source.count);
   for (int32_t first = 0; first < source.count && error.ok(); first += lanes) {
     const int32_t left = source.count - first;
@@ -111,6 +112,7 @@ Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t
 
 Error add_sample(Calibration& calibration, const SampleSource& source) {
   ITG_TRY(calibration.fault);
+  ITG_TRY(calibration.take_session_back());
   ITG_TRY(check_room(calibration.seen, 1));
   int32_t bad = -1;
   // Before the sample itself: its outputs stay where output() finds them.

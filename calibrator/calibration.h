@@ -46,8 +46,12 @@ struct Calibrator::Parts {
   Finished finished;
   Error fault;                  // of a sample that cannot be taken back
   bool graph_is_named = false;  // whether seen.graph is known yet
+  bool shares_memory = false;   // finish() works in the FP32 session's memory
+  bool session_is_gone = false;
 
   ParamSource param_source() const { return {fp32, options, observing, seen}; }
+  // Before a sample is added: makes the FP32 session anew where finish() has taken its memory.
+  Error take_session_back();
   // Only states that are kept or merged name their graph.
   void name_graph();
 };
@@ -60,7 +64,8 @@ using Calibration = CalibratorParts::Type;
 // Bytes of what create() makes beside the session.
 uint64_t observer_bytes(const Model& model, const CalibratorOptions& options);
 // Bytes of all that finish() makes.
-Result<uint64_t> finish_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
+Result<uint64_t> finish_bytes(const Model& model, const SessionNeeds& session,
+                              const CalibratorOptions& options);
 
 // Calibrator::add() of the one sample that the source loads.
 Error add_sample(Calibration& calibration, const SampleSource& source);

@@ -35,7 +35,8 @@ Result<CalibratorNeeds> needs_of(const Model& model, const SessionNeeds& session
   if (!output) return output.error();
   const uint64_t of_output = *output;
   constexpr uint64_t kMost = SIZE_MAX / 2;
-  const uint64_t all = of_session + of_observers + of_output + options.replay_bytes;
+  const uint64_t all =
+      of_session + of_observers + of_output + options.replay_bytes;  // though some may be shared
   if (options.replay_bytes > kMost || all > kMost)
     return Error{Status::kSessionTooLarge, -1, -1, static_cast<int64_t>(all), static_cast<int64_t>(kMost)};
   CalibratorNeeds needs;
@@ -43,6 +44,8 @@ Result<CalibratorNeeds> needs_of(const Model& model, const SessionNeeds& session
   needs.observer_bytes = static_cast<size_t>(of_observers);
   needs.replay_bytes = align_memory(options.replay_bytes);
   needs.output_bytes = static_cast<size_t>(of_output);
+  if (options.one_pass && !options.layer_report && (options.recover & ~recovery::kBiasCorrection) == 0)
+    needs.shared_bytes = needs.session_bytes < needs.output_bytes ? needs.session_bytes : needs.output_bytes;
   return needs;
 }
 
@@ -185,18 +188,23 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   if (misaligned != 0)
     return Error{Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
 
-  Arena arena({memory.data + needs.session_bytes, needs.observer_bytes});
+  Arena arena({memory.data, needs.observer_bytes});
   Calibration& calibration = arena.make<Calibration>(1)[0];
   set_options(calibration, model, options);
-  ITG_TRY(open_session(calibration.fp32, model, *session_needs, {memory.data, needs.session_bytes}));
-  ITG_TRY(make_lists(calibration, arena));
-  uint8_t* const replay = memory.data + needs.session_bytes + needs.observer_bytes;
-  // Memory beyond the needs saves time.
-  const size_t spare = (memory.size - needs.total()) / kMemoryAlignment * kMemoryAlignment;
+  // [ lists and observers | replay | session | output ], the last two in one place where they share their memory. What is beyond
+  // the needs saves time.
+  size_t spare = (memory.size - needs.total()) / kMemoryAlignment * kMemoryAlignment;
+  calibration.shares_memory = spare < needs.shared_bytes;
+  spare -= calibration.shares_memory ? 0 : needs.shared_bytes;
+  uint8_t* const replay = memory.data + needs.observer_bytes;
   const size_t replay_size = needs.replay_bytes + spare;
+  uint8_t* const session = replay + replay_size;
+  ITG_TRY(open_session(calibration.fp32, model, *session_needs, {session, needs.session_bytes}));
+  ITG_TRY(make_lists(calibration, arena));
   calibration.options.replay_bytes = replay_size;
   calibration.references = ReferenceOutputs(calibration.observing.outputs, {replay, replay_size});
-  calibration.memory.output = {replay + replay_size, needs.output_bytes};
+  const size_t before_output = calibration.shares_memory ? 0 : needs.session_bytes;
+  calibration.memory.output = {session + before_output, needs.output_bytes};
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
                  static_cast<int64_t>(memory.size) + 1};
@@ -232,6 +240,19 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
 }
 
 TensorView Calibrator::output(int32_t i) const { return parts_->fp32.session.output(i); }
+
+Error Calibrator::Parts::take_session_back() {
+  if (!session_is_gone) return kNoError;
+  SessionOptions session_options;
+  session_options.isa = fp32.isa;
+  session_options.executor = fp32.executor;
+  const Result<Session> session = Session::create(fp32.model, float_ops(), fp32.lanes.own(), session_options);
+  if (!session) return session.error();
+  fp32.session = fp32.reference = *session;
+  finished = {};
+  session_is_gone = false;
+  return kNoError;
+}
 
 void Calibrator::Parts::name_graph() {
   if (graph_is_named) return;
@@ -272,6 +293,7 @@ Error Calibrator::merge(Span<const uint8_t> bytes) {
 
 Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
   if (!parts_->fault.ok()) return parts_->fault;
+  parts_->session_is_gone = parts_->shares_memory;
   return finish_calibration(*parts_, {parts_->options, parts_->seen, parts_->memory}, sink,
                             parts_->options.one_pass ? nullptr : source, parts_->finished);
 }

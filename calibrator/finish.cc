@@ -161,13 +161,14 @@ class Finish {
     return replay_twice();
   }
 
-  // A sample, or zeros where none is at hand.
-  Error load_any() {
-    if (samples_.count() > 0) return samples_.load(0);
-    for (size_t i = 0; i < calibration_.fp32.model.inputs().size; ++i) {
-      const TensorView input = calibration_.fp32.session.input(static_cast<int32_t>(i));
-      memset(input.data, 0, input.info.bytes());
+  // A sample, or zeros where none is at hand: the FP32 session may be gone then.
+  Error load_any(Session& int8) {
+    if (samples_.count() == 0) {
+      zero_inputs(int8);
+      return kNoError;
     }
+    ITG_TRY(samples_.load(0));
+    copy_inputs(calibration_.fp32.session, int8);
     return kNoError;
   }
 
@@ -176,8 +177,7 @@ class Finish {
     Session& int8 = int8_.session();
     uint32_t first = 0;
     for (int32_t run = 0; run < 2; ++run) {
-      ITG_TRY(load_any());
-      copy_inputs(calibration_.fp32.session, int8);
+      ITG_TRY(load_any(int8));
       int8.reset();
       int8.run();
       uint32_t crc = 0;

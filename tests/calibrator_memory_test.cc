@@ -59,4 +59,42 @@ TEST_CASE("memory beyond what is needed saves runs and changes no byte") {
   }
 }
 
+TEST_CASE(
+    "one pass: the int8 model stands where the FP32 session stood, and a later sample makes that anew") {
+  const AlignedBytes file = small_cnn();
+  const Model model = *Model::open(file.view());
+  const Samples samples = small_cnn_samples(6);
+  const CalibratorOptions options = CalibratorOptions::device();
+  const CalibratorNeeds needs = *Calibrator::measure(model, options);
+  CHECK(needs.shared_bytes > 0);
+  CHECK(Calibrator::measure(model)->shared_bytes == 0);
+  const auto add = [&](Calibrator& calibrator, size_t first, size_t end) {
+    for (size_t i = first; i < end; ++i) {
+      const Span<const uint8_t> input = bytes_of(samples[i]);
+      REQUIRE(calibrator.add({&input, 1}).ok());
+    }
+  };
+  const auto finish = [](Calibrator& calibrator) {
+    REQUIRE(calibrator.finish({}).ok());
+    const Span<const uint8_t> bytes = calibrator.report().bytes;
+    return std::vector<uint8_t>(bytes.begin(), bytes.end());
+  };
+  std::vector<std::vector<uint8_t>> made;
+  for (const size_t more : {size_t{0}, needs.shared_bytes}) {
+    CAPTURE(more);
+    AlignedBytes memory(needs.total() + more);
+    Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
+    add(calibrator, 0, 4);
+    const std::vector<uint8_t> of_four = finish(calibrator);
+    CHECK(finish(calibrator) == of_four);
+    add(calibrator, 4, 6);
+    made.push_back(finish(calibrator));
+    CHECK(made.back() != of_four);
+    Calibrator at_once = *Calibrator::create(model, memory.span(), options);
+    add(at_once, 0, 6);
+    CHECK(finish(at_once) == made.back());
+  }
+  CHECK(made[0] == made[1]);
+}
+
 }  // namespace intaglio::test::calibrator_memory_test

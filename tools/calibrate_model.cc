@@ -303,7 +303,7 @@ Outcome<CalibratedModel> Run::run() {
   options_.progress = {Steps::show, &steps};
   const auto needs = Calibrator::measure(model_, options_);
   if (!needs) return job_.file.failure(needs.error());
-  FileBytes memory(needs->total());
+  FileBytes memory(needs->total() + needs->shared_bytes);  // the FP32 session judges afterwards
   auto calibrator = Calibrator::create(model_, {memory.data(), memory.size()}, options_);
   if (!calibrator) return job_.file.failure(calibrator.error());
   steps.calibrator = &*calibrator;

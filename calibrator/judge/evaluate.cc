@@ -247,6 +247,14 @@ void copy_inputs(const Session& reference, Session& test) {
     convert_values(reference.input(static_cast<int32_t>(i)), test.input(static_cast<int32_t>(i)));
 }
 
+void zero_inputs(Session& test) {
+  for (size_t i = 0; i < test.model().inputs().size; ++i) {
+    const TensorView input = test.input(static_cast<int32_t>(i));
+    const int32_t zero = input.info.dtype == DType::kS8 ? input.info.quantization.zero_point : 0;
+    memset(input.data, zero, input.info.bytes());
+  }
+}
+
 Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,
                                   Arena& arena) {
   Array<int32_t> layers;

@@ -35,6 +35,8 @@ void convert_values(const TensorView& from, const TensorView& to);
 // Writes the sample that stands in the reference's inputs into the test session's, quantized where those are
 // int8.
 void copy_inputs(const Session& reference, Session& test);
+// The number 0 in all of its inputs.
+void zero_inputs(Session& test);
 
 // Those of the pairs whose errors are the model's, as indices, each once: of every output the layer that
 // makes it, or what feeds that where the reference has a softmax there.

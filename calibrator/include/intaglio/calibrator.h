@@ -118,7 +118,8 @@ struct CalibratorOptions {
   const CalibrationInfo* provenance = nullptr;
   RecoveryMask recover = recovery::kDefault;  // the recoveries that are tried
   // No sample runs again in finish(), also where it gets their source: biases are corrected from the means seen, other recoveries do
-  // not run, and nothing is measured.
+  // not run, and nothing is measured. If no other recovery and no report is asked for, finish() makes the int8 model where the FP32
+  // session has stood, in a block that has no room for both (CalibratorNeeds::shared_bytes).
   bool one_pass = false;
   // finish() compares every layer, which takes more runs of both models.
   bool layer_report = false;
@@ -156,9 +157,12 @@ struct CalibratorNeeds {
   size_t observer_bytes = 0;  // what has been seen of each tensor
   size_t replay_bytes = 0;    // CalibratorOptions::replay_bytes
   size_t output_bytes = 0;    // the int8 model, its session, and the lists that they are made from
+  // What finish() may take of the FP32 session's bytes for its own: 0 unless CalibratorOptions::one_pass says so. In a block of so many
+  // bytes more than total() it leaves the session alone.
+  size_t shared_bytes = 0;
 
   // Bytes of the block.
-  size_t total() const { return session_bytes + observer_bytes + replay_bytes + output_bytes; }
+  size_t total() const { return session_bytes + observer_bytes + replay_bytes + output_bytes - shared_bytes; }
 };
 
 // Takes the finished model: writes a file or flash.
@@ -310,7 +314,8 @@ class Calibrator {
   // kSinkFailed and kCancelled. Then `sink` got no model, or refused it.
   Error finish(const ModelSink& sink, const SampleSource* source = nullptr);
 
-  // The results of finish(); call it after that.
+  // The results of finish(); call it after that. Where finish() has taken the FP32 session's memory, they are valid until a sample is
+  // added.
   const CalibrationReport& report() const;
   // The observations of a tensor of the FP32 model. Empty before finish(). If the tensor shares another's range, this
   // is of that other one.
