@@ -75,7 +75,9 @@ int64_t map_scratch_bytes(const ConvGeometry& g) {
   return dwconv_map_s8_scratch_bytes(g.ow, g.oh, g.window.stride_w);
 }
 
-Error size_s8(const NodeView& node, const ConvGeometry& g, int32_t kernel, int32_t width, NodePlan* plan) {
+// In line, as part of the cold code of a plan: among the code of run() it costs a Cortex-M cycles.
+__attribute__((always_inline)) inline Error size_s8(const NodeView& node, const ConvGeometry& g,
+                                                    int32_t kernel, int32_t width, NodePlan* plan) {
   int64_t persistent = 0, scratch;
   if (is_map_s8(kernel)) {
     scratch = width * map_scratch_bytes(g);
@@ -99,7 +101,8 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
   return size_s8(node, g, kernel, context.width, plan);
 }
 
-Error size_s8_f32(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan) {
+__attribute__((always_inline)) inline Error size_s8_f32(const NodeView& node, const ConvGeometry& g,
+                                                        const PlanContext& context, NodePlan* plan) {
   const int32_t kernel = dwconv_s8_f32_select(context.isa, g.oc / g.ic);
   plan->kernel = static_cast<uint16_t>(kernel);
   return set_sizes(node, 0, scratch_of(g, dwconv_s8_f32_kernel(kernel)).total(context.width), plan);
@@ -355,7 +358,8 @@ const char* name_s8_f32(uint16_t kernel) { return dwconv_s8_f32_kernel(kernel).n
 
 }  // namespace
 
-Error size_depthwise_s8(const NodeView& node, DType written, const PlanContext& context, NodePlan* plan) {
+__attribute__((cold)) Error size_depthwise_s8(const NodeView& node, DType written, const PlanContext& context,
+                                              NodePlan* plan) {
   const ConvGeometry g = depthwise_geometry(node);
   if (written == DType::kF32) return size_s8_f32(node, g, context, plan);
   // Which of them it is depends on the weights.

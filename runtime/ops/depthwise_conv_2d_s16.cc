@@ -30,7 +30,8 @@ bool is_narrow(const NodeView& node, const ConvGeometry& g) {
 
 }  // namespace
 
-Error size_depthwise_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+__attribute__((cold)) Error size_depthwise_s16(const NodeView& node, const PlanContext& context,
+                                               NodePlan* plan) {
   return set_sizes(node, 0, scratch_of(depthwise_geometry(node)).total(context.width), plan);
 }
 
