@@ -1,5 +1,5 @@
 // Which tensors are proved non-negative: the search's traps, and what it says against what is seen.
-#include "calibrator/quantization/signs.h"
+#include "calibrator/ranges/slot_facts.h"
 
 #include <doctest/doctest.h>
 

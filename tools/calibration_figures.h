@@ -105,7 +105,7 @@ const char* recovery_title(RecoveryMask bit);
 // "kept", or why not.
 const char* verdict_text(RecoveryVerdict verdict);
 
-// Names each sum whose result is far smaller than its operands' codes (calibrator/quantization/sum_scales.h).
+// Names each sum whose result is far smaller than its operands' codes (widen_sums() in calibrator/ranges/slot_params.cc).
 void note_vanished_sums(const Model& int8, const Work& work);
 
 // {images, seconds, sqnr_db, agreement, ...}: see `calibrate --json`.

@@ -8,7 +8,7 @@
 //                                                 b: largest share of a clamp that the channel reaches, with the same room
 //
 // A function of one variable that is not homogeneous (SiLU, hard-swish, GELU) keeps what it computes: its int8 table takes in
-// both factors. Channels are put into groups, with a table each (function_groups.h). There s = min(1, a^(7/8)): the largest of a
+// both factors. Channels are put into groups, with a table each (FunctionGroups). There s = min(1, a^(7/8)): the largest of a
 // group is surer than one channel's. What the function reads counts as far as the function tells it apart.
 //
 // All of a channel's range, w = a^(-1), would leave the least rounding. A channel's largest value is less sure than a tensor's,
@@ -19,9 +19,42 @@
 #pragma once
 
 #include "calibrator/recover/channel_scaling.h"
-#include "calibrator/recover/function_groups.h"
 
 namespace intaglio {
+
+// Channels before and behind functions of one variable in a few groups: an int8 model needs a table for each.
+//
+// Sets of channels that functions join share their groups. A factor becomes the largest of its group, so that no value leaves
+// its range. Channels stand in the order of the product of their factors. The groups are those cuts of that order whose
+//
+//   sum over groups, sets   n s^2     n: channels of the group, s: their factor in the set
+//
+// is least, which is the noise of rounding. Fewer groups are taken where they leave a tenth more at most.
+class FunctionGroups {
+ public:
+  FunctionGroups() = default;
+  FunctionGroups(const Model& fp32, const CalibratorOptions& options, Arena& arena);
+  static uint64_t bytes(const Model& fp32);
+
+  // Whether each node takes_factors().
+  Span<const bool> nodes() const { return is_function_; }
+  // Calls visit(n, node) for each of these.
+  template <typename Visit>
+  void for_each(const Model& model, Visit&& visit) const {
+    for (int32_t n = 0; n < model.node_count(); ++n)
+      if (is_function_[static_cast<size_t>(n)]) visit(n, model.node(n));
+  }
+
+  // Brings the factors of sets around functions into groups.
+  void apply(const Model& fp32, const ChannelScaling& scaling) const;
+  // The factors of what each node reads and writes.
+  Span<const FunctionFactors> factors_of(const Model& fp32, const ChannelScaling& scaling) const;
+
+ private:
+  Span<bool> is_function_;         // of each node
+  Span<FunctionFactors> factors_;  // of each node
+  Arena scratch_;
+};
 
 class DepthwiseScales {
  public:

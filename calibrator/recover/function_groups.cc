@@ -1,4 +1,4 @@
-#include "calibrator/recover/function_groups.h"
+#include "calibrator/recover/depthwise_scales.h"
 
 namespace intaglio {
 namespace {
