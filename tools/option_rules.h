@@ -96,7 +96,7 @@ inline constexpr OptionRule kOptionRules[] = {
     needs("calibrate", {"--labels"}, {{"--max-drop"}}, "nothing else reads labels here"),
     needs("calibrate", {"--max-drop"}, {{"--labels"}}, "top1 cannot be counted without the right classes"),
     needs("calibrate", {"--no-fpu"}, {{"--min-sqnr"}, {"--max-drop"}}, "it says what these choose from"),
-    needs("calibrate|compare", {"--names"}, {{"--labels"}}, "it says how labels name the classes"),
+    needs("calibrate", {"--names"}, {{"--labels"}}, "it says how labels name the classes"),
     // calibrate with --params alone
     needs("calibrate", {"--recover", "!default|none"}, {{"--images"}, {"--input"}, {"--from"}},
           "it needs samples"),
