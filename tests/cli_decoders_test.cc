@@ -269,6 +269,11 @@ TEST_CASE("nanodet: distances are means of eight steps") {
   run.outputs[0].values[at + 2 + 16 + 7] = 100;  // right: 7; bottom: all alike, 3.5
   check_one(found("nanodet", run), {16, 16, 144, 72, 0.9f, 1});
   CHECK(fitting(run) == "nanodet");
+  // Without stride 64: from the cell's centre.
+  run.outputs[0].values.resize(84 * 34);
+  run.outputs[0].shape[1] = 84;
+  check_one(found("nanodet", run), {24, 24, 152, 80, 0.9f, 1});
+  CHECK(fitting(run) == "nanodet");
 }
 
 TEST_CASE("picodet: the same in two outputs a stride, from the cell's centre") {

@@ -13,7 +13,6 @@
 #include "calibrator/host/system/real_text.h"
 #include "calibrator/host/system/text_lines.h"
 #include "calibrator/host/system/wording.h"
-#include "tools/text.h"
 
 namespace intaglio::tools {
 namespace {
@@ -41,6 +40,9 @@ std::optional<int64_t> whole(double number, double most) {
   return static_cast<int64_t>(number);
 }
 
+// Very small sizes are lost beside large places.
+bool has_area(const LabelledBox& box) { return box.x1 > box.x0 && box.y1 > box.y0; }
+
 }  // namespace
 
 Outcome<std::vector<LabelledBox>> parse_yolo_boxes(const std::string& path, Span<const uint8_t> text) {
@@ -64,10 +66,16 @@ Outcome<std::vector<LabelledBox>> parse_yolo_boxes(const std::string& path, Span
         return Failure{what + "is not in 0 to 1; YOLO's text has parts of the picture, not pixels"};
       numbers[i] = *number;
     }
-    if (numbers[3] == 0 || numbers[4] == 0)
+    const LabelledBox box{numbers[1] - numbers[3] / 2,
+                          numbers[2] - numbers[4] / 2,
+                          numbers[1] + numbers[3] / 2,
+                          numbers[2] + numbers[4] / 2,
+                          static_cast<int32_t>(numbers[0]),
+                          false,
+                          line.number};
+    if (!has_area(box))
       return Failure{line_name(path, line) + ": a box without width or height; remove the line"};
-    boxes.push_back({numbers[1] - numbers[3] / 2, numbers[2] - numbers[4] / 2, numbers[1] + numbers[3] / 2,
-                     numbers[2] + numbers[4] / 2, static_cast<int32_t>(numbers[0]), false, line.number});
+    boxes.push_back(box);
   }
   return boxes;
 }
@@ -200,10 +208,10 @@ Outcome<Done> read_annotations(const std::string& path, const CocoJson& list,
     }
     const auto crowd = annotation.find("iscrowd") == nullptr ? 0 : annotation.number("iscrowd");
     if (!crowd || (*crowd != 0 && *crowd != 1)) return annotation.wrong("iscrowd", "; it is 0 or 1");
-    if (numbers[2] == 0 || numbers[3] == 0) continue;  // COCO has some
-    file.images[images.at(*image)].boxes.push_back({numbers[0], numbers[1], numbers[0] + numbers[2],
-                                                    numbers[1] + numbers[3], categories.at(*category),
-                                                    *crowd == 1, i});
+    const LabelledBox read{
+        numbers[0],  numbers[1], numbers[0] + numbers[2], numbers[1] + numbers[3], categories.at(*category),
+        *crowd == 1, i};
+    if (has_area(read)) file.images[images.at(*image)].boxes.push_back(read);  // COCO has some without
   }
   return Done{};
 }

@@ -543,13 +543,16 @@ bool fits_yolox(const DetectorRun& run) {
          has_negative_sizes(*all) && are_shares(*all, 4, all->columns - 4);
 }
 
-// Classes, then for each side of the box eight weights of the distances 0 to 7, in strides from the cell's corner
-// (NanoDet-Plus: strides 8, 16, 32 and 64).
+// Classes, then for each side of the box eight weights of the distances 0 to 7, in strides: from the cell's corner
+// (NanoDet-Plus: strides 8, 16, 32 and 64), or from its centre (NanoDet: 8, 16 and 32).
 bool read_nanodet(const DetectorRun& run, float least, FoundBoxes& found) {
   constexpr size_t kSteps = 8;
   const auto all = only_table(run);
-  const std::vector<Cell> cells = cells_of(run, {8, 16, 32, 64});
+  std::vector<Cell> cells = cells_of(run, {8, 16, 32, 64});
+  const bool is_plus = all && all->rows == cells.size();
+  if (!is_plus) cells = cells_of(run, {8, 16, 32});
   if (!all || all->columns <= 4 * kSteps || cells.size() != all->rows) return false;
+  const float inner = is_plus ? 0.0f : 0.5f;
   const size_t classes = all->columns - 4 * kSteps;
   found.classes = static_cast<int32_t>(classes);
   for (size_t i = 0; i < all->rows; ++i) {
@@ -558,14 +561,16 @@ bool read_nanodet(const DetectorRun& run, float least, FoundBoxes& found) {
     float sides[4];
     read_sides(*all, i, classes, kSteps, sides);
     scale(sides, cells[i].stride);
-    found.boxes.push_back(box_by_sides(cells[i].x * cells[i].stride, cells[i].y * cells[i].stride, sides,
-                                       all->at(i, label), label));
+    found.boxes.push_back(box_by_sides((cells[i].x + inner) * cells[i].stride,
+                                       (cells[i].y + inner) * cells[i].stride, sides, all->at(i, label),
+                                       label));
   }
   return true;
 }
 bool fits_nanodet(const DetectorRun& run) {
   const auto all = only_table(run);
-  return seldom_sure(run, read_nanodet, all ? all->rows : 0) && are_shares(*all, 0, all->columns - 32);
+  return seldom_sure(run, read_nanodet, all ? all->rows : 0) && are_shares(*all, 0, all->columns - 32) &&
+         !are_shares(*all, all->columns - 32, 32);
 }
 
 // For each stride of 8, 16, 32 and 64 the classes and the weights of distances as NanoDet's, from the cell's centre.
@@ -698,8 +703,9 @@ const std::vector<Decoder>& decoders() {
        "one output, 1xNx6: left, top, right, bottom, score, class", read_rows, fits_rows},
       {"yolox", "YOLOX", "one output, 1xNx(5 + classes) of the cells of strides 8, 16 and 32", read_yolox,
        fits_yolox},
-      {"nanodet", "NanoDet-Plus", "one output, 1xNx(classes + 32) of the cells of strides 8, 16, 32 and 64",
-       read_nanodet, fits_nanodet},
+      {"nanodet", "NanoDet and NanoDet-Plus",
+       "one output, 1xNx(classes + 32) of the cells of strides 8, 16 and 32, or also 64", read_nanodet,
+       fits_nanodet},
       {"picodet", "PicoDet, cut before its boxes' arithmetic",
        "scores 1xNxC and sides 1xNx32 for each of the strides 8, 16, 32 and 64", read_picodet, fits_picodet},
       {"ssd", "SSD of TensorFlow's object detection, cut before its post-processing",

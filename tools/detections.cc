@@ -242,4 +242,29 @@ Outcome<Done> LabelledPictures::add(size_t i, const Session& run, const Detector
   return Done{};
 }
 
+Outcome<Done> BoxesBeside::keep(const Detector& detector, const Session& fp32) {
+  auto found = detector.boxes(fp32, detector.choice().least());
+  if (!found) return found.failure();
+  kept_ = std::move(*found);
+  return Done{};
+}
+
+Outcome<Done> BoxesBeside::add(const Detector& detector, const Session& test) {
+  const auto found = detector.boxes(test, detector.choice().least());
+  if (!found) return found.failure();
+  pictures_ += kept_.empty() ? 0 : 1;
+  tally_.add(*found, {std::move(kept_), {}});
+  return Done{};
+}
+
+DetectionComparison BoxesBeside::result(const Detector& detector) const {
+  const DetectionChoice& choice = detector.choice();
+  return {detector.decoder(),
+          choice.score.value_or(kLeastScore),
+          pictures_,
+          tally_.counts(choice.least()),
+          {},
+          {}};
+}
+
 }  // namespace intaglio::tools

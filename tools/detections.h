@@ -72,6 +72,7 @@ class Detector {
   bool is_known() const { return decoder_ != nullptr; }
   const char* decoder() const { return decoder_->name; }
   int32_t classes() const { return classes_; }  // 0: unknown
+  const DetectionChoice& choice() const { return choice_; }
   // In pixels of the input, the best one first. Once the decoder is known.
   Outcome<std::vector<Box>> boxes(const Session& run, float least) const;
 
@@ -118,11 +119,24 @@ class LabelledPictures {
 struct DetectionComparison {
   std::string decoder;
   double score = 0;        // least
-  size_t pictures = 0;     // in which the reference finds something
-  DetectionCounts counts;  // of the test, where what the reference finds is right
+  size_t pictures = 0;     // in which FP32 finds something
+  DetectionCounts counts;  // of the other model, where what FP32 finds is right
   std::optional<DetectionFigures> reference_labels, test_labels;
 };
 // {decoder, score, pictures, right, wrong, missed, precision, recall, f1}, and labels_a and labels_b
 Json json_of(const DetectionComparison& comparison);
+
+// One after the other: a sample's boxes by FP32, then by the other model. Of a detector that is known.
+class BoxesBeside {
+ public:
+  Outcome<Done> keep(const Detector& detector, const Session& fp32);
+  Outcome<Done> add(const Detector& detector, const Session& test);
+  DetectionComparison result(const Detector& detector) const;  // without labels
+
+ private:
+  std::vector<Box> kept_;
+  size_t pictures_ = 0;
+  DetectionTally tally_;
+};
 
 }  // namespace intaglio::tools

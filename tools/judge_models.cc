@@ -101,7 +101,7 @@ class BothDetect {
                                   const Samples& samples, const CompareChoice& choice, bool labelled,
                                   Work& work) {
     const bool asked = labelled || choice.detections.is_given();
-    BothDetect both(reference, test, choice, asked);
+    BothDetect both(reference, test, asked);
     if (!Detector::may_be(reference.model(), samples)) {
       if (asked) return no_detector(reference);
       return both;
@@ -124,13 +124,8 @@ class BothDetect {
     if (!detector_->is_known())
       if (auto step = begin(fp32, work); !step) return step;
     if (!detector_) return Done{};
-    const float least = choice_.detections.least();
-    auto wanted = detector_->boxes(fp32, least);
-    if (!wanted) return no_boxes(reference_, wanted.message());
-    const auto found = detector_->boxes(test, least);
-    if (!found) return no_boxes(test_, found.message());
-    pictures_ += wanted->empty() ? 0 : 1;
-    beside_.add(*found, {std::move(*wanted), {}});
+    if (auto step = beside_.keep(*detector_, fp32); !step) return no_boxes(reference_, step.message());
+    if (auto step = beside_.add(*detector_, test); !step) return no_boxes(test_, step.message());
     if (!labels_) return Done{};
     if (auto step = labels_->add(i, fp32, *detector_, reference_right_); !step) return step;
     return labels_->add(i, test, *detector_, test_right_);
@@ -138,13 +133,8 @@ class BothDetect {
 
   std::optional<DetectionComparison> result() const {
     if (!detector_ || !detector_->is_known()) return std::nullopt;
-    const float least = choice_.detections.least();
-    DetectionComparison comparison{detector_->decoder(),
-                                   choice_.detections.score.value_or(kLeastScore),
-                                   pictures_,
-                                   beside_.counts(least),
-                                   {},
-                                   {}};
+    const float least = detector_->choice().least();
+    DetectionComparison comparison = beside_.result(*detector_);
     if (labels_) {
       comparison.reference_labels = {reference_right_.counts(least), reference_right_.mean_precision()};
       comparison.test_labels = {test_right_.counts(least), test_right_.mean_precision()};
@@ -153,8 +143,8 @@ class BothDetect {
   }
 
  private:
-  BothDetect(const LoadedModel& reference, const LoadedModel& test, const CompareChoice& choice, bool asked)
-      : reference_(reference), test_(test), choice_(choice), asked_(asked) {}
+  BothDetect(const LoadedModel& reference, const LoadedModel& test, bool asked)
+      : reference_(reference), test_(test), asked_(asked) {}
 
   Outcome<Done> begin(const Session& fp32, const Work& work) {
     const auto known = detector_->recognize(fp32);
@@ -169,12 +159,11 @@ class BothDetect {
   }
 
   const LoadedModel &reference_, &test_;
-  const CompareChoice& choice_;
-  bool asked_;
+  bool asked_;  // for boxes: a failure to find any is one of the comparison
   std::optional<Detector> detector_;
   std::optional<LabelledPictures> labels_;
-  size_t pictures_ = 0;
-  DetectionTally beside_, reference_right_, test_right_;
+  BoxesBeside beside_;
+  DetectionTally reference_right_, test_right_;
 };
 
 Outcome<ComparedModels> compare_stoppable(const LoadedModel& reference_file, const LoadedModel& test_file,
@@ -226,9 +215,6 @@ Outcome<ComparedModels> compare_stoppable(const LoadedModel& reference_file, con
                                    work, [&](size_t i) { return both->add(i, **reference, **test, work); });
   if (!comparison) return comparison.failure();
   found.detections = both->result();
-  if (choice.labels.empty() && !choice.labels.names.empty() && !found.detections)
-    work.note(option_word("names") + " has no effect: there are no labels, and " + reference_file.path() +
-              " gives no boxes that are known");
   found.layers = std::move(*comparison);
   if (found.layers.layers.empty())
     return Failure{test_file.path() + ": no layer has the name of one in " + reference_file.path() +
