@@ -153,6 +153,16 @@ TEST_CASE("mediapipe: pixels from the cell's centre, and a logit") {
   put(run.outputs[1], at, {0});
   check_one(found("mediapipe", run), {34, 15, 54, 25, 0.5f, 0});
   CHECK(fitting(run) == "mediapipe");
+  // An output a stride.
+  DetectorRun parts{64, 64, {}, 0};
+  for (const auto& [first, rows] : {std::pair<int32_t, int32_t>{0, 128}, {128, 96}})
+    for (const OutputValues& whole : run.outputs) {
+      const int32_t columns = whole.shape[2];
+      const auto begin = whole.values.begin() + first * columns;
+      parts.outputs.push_back({whole.name, {1, rows, columns}, {begin, begin + rows * columns}});
+    }
+  check_one(found("mediapipe", parts), {34, 15, 54, 25, 0.5f, 0});
+  CHECK(fitting(parts) == "mediapipe");
 }
 
 TEST_CASE("fastestdet: one map, channels first") {

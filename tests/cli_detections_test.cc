@@ -379,8 +379,8 @@ TEST_CASE("what cannot be decoded is said with what to do") {
   CHECK(folder.json(compare + " --decoder yolov5 --json")["detections"]["f1"] == 1.0);
   CHECK(holds(
       folder.good("compare %/told.itg %/told.itg --images %/t").err,
-      "told.itg: gives boxes, but its outputs are boxes of no form that is known; if they are of one, say which "
-      "with --decoder: ultraface, "));
+      "told.itg: no boxes are counted, since its outputs are boxes of no form that is known; with key points or masks "
+      "beside the classes give --names, else say which form it is with --decoder: ultraface, "));
   CHECK(folder.run(compare + " --names %/one.txt").code ==
         2);  // without a decoder there is nothing that it could say
   folder.bad(eval, "n.itg: its outputs are boxes of no form that is known");

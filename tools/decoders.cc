@@ -306,29 +306,37 @@ bool fits_scrfd(const DetectorRun& run) {
 }
 
 // Centre and size in pixels relative to cells, then points; scores before their sigmoid. Two boxes a cell of stride 8, six of stride
-// 16.
+// 16, joined or an output each.
 bool read_mediapipe(const DetectorRun& run, float least, FoundBoxes& found) {
-  std::vector<Cell> anchors;
-  for (const auto& [stride, count] : {std::pair<int32_t, size_t>{8, 2}, {16, 6}})
+  const auto repeated = [&](int32_t stride, size_t count) {
+    std::vector<Cell> anchors;
     for (const Cell& cell : cells_of(run, {stride})) anchors.insert(anchors.end(), count, cell);
-  std::optional<Table> scores, boxes;
-  for (const OutputValues& output : run.outputs) {
-    const auto all = table(output);
-    if (!all || all->rows != anchors.size()) continue;
-    if (all->columns == 1) scores = all;
-    if (all->columns >= 8 && all->columns % 2 == 0) boxes = all;
-  }
-  if (!scores || !boxes) return false;
+    return anchors;
+  };
+  const auto read = [&](const std::vector<Cell>& anchors) {
+    std::optional<Table> scores, boxes;
+    for (const OutputValues& output : run.outputs) {
+      const auto all = table(output);
+      if (!all || all->rows != anchors.size()) continue;
+      if (all->columns == 1) scores = all;
+      if (all->columns >= 8 && all->columns % 2 == 0) boxes = all;
+    }
+    if (!scores || !boxes) return false;
+    for (size_t i = 0; i < anchors.size(); ++i) {
+      const float score = sigmoid(scores->at(i, 0));
+      if (!(score >= least)) continue;
+      const Cell& cell = anchors[i];
+      found.boxes.push_back(around((cell.x + 0.5f) * cell.stride + boxes->at(i, 0),
+                                   (cell.y + 0.5f) * cell.stride + boxes->at(i, 1), boxes->at(i, 2),
+                                   boxes->at(i, 3), score, 0));
+    }
+    return true;
+  };
+  const std::vector<Cell> fine = repeated(8, 2), coarse = repeated(16, 6);
+  std::vector<Cell> joined = fine;
+  joined.insert(joined.end(), coarse.begin(), coarse.end());
   found.classes = 1;
-  for (size_t i = 0; i < anchors.size(); ++i) {
-    const float score = sigmoid(scores->at(i, 0));
-    if (!(score >= least)) continue;
-    const Cell& cell = anchors[i];
-    found.boxes.push_back(around((cell.x + 0.5f) * cell.stride + boxes->at(i, 0),
-                                 (cell.y + 0.5f) * cell.stride + boxes->at(i, 1), boxes->at(i, 2),
-                                 boxes->at(i, 3), score, 0));
-  }
-  return true;
+  return read(joined) || (read(fine) && read(coarse));
 }
 bool fits_mediapipe(const DetectorRun& run) {
   FoundBoxes found;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "calibrator/host/pictures/image_decode.h"
+#include "calibrator/host/system/files.h"
 #include "calibrator/host/system/wording.h"
 #include "tools/answer_kind.h"
 #include "tools/class_scores.h"
@@ -102,8 +103,8 @@ double DetectionTally::mean_precision() const {
 }
 
 bool Detector::may_be(const Model& model, const Samples& samples) {
-  return model.inputs().size == 1 && model.image_count() == 1 && samples.holds_pictures(0) &&
-         picture_batch(model) == 1 && !class_output(model);
+  return model.inputs().size == 1 && model.state_count() == 0 && model.image_count() == 1 &&
+         samples.holds_pictures(0) && picture_batch(model) == 1 && !class_output(model);
 }
 
 DetectorRun Detector::run_of(const Session& session) const {
@@ -134,8 +135,10 @@ Outcome<Done> Detector::recognize(const Session& session) {
       return Failure{"its outputs may be boxes for the decoders " + names + "; say which with " +
                      option_word("decoder")};
     if (fitting.empty())
-      return Failure{"its outputs are boxes of no form that is known; if they are of one, say which with " +
-                     option_word("decoder") + ": " + decoder_names()};
+      return Failure{
+          "its outputs are boxes of no form that is known; with key points or masks beside the classes give " +
+          option_word("names") + ", else say which form it is with " + option_word("decoder") + ": " +
+          decoder_names()};
     decoder_ = fitting[0];
   }
   try {

@@ -102,7 +102,8 @@ class BothDetect {
                                   Work& work) {
     const bool asked = labelled || choice.detections.is_given();
     BothDetect both(reference, test, asked);
-    if (!Detector::may_be(reference.model(), samples)) {
+    if (!Detector::may_be(reference.model(), samples) ||
+        reference.model().outputs().size != test.model().outputs().size) {
       if (asked) return no_detector(reference);
       return both;
     }
@@ -124,8 +125,8 @@ class BothDetect {
     if (!detector_->is_known())
       if (auto step = begin(fp32, work); !step) return step;
     if (!detector_) return Done{};
-    if (auto step = beside_.keep(*detector_, fp32); !step) return no_boxes(reference_, step.message());
-    if (auto step = beside_.add(*detector_, test); !step) return no_boxes(test_, step.message());
+    if (auto step = beside_.keep(*detector_, fp32); !step) return without(reference_, step.message(), work);
+    if (auto step = beside_.add(*detector_, test); !step) return without(test_, step.message(), work);
     if (!labels_) return Done{};
     if (auto step = labels_->add(i, fp32, *detector_, reference_right_); !step) return step;
     return labels_->add(i, test, *detector_, test_right_);
@@ -149,11 +150,19 @@ class BothDetect {
   Outcome<Done> begin(const Session& fp32, const Work& work) {
     const auto known = detector_->recognize(fp32);
     if (known) return labels_ ? labels_->check_classes(*detector_) : Done{};
-    if (asked_) return no_boxes(reference_, known.message());
     const Span<const uint8_t> told = reference_.model().answers();
-    if (std::any_of(told.begin(), told.end(),
-                    [](uint8_t kind) { return static_cast<AnswerKind>(kind) == AnswerKind::kBoxes; }))
-      work.note(reference_.path() + ": gives boxes, but " + known.message());
+    if (asked_ || std::any_of(told.begin(), told.end(), [](uint8_t kind) {
+          return static_cast<AnswerKind>(kind) == AnswerKind::kBoxes;
+        }))
+      return without(reference_, known.message(), work);
+    detector_.reset();
+    return Done{};
+  }
+
+  // The comparison goes on without boxes, unless they were asked for.
+  Outcome<Done> without(const LoadedModel& file, const std::string& why, const Work& work) {
+    if (asked_) return no_boxes(file, why);
+    work.note(file.path() + ": no boxes are counted, since " + why);
     detector_.reset();
     return Done{};
   }
