@@ -205,6 +205,12 @@ TEST_CASE("yolov8: columns or rows without objectness") {
   DetectorRun columns{64, 64, {zeros("y", {1, 7, kCells})}, 0};
   std::fill_n(columns.outputs[0].values.begin(), 4 * kCells, 9.0f);
   CHECK(fitting(columns) == "yolov8");
+  // The same in two outputs.
+  DetectorRun two{64, 64, {zeros("scores", {1, 3, kCells}), zeros("boxes", {1, 4, kCells})}, 0};
+  std::fill(two.outputs[1].values.begin(), two.outputs[1].values.end(), 9.0f);
+  two.outputs[0].values[2 * kCells + 7] = 0.75f;
+  check_one(found("yolov8", two), {4.5f, 4.5f, 13.5f, 13.5f, 0.75f, 2});
+  CHECK(fitting(two) == "yolov8");
   // Every place is sure of a class: these are no classes.
   std::fill(columns.outputs[0].values.begin() + 4 * kCells, columns.outputs[0].values.end(), 0.9f);
   CHECK(fitting(columns) == "");
@@ -300,6 +306,10 @@ TEST_CASE("picodet: the same in two outputs a stride, from the cell's centre") {
   sides.values[at * 32 + 16 + 2] = sides.values[at * 32 + 24] = 100;  // right 2, bottom 0
   check_one(found("picodet", run), {24, 24, 72, 24, 0.8f, 2});
   CHECK(fitting(run) == "picodet");
+  run.outputs.erase(run.outputs.begin() + 3);  // those of stride 64
+  run.outputs.pop_back();
+  check_one(found("picodet", run), {24, 24, 72, 24, 0.8f, 2});
+  CHECK(fitting(run) == "picodet");
 }
 
 TEST_CASE("ssd: default anchors, the background first") {
@@ -318,6 +328,7 @@ TEST_CASE("what is no detector fits nothing") {
   CHECK(fitting({64, 64, {zeros("map", {1, 64, 64, 21})}, 0}) == "");
   CHECK(fitting({64, 64, {zeros("points", {1, 212})}, 0}) == "");
   CHECK(fitting({64, 64, {zeros("line", {1, 40, 97})}, 0}) == "");
+  CHECK(fitting({64, 64, {zeros("box", {1, 4}), zeros("face", {1, 2})}, 0}) == "");
   CHECK(fitting({64, 64, {}, 0}) == "");
 }
 

@@ -233,7 +233,9 @@ bool read_corners(const DetectorRun& run, float least, FoundBoxes& found) {
 }
 bool fits_corners(const DetectorRun& run) {
   const auto all = scored_boxes(run);
-  return all && are_corners(all->boxes) && seldom_sure(run, read_corners, all->boxes.rows);
+  constexpr size_t kFewest = 8;  // fewer are of a network that looks at one object
+  return all && all->boxes.rows >= kFewest && are_corners(all->boxes) &&
+         seldom_sure(run, read_corners, all->boxes.rows);
 }
 
 // For each stride the outputs cls_S, obj_S and bbox_S.
@@ -411,34 +413,52 @@ bool fits_yolov5(const DetectorRun& run) {
          seldom_sure(run, read_yolov5, all->rows);
 }
 
-// Centre and size in pixels or in parts of the picture, classes; a column each, or a row.
-std::optional<Table> yolov8_table(const DetectorRun& run) {
-  std::optional<Table> all = only_table(run);
-  if (all && all->columns > all->rows) all = all->turned();
-  return all && all->columns >= 5 && all->columns < all->rows ? all : std::nullopt;
+// Centre and size in pixels or in parts of the picture, and classes; a column each, or a row.
+struct BoxesAndClasses {
+  Table boxes, classes;
+  size_t first = 4;  // column of the classes
+
+  size_t count(const DetectorRun& run) const { return classes_in(run, classes.columns - first); }
+};
+
+// Of one output, or of two by columns: the network was cut before it joins them.
+std::optional<BoxesAndClasses> yolov8_parts(const DetectorRun& run) {
+  if (std::optional<Table> all = only_table(run)) {
+    if (all->columns > all->rows) all = all->turned();
+    if (all->columns < 5 || all->columns >= all->rows) return std::nullopt;
+    return BoxesAndClasses{*all, *all, 4};
+  }
+  std::vector<Table> parts;
+  for (const OutputValues& output : run.outputs)
+    if (const auto part = table(output)) parts.push_back(*part);
+  if (parts.size() != 2 || parts[0].columns != parts[1].columns) return std::nullopt;
+  const size_t of_boxes = parts[0].rows == 4 ? 0 : 1;
+  if (parts[of_boxes].rows != 4 || parts[0].columns <= 4) return std::nullopt;
+  return BoxesAndClasses{parts[of_boxes].turned(), parts[1 - of_boxes].turned(), 0};
 }
 bool read_yolov8(const DetectorRun& run, float least, FoundBoxes& found) {
-  const auto all = yolov8_table(run);
+  const auto all = yolov8_parts(run);
   if (!all) return false;
-  const size_t classes = classes_in(run, all->columns - 4);
-  const auto [x, y] = to_pixels(run, *all);
-  found.classes = static_cast<int32_t>(classes);
-  for (size_t i = 0; i < all->rows; ++i) {
-    const size_t label = all->best(i, 4, classes);
-    if (all->at(i, label) >= least)
-      found.boxes.push_back(around(all->at(i, 0) * x, all->at(i, 1) * y, all->at(i, 2) * x, all->at(i, 3) * y,
-                                   all->at(i, label), label - 4));
+  const Table &boxes = all->boxes, &classes = all->classes;
+  const auto [x, y] = to_pixels(run, boxes);
+  found.classes = static_cast<int32_t>(all->count(run));
+  for (size_t i = 0; i < boxes.rows; ++i) {
+    const size_t label = classes.best(i, all->first, all->count(run));
+    if (classes.at(i, label) >= least)
+      found.boxes.push_back(around(boxes.at(i, 0) * x, boxes.at(i, 1) * y, boxes.at(i, 2) * x,
+                                   boxes.at(i, 3) * y, classes.at(i, label), label - all->first));
   }
   return true;
 }
 bool fits_yolov8(const DetectorRun& run) {
-  const auto all = yolov8_table(run);
-  if (!all || has_negative_sizes(*all)) return false;
-  const bool by_cells = all->rows == cells_of(run, {8, 16, 32}).size() ||
-                        all->rows == cells_of(run, {8, 16, 32, 64}).size() ||
-                        all->rows == cells_of(run, {4, 8, 16, 32}).size();
-  return by_cells && (all->by_column || has_columns(run, *all, 4, 5)) &&
-         are_shares(*all, 4, classes_in(run, all->columns - 4)) && seldom_sure(run, read_yolov8, all->rows);
+  const auto all = yolov8_parts(run);
+  if (!all || has_negative_sizes(all->boxes)) return false;
+  const size_t rows = all->boxes.rows;
+  const bool by_cells = rows == cells_of(run, {8, 16, 32}).size() ||
+                        rows == cells_of(run, {8, 16, 32, 64}).size() ||
+                        rows == cells_of(run, {4, 8, 16, 32}).size();
+  return by_cells && (all->boxes.by_column || has_columns(run, all->boxes, 4, 5)) &&
+         are_shares(all->classes, all->first, all->count(run)) && seldom_sure(run, read_yolov8, rows);
 }
 
 // The mean of a distribution over the distances 0, 1, ... for each side of a box, from so many columns a side.
@@ -581,7 +601,7 @@ bool fits_nanodet(const DetectorRun& run) {
          !are_shares(*all, all->columns - 32, 32);
 }
 
-// For each stride of 8, 16, 32 and 64 the classes and the weights of distances as NanoDet's, from the cell's centre.
+// For each stride of 8, 16, 32 and perhaps 64 the classes and the weights of distances as NanoDet's, from the cell's centre.
 bool read_picodet(const DetectorRun& run, float least, FoundBoxes& found) {
   constexpr size_t kSteps = 8;
   for (const int32_t stride : {8, 16, 32, 64}) {
@@ -595,6 +615,7 @@ bool read_picodet(const DetectorRun& run, float least, FoundBoxes& found) {
       if (part) return false;
       part = all;
     }
+    if (stride == 64 && !scores && !sides) continue;
     if (!scores || !sides) return false;
     if (found.classes != 0 && found.classes != static_cast<int32_t>(scores->columns)) return false;
     found.classes = static_cast<int32_t>(scores->columns);
@@ -703,8 +724,8 @@ const std::vector<Decoder>& decoders() {
       {"yolov5", "YOLOv5 and v7, YOLOX exported with its boxes' arithmetic", "one output, 1xNx(5 + classes)",
        read_yolov5, fits_yolov5},
       {"yolov8", "YOLOv8, v9 and 11",
-       "one output, 1x(4 + classes)xN or 1xNx(4 + classes), with more boxes than classes", read_yolov8,
-       fits_yolov8},
+       "one output, 1x(4 + classes)xN or 1xNx(4 + classes), with more boxes than classes, or two, 1x4xN and 1xclassesxN",
+       read_yolov8, fits_yolov8},
       {"yolov8-maps", "the same, cut before their boxes' arithmetic",
        "three outputs 1x(64 + classes)xHxW, of strides 8, 16 and 32", read_yolov8_maps, fits_yolov8_maps},
       {"rows", "YOLOv10, 26 and networks that suppress boxes themselves",
@@ -714,8 +735,9 @@ const std::vector<Decoder>& decoders() {
       {"nanodet", "NanoDet and NanoDet-Plus",
        "one output, 1xNx(classes + 32) of the cells of strides 8, 16 and 32, or also 64", read_nanodet,
        fits_nanodet},
-      {"picodet", "PicoDet, cut before its boxes' arithmetic",
-       "scores 1xNxC and sides 1xNx32 for each of the strides 8, 16, 32 and 64", read_picodet, fits_picodet},
+      {"picodet", "PicoDet and NanoDet, cut before their boxes' arithmetic",
+       "scores 1xNxC and sides 1xNx32 for each of the strides 8, 16 and 32, or also 64", read_picodet,
+       fits_picodet},
       {"ssd", "SSD of TensorFlow's object detection, cut before its post-processing",
        "two outputs, boxes 1xNx4 and scores 1xNx(1 + classes), of N default anchors", read_ssd, fits_ssd},
   };
