@@ -291,7 +291,7 @@ Command add_calibrate_command(CLI::App& parent) {
       "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, low_sqnr_db, "
       "calibration_sqnr_db, calibration_agreement, errors:[{name, mean, largest, low, high}], worst:{name, sqnr_db}, sha256, stages:[{name, "
       "seconds}], warnings}. With --min-sqnr or "
-      "--max-drop it also has mixed, of a model with states sequences");
+      "--max-drop it also has mixed, of a model with states sequences, of a detector detections as 'compare'");
   add_import_options(*app, arguments->network, ImportHelp::kBeside);
   keep_given_words(*app, arguments->words, kImportHeading);
   return make_command(app, arguments, run_calibrate);

@@ -62,6 +62,16 @@ void print_quality(const OutputQuality& quality, const std::optional<double>& lo
     print("    worst part   %s, %s\n", db_text(quality.worst->sqnr).c_str(),
           safe(quality.worst->name).c_str());
   if (quality.agreement) print("    agreement    %s with FP32\n", decimal(*quality.agreement, 4).c_str());
+  if (const auto& boxes = quality.detections) {
+    if (boxes->pictures == 0)
+      print("    boxes        FP32 finds none with a score of at least %s\n",
+            decimal(boxes->score, 2).c_str());
+    else
+      print(
+          "    boxes        F1 %s with FP32, which finds some in %zu samples, of scores of at least %s (%s)\n",
+          decimal(boxes->counts.f1(), 4).c_str(), boxes->pictures, decimal(boxes->score, 2).c_str(),
+          boxes->decoder.c_str());
+  }
   const char* title = "errors";  // in the outputs' own unit
   for (const OutputError& error : quality.errors) {
     print("    %-12s '%s': %s\n", title, safe(error.name).c_str(), error_words(error).c_str());

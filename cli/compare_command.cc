@@ -14,6 +14,7 @@ struct CompareArguments {
   LabelChoice labels;
   SampleArguments samples;
   int64_t steps = 0;
+  DetectionChoice detections;
   ExecutionOptions execution;
   bool json = false;
 };
@@ -24,6 +25,8 @@ constexpr const char* kCompareFooter =
     "The worst part is that of the outputs, of what a Concat joins, and of channels whose values have another size.\n"
     "Agreement is the share of samples, 0 to 1, to which both models give the same class. Outputs that are no classes\n"
     "have errors in their own unit instead; 'intaglio import --answers' says what an output is.\n"
+    "Of detectors of pictures F1 says how far the model finds the boxes that FP32 finds: of one class, overlapping by at\n"
+    "least one half, with scores of at least --score. With labelled boxes both are also counted against these.\n"
     "Of models with states each runs with its own, and only their outputs are compared.\n"
     "With --labels: of b pictures lost and c won, the loss is real if b - c > 2 sqrt(b + c).\n\n"
     "Example:\n"
@@ -62,6 +65,28 @@ void print_paired(const PairedResult& paired, size_t count) {
         paired.loss_is_real() ? "the loss is real" : "no real loss");
 }
 
+void print_detections(const DetectionComparison& found, size_t count) {
+  const std::string score = decimal(found.score, 2);
+  if (found.pictures == 0) {
+    print("  boxes (%s): FP32 finds none with a score of at least %s\n", found.decoder.c_str(),
+          score.c_str());
+  } else {
+    print("  boxes (%s): F1 %s against FP32, precision %s, recall %s, of scores of at least %s\n",
+          found.decoder.c_str(), decimal(found.counts.f1(), 4).c_str(),
+          decimal(found.counts.precision(), 4).c_str(), decimal(found.counts.recall(), 4).c_str(),
+          score.c_str());
+    print("    %zu as in FP32, %zu others, %zu missed; FP32 finds something in %zu of %zu pictures\n",
+          found.counts.right, found.counts.wrong, found.counts.missed, found.pictures, count);
+  }
+  if (!found.reference_labels) return;
+  const DetectionFigures &a = *found.reference_labels, &b = *found.test_labels;
+  print("    against the labels: F1 %s -> %s, precision %s -> %s, recall %s -> %s, mAP@0.5 %s -> %s\n",
+        decimal(a.counts.f1(), 4).c_str(), decimal(b.counts.f1(), 4).c_str(),
+        decimal(a.counts.precision(), 4).c_str(), decimal(b.counts.precision(), 4).c_str(),
+        decimal(a.counts.recall(), 4).c_str(), decimal(b.counts.recall(), 4).c_str(),
+        decimal(a.mean_precision, 4).c_str(), decimal(b.mean_precision, 4).c_str());
+}
+
 Outcome<Done> run_compare(const CompareArguments& arguments) {
   const auto reference = LoadedModel::open(arguments.reference);
   if (!reference) return reference.failure();
@@ -74,7 +99,8 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   if (!samples) return samples.failure();
   Work work(listener());
   const auto found = compare(
-      *reference, *test, {*samples, arguments.steps, *execution, arguments.labels, !arguments.json}, work);
+      *reference, *test,
+      {*samples, arguments.steps, *execution, arguments.labels, !arguments.json, arguments.detections}, work);
   if (!found) return found.failure();
   if (arguments.json) {
     print_json(json_of(*found, reference->model(), test->model()));
@@ -83,6 +109,7 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   } else {
     print_comparison(found->layers, reference->model(), test->model(), found->count);
     if (found->paired) print_paired(*found->paired, found->count);
+    if (found->detections) print_detections(*found->detections, found->count);
   }
   return Done{};
 }
@@ -100,10 +127,13 @@ Command add_compare_command(CLI::App& parent) {
       .type_name("B.itg");
   add_sample_options(*app, arguments->samples);
   add_steps_option(*app, arguments->steps);
-  add_option(*app, "--labels", arguments->labels.path,
-             "the right classes of the samples. It also shows top1 of both models, and whether it fell")
-      .type_name("LABELS.txt|DIR");
+  add_option(
+      *app, "--labels", arguments->labels.path,
+      "the right classes of the samples, or the boxes of pictures: see 'intaglio eval --help'. It also shows top1 of both "
+      "models and whether it fell, or F1 and mAP@0.5 of both")
+      .type_name("LABELS.txt|DIR|COCO.json");
   add_names_option(*app, arguments->labels.names, kNamesOfLabels);
+  add_detection_options(*app, arguments->detections);
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
   add_flag(
@@ -112,7 +142,8 @@ Command add_compare_command(CLI::App& parent) {
       "{name, sqnr_db}, "
       "channels_scaled, channels_shifted, layers: "
       "[{node, name, tensor, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
-      "loss_is_real");
+      "loss_is_real. Of a detector it has detections: {decoder, score, pictures, right, wrong, missed, precision, recall, f1}, and "
+      "with labels in these labels_a and labels_b: {right, wrong, missed, precision, recall, f1, map50}");
   return make_command(app, arguments, run_compare);
 }
 

@@ -115,6 +115,18 @@ void add_names_option(CLI::App& app, std::string& path, const std::string& what)
       .type_name("NAMES.txt|NET.tflite");
 }
 
+void add_detection_options(CLI::App& app, DetectionChoice& choice) {
+  add_option(app, "--score", choice.score,
+             "of a detector: count boxes with at least this score, 0 to 1; " + decimal(kLeastScore, 2) +
+                 " unless given")
+      .range(0.0, 1.0)
+      .type_name("SCORE");
+  add_option(
+      app, "--decoder", choice.decoder,
+      "of a detector: how its outputs become boxes, where they do not say it themselves: " + decoder_names())
+      .type_name("DECODER");
+}
+
 void add_float_search_options(CLI::App& app, FloatSearchChoice& choice) {
   add_option(
       app, "--min-sqnr", choice.min_sqnr,

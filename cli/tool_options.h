@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "tools/class_scores.h"
+#include "tools/detections.h"
 #include "tools/float_search.h"
 #include "tools/known_params.h"
 #include "tools/loaded_model.h"
@@ -46,6 +47,9 @@ void add_steps_option(CLI::App& app, int64_t& steps);
 inline constexpr const char* kNamesOfLabels =
     "the names of the classes, by which labels and folders may name them";
 void add_names_option(CLI::App& app, std::string& path, const std::string& what);
+
+// --score, --decoder
+void add_detection_options(CLI::App& app, DetectionChoice& choice);
 
 struct QuantizationArguments {
   std::string method = "auto", compat = "none", keep_float;

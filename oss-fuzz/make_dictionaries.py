@@ -3,7 +3,7 @@
 
   make_dictionaries.py ROOT FOLDER TARGET...
 
-Words: operators of docs/operators.md, the schema's identifier and kernels' names, keys in the readers of parameter files, IR tags
+Words: operators of docs/operators.md, the schema's identifier and kernels' names, keys in the readers of parameter files and of labels, IR tags
 and layer types in the importer, marks of picture files and of .npy.
 """
 import pathlib
@@ -41,6 +41,8 @@ STATE = [b"ITGS"]
 def words_of(target):
     if target.startswith("params"):
         return strings_of("importers/params/*.cc")
+    if target == "box_labels":
+        return strings_of("tools/box_labels.cc")
     if target.startswith("model"):
         return MODEL + [name.encode() for name in sorted(set(re.findall(
             r'"(\w+_\w+)"', "".join(p.read_text(encoding="utf-8") for p in root.glob("kernels/**/*.inc")))))]

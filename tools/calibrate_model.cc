@@ -247,7 +247,8 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   const bool has_others = !classes_ || model_.outputs().size > 1;
   const bool has_states = job_.steps.has_states();
   const OutputsToJudge outputs{classes_, classes, !has_states && has_channels_of_their_own(model_),
-                               !has_states && has_others};
+                               !has_states && has_others,
+                               Detector::may_be(model_, job_.samples.samples()) ? &model_ : nullptr};
   if (const Error error = judge_held_out(held_out, job_.samples, outputs, !measures_afterwards(), figures);
       !error.ok())
     return failure_of(error);

@@ -219,6 +219,7 @@ Json json_of(const CalibrationFigures& figures) {
                {"errors", json_of(figures.held_out.errors)},
                {"worst", json_of(figures.held_out.worst)},
                {"sha256", figures.sha256}};
+  if (const auto& detections = figures.held_out.detections) json["detections"] = json_of(*detections);
   if (figures.sequences)
     json["sequences"] = {{"count", figures.sequences->sequences},
                          {"steps", figures.sequences->steps},
@@ -268,17 +269,23 @@ Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const Outpu
   };
   SampleErrors errors;
   OutputErrors own(outputs.classes);
+  std::optional<Detector> detector;
+  if (outputs.detector != nullptr) detector.emplace(*outputs.detector, DetectionChoice(), 0);
+  BoxesBeside boxes;
   size_t equal = 0;
   HeldOut::Ran ran;
-  ran.runs_fp32 = outputs.errors;
+  ran.runs_fp32 = outputs.errors || outputs.detector != nullptr;
   ran.by_channels = outputs.channels;
   ran.fp32 = [&](size_t i, const Session& fp32) {
     if (outputs.classes) exact[i] = class_of(fp32);
     if (outputs.errors) own.keep(fp32);
+    if (detector && !detector->is_known() && !detector->recognize(fp32)) detector.reset();
+    if (detector && !boxes.keep(*detector, fp32)) detector.reset();
   };
   ran.int8 = [&](size_t i, const Session& int8) {
     if (outputs.classes) equal += class_of(int8) == exact[i] ? 1 : 0;
     if (outputs.errors) own.add(int8);
+    if (detector && !boxes.add(*detector, int8)) detector.reset();
   };
   const Error error = by_others ? held_out.judge_written(samples.held_out_source(), ran, errors)
                                 : held_out.judge(samples.source(), repeats, ran, errors);
@@ -290,6 +297,7 @@ Error judge_held_out(HeldOut& held_out, CalibrationSamples& samples, const Outpu
   if (!by_others && !held_out.is_possible()) return kNoError;
   figures.judged = errors.samples();
   if (const std::optional<double> most = errors.most_of_sets()) figures.low_sqnr = sqnr_db(1.0, *most);
+  if (detector && detector->is_known()) figures.held_out.detections = boxes.result(*detector);
   if (outputs.classes)
     figures.held_out.agreement = static_cast<double>(equal) / static_cast<double>(figures.judged);
   return kNoError;

@@ -10,6 +10,7 @@
 #include "intaglio/calibrator.h"
 #include "tools/answer_kind.h"
 #include "tools/calibration_samples.h"
+#include "tools/detections.h"
 #include "tools/json.h"
 #include "tools/layer_comparison.h"
 #include "tools/sequences.h"
@@ -66,8 +67,9 @@ Json json_of(const std::optional<WorstPart>& worst);
 struct OutputQuality {
   double sqnr = 0;
   std::optional<double> agreement;
-  std::vector<OutputError> errors;  // of the outputs that are none
-  std::optional<WorstPart> worst;   // of several parts
+  std::vector<OutputError> errors;                // of the outputs that are none
+  std::optional<WorstPart> worst;                 // of several parts
+  std::optional<DetectionComparison> detections;  // of detectors on pictures
 };
 
 // The figures that are reported beside the file itself.
@@ -119,6 +121,7 @@ struct OutputsToJudge {
   const std::vector<int32_t>& fp32_classes;  // of the samples that calibrated, where there are classes
   bool channels = false;                     // of unlike size are parts of their own
   bool errors = false;                       // of those that are no classes, in their own unit
+  const Model* detector = nullptr;           // where the FP32 model may be one
 };
 
 // After finish(): figures.held_out and figures.judged. Samples that --min-sqnr or --max-drop held out judge the model

@@ -265,6 +265,9 @@ class Page {
            "the worst part of the outputs: " + html_text(safe(figures.held_out.worst->name)));
     if (figures.held_out.agreement)
       tile(share(*figures.held_out.agreement), "same class as FP32, on samples held out");
+    if (const auto& boxes = figures.held_out.detections; boxes && boxes->pictures > 0)
+      tile(html_text(decimal(boxes->counts.f1(), 3)),
+           "F1 of its boxes against those of FP32, on samples held out");
     for (const OutputError& error : figures.held_out.errors)
       tile(html_text(significant(error.mean)),
            "mean error of " + name_of(error.name) + ", " + html_text(significant(error.largest)) +

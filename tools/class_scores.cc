@@ -149,6 +149,11 @@ Outcome<ClassNames> ClassNames::read(const std::string& path, const Model& model
   return file ? of_file(path, file->span(), model) : file.failure();
 }
 
+Outcome<ClassNames> ClassNames::read(const std::string& path) {
+  const auto file = read_file(path, kMaxModelBytes);
+  return file ? of_file(path, file->span(), 0) : file.failure();
+}
+
 Outcome<ClassNames> ClassNames::of_file(const std::string& path, Span<const uint8_t> text,
                                         const Model& model) {
   if (!possible_class_output(model))
@@ -175,7 +180,8 @@ Outcome<ClassNames> ClassNames::of_file(const std::string& path, Span<const uint
                      ": is empty; each class needs a name"};
     names.names_.push_back(line.text);
   }
-  if (names.names_.size() != classes)
+  if (names.names_.empty()) return Failure{path + ": holds no names"};
+  if (classes != 0 && names.names_.size() != classes)
     return Failure{path + ": holds " + std::to_string(names.names_.size()) + " names, the model has " +
                    std::to_string(classes) + " classes"};
   return names;

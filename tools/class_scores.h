@@ -54,8 +54,9 @@ class ClassNames {
   static Outcome<ClassNames> read(const std::string& path, const Model& model);
   // The same of a file that has been read.
   static Outcome<ClassNames> of_file(const std::string& path, Span<const uint8_t> text, const Model& model);
-  // The same for so many classes.
+  // The same for so many classes; 0: for as many as it names.
   static Outcome<ClassNames> of_file(const std::string& path, Span<const uint8_t> text, size_t classes);
+  static Outcome<ClassNames> read(const std::string& path);
 
   bool empty() const { return names_.empty(); }
   // Its name, "class 7" where there are none.

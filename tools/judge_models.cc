@@ -1,5 +1,7 @@
 #include "tools/judge_models.h"
 
+#include <algorithm>
+
 #include "calibrator/host/system/wording.h"
 #include "intaglio/describe.h"
 #include "tools/calibration_figures.h"
@@ -70,6 +72,109 @@ Json comparison_json(const Comparison& comparison, const Model& reference, const
   return json;
 }
 
+std::vector<std::string> names_of(const Samples& samples) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < samples.count(); ++i) names.push_back(samples.name(i));
+  return names;
+}
+
+bool labels_boxes(const LabelChoice& labels, const std::vector<std::string>& samples) {
+  return !labels.path.empty() && BoxLabels::are_at(labels.path, samples);
+}
+
+Outcome<ClassNames> names_of_boxes(const LabelChoice& labels) {
+  return labels.names.empty() ? ClassNames() : ClassNames::read(labels.names);
+}
+
+Failure no_boxes(const LoadedModel& file, const std::string& why) { return {file.path() + ": " + why}; }
+
+Failure no_detector(const LoadedModel& file) {
+  return no_boxes(
+      file,
+      "is no detector of pictures: it gives classes, or takes something else than one picture at a time");
+}
+
+// Finds boxes in the runs of both models of a comparison. The first run of the reference says how, or that it gives none.
+class BothDetect {
+ public:
+  static Outcome<BothDetect> open(const LoadedModel& reference, const LoadedModel& test,
+                                  const Samples& samples, const CompareChoice& choice, bool labelled,
+                                  Work& work) {
+    const bool asked = labelled || choice.detections.is_given();
+    BothDetect both(reference, test, asked);
+    if (!Detector::may_be(reference.model(), samples) ||
+        reference.model().outputs().size != test.model().outputs().size) {
+      if (asked) return no_detector(reference);
+      return both;
+    }
+    const auto names = names_of_boxes(choice.labels);
+    if (!names) return names.failure();
+    both.detector_.emplace(reference.model(), choice.detections, names->all().size());
+    if (labelled) {
+      auto labels = LabelledPictures::open(choice.labels.path, names->all(), choice.samples, samples,
+                                           reference.model(), work);
+      if (!labels) return labels.failure();
+      both.labels_ = std::move(*labels);
+    }
+    return both;
+  }
+
+  // Both have run the sample `i`.
+  Outcome<Done> add(size_t i, const Session& fp32, const Session& test, const Work& work) {
+    if (!detector_) return Done{};
+    if (!detector_->is_known())
+      if (auto step = begin(fp32, work); !step) return step;
+    if (!detector_) return Done{};
+    if (auto step = beside_.keep(*detector_, fp32); !step) return without(reference_, step.message(), work);
+    if (auto step = beside_.add(*detector_, test); !step) return without(test_, step.message(), work);
+    if (!labels_) return Done{};
+    if (auto step = labels_->add(i, fp32, *detector_, reference_right_); !step) return step;
+    return labels_->add(i, test, *detector_, test_right_);
+  }
+
+  std::optional<DetectionComparison> result() const {
+    if (!detector_ || !detector_->is_known()) return std::nullopt;
+    const float least = detector_->choice().least();
+    DetectionComparison comparison = beside_.result(*detector_);
+    if (labels_) {
+      comparison.reference_labels = {reference_right_.counts(least), reference_right_.mean_precision()};
+      comparison.test_labels = {test_right_.counts(least), test_right_.mean_precision()};
+    }
+    return comparison;
+  }
+
+ private:
+  BothDetect(const LoadedModel& reference, const LoadedModel& test, bool asked)
+      : reference_(reference), test_(test), asked_(asked) {}
+
+  Outcome<Done> begin(const Session& fp32, const Work& work) {
+    const auto known = detector_->recognize(fp32);
+    if (known) return labels_ ? labels_->check_classes(*detector_) : Done{};
+    const Span<const uint8_t> told = reference_.model().answers();
+    if (asked_ || std::any_of(told.begin(), told.end(), [](uint8_t kind) {
+          return static_cast<AnswerKind>(kind) == AnswerKind::kBoxes;
+        }))
+      return without(reference_, known.message(), work);
+    detector_.reset();
+    return Done{};
+  }
+
+  // The comparison goes on without boxes, unless they were asked for.
+  Outcome<Done> without(const LoadedModel& file, const std::string& why, const Work& work) {
+    if (asked_) return no_boxes(file, why);
+    work.note(file.path() + ": no boxes are counted, since " + why);
+    detector_.reset();
+    return Done{};
+  }
+
+  const LoadedModel &reference_, &test_;
+  bool asked_;  // for boxes: a failure to find any is one of the comparison
+  std::optional<Detector> detector_;
+  std::optional<LabelledPictures> labels_;
+  BoxesBeside beside_;
+  DetectionTally reference_right_, test_right_;
+};
+
 Outcome<ComparedModels> compare_stoppable(const LoadedModel& reference_file, const LoadedModel& test_file,
                                           const CompareChoice& choice, Work& work) {
   const Model& test_model = test_file.model();
@@ -99,12 +204,14 @@ Outcome<ComparedModels> compare_stoppable(const LoadedModel& reference_file, con
     return found;
   }
   Outcome<std::vector<int32_t>> wanted = std::vector<int32_t>();
-  if (!choice.labels.empty()) {
+  const bool of_boxes = labels_boxes(choice.labels, names_of(*samples));
+  const bool of_classes = !choice.labels.empty() && !of_boxes;
+  auto both = BothDetect::open(reference_file, test_file, *samples, choice, of_boxes, work);
+  if (!both) return both.failure();
+  if (of_classes) {
     if (!may_give_classes(reference_file.model(), *samples))
       return no_classes(reference_file, *samples, "; leave " + option_word("labels") + " out");
-    std::vector<std::string> names;
-    for (size_t i = 0; i < samples->count(); ++i) names.push_back(samples->name(i));
-    wanted = right_classes(choice.labels, names, reference_file.model(), choice.samples, work);
+    wanted = right_classes(choice.labels, names_of(*samples), reference_file.model(), choice.samples, work);
     if (!wanted) return wanted.failure();
   }
   if (const int64_t gone = channels_left_out(test_model); gone > 0)
@@ -113,14 +220,15 @@ Outcome<ComparedModels> compare_stoppable(const LoadedModel& reference_file, con
               tool_word("import", "keep-dead") + " keeps them");
   if (choice.steps > 0)
     work.note(option_word("steps") + " has no effect: " + reference_file.path() + " has no state");
-  auto comparison =
-      compare_models(reference_file, *reference, test_model, *test, *samples, choice.alone, work);
+  auto comparison = compare_models(reference_file, *reference, test_model, *test, *samples, choice.alone,
+                                   work, [&](size_t i) { return both->add(i, **reference, **test, work); });
   if (!comparison) return comparison.failure();
+  found.detections = both->result();
   found.layers = std::move(*comparison);
   if (found.layers.layers.empty())
     return Failure{test_file.path() + ": no layer has the name of one in " + reference_file.path() +
                    "; compare models that were made from one network"};
-  if (choice.labels.empty()) return found;
+  if (!of_classes) return found;
   if (found.layers.reference_classes.empty())
     return Failure{test_file.path() + ": its output holds no scores of the classes of " +
                    reference_file.path() + "; leave " + option_word("labels") + " out"};
@@ -157,6 +265,7 @@ Json json_of(const ComparedModels& compared, const Model& reference, const Model
     json["won"] = paired->won;
     json["loss_is_real"] = paired->loss_is_real();
   }
+  if (const auto& detections = compared.detections) json["detections"] = json_of(*detections);
   return json;
 }
 
@@ -164,11 +273,45 @@ namespace {
 
 constexpr int32_t kTopClasses = 5;
 
+Outcome<Evaluation> evaluate_boxes(const LoadedModel& file, LoadedSession& session, const Samples& samples,
+                                   const EvaluateChoice& choice, Work& work) {
+  if (!Detector::may_be(file.model(), samples)) return no_detector(file);
+  const auto names = names_of_boxes(choice.labels);
+  if (!names) return names.failure();
+  const auto labels =
+      LabelledPictures::open(choice.labels.path, names->all(), choice.samples, samples, file.model(), work);
+  if (!labels) return labels.failure();
+  Detector detector(file.model(), choice.detections, names->all().size());
+  DetectionTally tally;
+  for (size_t i = 0; i < samples.count(); ++i) {
+    work.show("evaluating", i, samples.count());
+    if (auto loaded = samples.load(i, *session); !loaded) return loaded.failure();
+    (*session).run();
+    if (!detector.is_known()) {
+      if (auto known = detector.recognize(*session); !known) return no_boxes(file, known.message());
+      if (auto step = labels->check_classes(detector); !step) return step.failure();
+    }
+    if (auto step = labels->add(i, *session, detector, tally); !step) return step.failure();
+  }
+  work.clear();
+  Evaluation found;
+  found.count = samples.count();
+  found.detections = {detector.decoder(),
+                      choice.detections.score.value_or(kLeastScore),
+                      {tally.counts(choice.detections.least()), tally.mean_precision()}};
+  return found;
+}
+
 Outcome<Evaluation> evaluate_stoppable(const LoadedModel& file, const EvaluateChoice& choice, Work& work) {
   auto session = LoadedSession::create(file, choice.execution, choice.ops);
   if (!session) return session.failure();
   const auto samples = Samples::open(choice.samples, file, work);
   if (!samples) return samples.failure();
+  if (labels_boxes(choice.labels, names_of(*samples)))
+    return evaluate_boxes(file, *session, *samples, choice, work);
+  if (choice.detections.is_given())
+    return Failure{option_word(choice.detections.score ? "score" : "decoder") +
+                   " has no effect: " + option_word("labels") + " are classes, and it is about boxes"};
   if (!may_give_classes(file.model(), *samples))
     return no_classes(file, *samples, ", which eval needs; see " + tool_word("compare"));
   const ClassOutput classes = *possible_class_output(file.model());
@@ -209,6 +352,11 @@ Outcome<Evaluation> evaluate(const LoadedModel& file, const EvaluateChoice& choi
 }
 
 Json json_of(const Evaluation& found) {
+  if (const auto& boxes = found.detections) {
+    Json json{{"count", found.count}, {"decoder", boxes->decoder}, {"score", boxes->score}};
+    json.update(json_of(boxes->figures));
+    return json;
+  }
   return {{"count", found.count}, {"top1", found.top1()}, {"top5", found.top5()}};
 }
 

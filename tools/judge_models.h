@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tools/class_scores.h"
+#include "tools/detections.h"
 #include "tools/json.h"
 #include "tools/layer_comparison.h"
 #include "tools/sequences.h"
@@ -12,8 +13,9 @@ struct CompareChoice {
   SampleChoice samples;
   int64_t steps = 0;  // as CalibrateChoice::steps
   SessionOptions execution;
-  LabelChoice labels;  // may be empty
+  LabelChoice labels;  // of classes, or of boxes; may be empty
   bool alone = true;   // each layer with exact inputs, too, at twice the time
+  DetectionChoice detections;
 };
 
 // Right answers of two models on the same pictures.
@@ -27,10 +29,11 @@ struct PairedResult {
 };
 
 struct ComparedModels {
-  size_t count = 0;                          // samples
-  Comparison layers;                         // empty of models with states
-  std::optional<PairedResult> paired;        // with labels
-  std::optional<SequenceFigures> sequences;  // of models with states
+  size_t count = 0;                               // samples
+  Comparison layers;                              // empty of models with states
+  std::optional<PairedResult> paired;             // with labels
+  std::optional<SequenceFigures> sequences;       // of models with states
+  std::optional<DetectionComparison> detections;  // of detectors on pictures
 };
 
 // Refuses a reference that is not FP32.
@@ -48,12 +51,21 @@ struct EvaluateChoice {
   int64_t steps = 0;  // as CalibrateChoice::steps; the last step of each sequence is judged
   SessionOptions execution;
   OpList ops = all_ops();
-  LabelChoice labels;
+  LabelChoice labels;  // of classes, or of boxes
+  DetectionChoice detections;
+};
+
+// What a detector finds beside what is labelled.
+struct DetectionEvaluation {
+  std::string decoder;
+  double score = 0;  // least
+  DetectionFigures figures;
 };
 
 struct Evaluation {
   size_t count = 0, right = 0,
          within = 0;  // samples or sequences; those whose five best classes hold the right one
+  std::optional<DetectionEvaluation> detections;  // instead, where boxes are labelled
 
   double top1() const { return 100 * static_cast<double>(right) / static_cast<double>(count); }  // percent
   double top5() const { return 100 * static_cast<double>(within) / static_cast<double>(count); }
@@ -61,7 +73,7 @@ struct Evaluation {
 
 Outcome<Evaluation> evaluate(const LoadedModel& file, const EvaluateChoice& choice, Work& work);
 
-// {count, top1, top5}
+// {count, top1, top5}, or {count, decoder, score, right, wrong, missed, precision, recall, f1, map50}
 Json json_of(const Evaluation& found);
 
 }  // namespace intaglio::tools

@@ -170,7 +170,7 @@ std::optional<double> Comparison::agreement() const {
 
 Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSession& reference,
                                    const Model& test_model, LoadedSession& test, const Samples& samples,
-                                   bool alone, Work& work) {
+                                   bool alone, Work& work, const BothRan& ran) {
   const Model& reference_model = reference_file.model();
   const std::string wanted = input_shapes(reference_model), given = input_shapes(test_model);
   if (wanted != given)
@@ -211,6 +211,8 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
       }
       errors.keep(*reference);
       errors.add(*test);
+      if (ran)
+        if (auto step = ran(i); !step) return step.failure();
       if (!classes) continue;
       if (auto added = add_class(*reference, *classes, samples.name(i), result.reference_classes); !added)
         return added.failure();

@@ -1,6 +1,7 @@
 // Two models layer by layer: SQNR, what to do about the worst, and samples that look wrong.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -87,10 +88,13 @@ struct Comparison {
   }
 };
 
+// Both sessions have run the sample `i`. A failure ends the comparison.
+using BothRan = std::function<Outcome<Done>(size_t i)>;
+
 // `alone` also measures each layer with exact inputs, at twice the time.
 Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSession& reference,
                                    const Model& test_model, LoadedSession& test, const Samples& samples,
-                                   bool alone, Work& work);
+                                   bool alone, Work& work, const BothRan& ran = {});
 
 // Whether several samples have one class, and no other.
 bool is_one_class(const std::vector<int32_t>& classes);

@@ -96,7 +96,9 @@ inline constexpr OptionRule kOptionRules[] = {
     needs("calibrate", {"--labels"}, {{"--max-drop"}}, "nothing else reads labels here"),
     needs("calibrate", {"--max-drop"}, {{"--labels"}}, "top1 cannot be counted without the right classes"),
     needs("calibrate", {"--no-fpu"}, {{"--min-sqnr"}, {"--max-drop"}}, "it says what these choose from"),
-    needs("calibrate|compare", {"--names"}, {{"--labels"}}, "it says how labels name the classes"),
+    needs("calibrate", {"--names"}, {{"--labels"}}, "it says how labels name the classes"),
+    needs("compare", {"--names"}, {{"--labels"}, {"--decoder"}},
+          "it says how labels name the classes, and how many a detector has"),
     // calibrate with --params alone
     needs("calibrate", {"--recover", "!default|none"}, {{"--images"}, {"--input"}, {"--from"}},
           "it needs samples"),

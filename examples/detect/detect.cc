@@ -15,14 +15,16 @@
 
 #include "calibrator/host/pictures/image_decode.h"
 #include "calibrator/host/system/files.h"
-#include "examples/detect/decoders.h"
 #include "intaglio/describe.h"
 #include "intaglio/session.h"
+#include "tools/decoders.h"
+#include "tools/placement.h"
 #define STB_IMAGE_WRITE_STATIC
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #include <stb_image_write.h>
 
 using namespace intaglio;
+using namespace intaglio::tools;
 
 namespace {
 
@@ -51,36 +53,13 @@ float real(const TensorView& tensor, size_t i) {
   return q.scales[0] * static_cast<float>(tensor.as<int8_t>()[i] - q.zero_point);
 }
 
-// Where the network's input lies in the picture (intaglio/image_input.h has the formulas).
-struct Placement {
-  double x0, y0, x_factor, y_factor;  // picture = x0 + x_factor * input
-
-  static double half_up(double x) { return std::floor(x + 0.5); }
-
-  static Placement of(ResizeMode mode, const Picture& picture, int32_t width, int32_t height) {
-    double part_w = picture.width, part_h = picture.height, content_w = width, content_h = height;
-    const double source = part_w / part_h, target = content_w / content_h;
-    if (mode == ResizeMode::kCrop) {
-      part_w = half_up(0.875 * (source > target ? part_h * target : part_w));
-      part_h = half_up(0.875 * (source > target ? part_h : picture.width / target));
-    } else if (mode == ResizeMode::kLetterbox) {
-      content_w = source > target ? content_w : half_up(height * source);
-      content_h = source > target ? half_up(width / source) : content_h;
-    }
-    const double x_factor = part_w / content_w, y_factor = part_h / content_h;
-    return {std::floor((picture.width - part_w) / 2) - x_factor * std::floor((width - content_w) / 2),
-            std::floor((picture.height - part_h) / 2) - y_factor * std::floor((height - content_h) / 2),
-            x_factor, y_factor};
-  }
-};
-
 constexpr uint64_t kMostPictureBytes = uint64_t{256} << 20;
 
 struct Wanted {
   const Decoder* decoder = nullptr;
   std::string picture, out;
   std::vector<std::string> models, names;
-  float score = 0.5f, overlap = 0.45f;
+  float score = kLeastScore, overlap = kMostOverlap;
 };
 
 // Boxes in pixels of the picture.
@@ -108,12 +87,13 @@ std::vector<Box> detect(const Wanted& wanted, const std::string& path, const Pic
                     {rows.data(), rows.size()}));
   session->run();
 
-  Network network;
+  DetectorRun network;
   network.height = input.info.shape[1];
   network.width = input.info.shape[2];
+  network.classes = static_cast<int32_t>(wanted.names.size());
   for (size_t o = 0; o < model->outputs().size; ++o) {
     const TensorView output = session->output(static_cast<int32_t>(o));
-    Output values{output.info.name, {}, {}};
+    OutputValues values{output.info.name, {}, {}};
     for (int32_t axis = 0; axis < output.info.shape.rank; ++axis)
       values.shape.push_back(output.info.shape[axis]);
     for (int64_t i = 0; i < output.info.shape.elements(); ++i)
@@ -122,17 +102,13 @@ std::vector<Box> detect(const Wanted& wanted, const std::string& path, const Pic
   }
   std::vector<Box> boxes;
   try {
-    boxes = suppress(wanted.decoder->decode(network, wanted.score), wanted.overlap);
+    boxes = decode(*wanted.decoder, network, wanted.score, wanted.overlap).boxes;
   } catch (const std::runtime_error& error) {
     fail(path, error.what());
   }
-  const Placement place = Placement::of(recipe.resize, picture, network.width, network.height);
-  for (Box& box : boxes) {
-    box.x0 = static_cast<float>(place.x0 + place.x_factor * box.x0);
-    box.x1 = static_cast<float>(place.x0 + place.x_factor * box.x1);
-    box.y0 = static_cast<float>(place.y0 + place.y_factor * box.y0);
-    box.y1 = static_cast<float>(place.y0 + place.y_factor * box.y1);
-  }
+  const Placement place =
+      Placement::of(recipe.resize, picture.width, picture.height, network.width, network.height);
+  for (Box& box : boxes) box = place.in_picture(box);
   return boxes;
 }
 
@@ -208,7 +184,7 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 constexpr const char* kUsage =
     "usage: detect DECODER PICTURE OUT.png NET.itg [NET.itg...] [--score S] [--overlap M] [--names FILE]\n"
-    "  --score S     least score of a box, 0 to 1 (0.5)\n"
+    "  --score S     least score of a box, 0 to 1 (0.25)\n"
     "  --overlap M   boxes of one class that overlap by more than M are one, 0 to 1 (0.45)\n"
     "  --names FILE  the names of the classes, one a line\n"
     "decoders:\n";
@@ -235,13 +211,8 @@ Wanted read_arguments(const std::vector<std::string>& arguments) {
       usage += std::string("  ") + decoder.name + ": " + decoder.networks + "\n";
     throw std::runtime_error(usage);
   }
-  for (const Decoder& decoder : decoders())
-    if (plain[0] == decoder.name) wanted.decoder = &decoder;
-  if (wanted.decoder == nullptr) {
-    std::string names;
-    for (const Decoder& decoder : decoders()) names += std::string(names.empty() ? "" : ", ") + decoder.name;
-    fail(plain[0], "there is no such decoder; there are " + names);
-  }
+  wanted.decoder = find_decoder(plain[0]);
+  if (wanted.decoder == nullptr) fail(plain[0], "there is no such decoder; there are " + decoder_names());
   wanted.picture = plain[1];
   wanted.out = plain[2];
   wanted.models.assign(plain.begin() + 3, plain.end());

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include "calibrator/host/system/real_text.h"
 #include "calibrator/host/system/wording.h"
 #include "python/bindings/calls.h"
 #include "python/bindings/keywords.h"
@@ -144,6 +145,15 @@ tools::LabelChoice labels_of(const Keywords& keywords) {
   else
     keywords.take("labels", choice.path);
   keywords.take("names", choice.names);
+  return choice;
+}
+
+tools::DetectionChoice detections_of(const Keywords& keywords) {
+  tools::DetectionChoice choice;
+  keywords.take("decoder", choice.decoder);
+  keywords.take("score", choice.score);
+  if (choice.score && !(*choice.score >= 0 && *choice.score <= 1))
+    raise({"score: " + general_text(*choice.score, 6) + " is not in 0 to 1"});
   return choice;
 }
 
@@ -296,6 +306,7 @@ py::tuple compare(const Runner& reference, const Runner& test, const py::list& s
   choice.execution = reference.execution();
   choice.labels = labels_of(keywords);
   choice.alone = false;
+  choice.detections = detections_of(keywords);
   const tools::ComparedModels found =
       task.run([&] { return tools::compare(reference.file(), test.file(), choice, task.work()); });
   return task.told(json_of(found, reference.file().model(), test.file().model()));
@@ -310,6 +321,7 @@ py::tuple evaluate(const Runner& model, const py::list& samples, const py::dict&
   choice.steps = steps_of(keywords);
   choice.execution = model.execution();
   choice.labels = labels_of(keywords);
+  choice.detections = detections_of(keywords);
   const tools::Evaluation found =
       task.run([&] { return tools::evaluate(model.file(), choice, task.work()); });
   return task.told(json_of(found));

@@ -364,8 +364,8 @@ def _run_as(model: Network, threads: Optional[int], isa: Optional[str]) -> Netwo
 
 def compare(
     reference: Any, test: Any, batches: Any, *, progress: Progress = None,
-    labels: Any = None, names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None,
-    skip_bad: bool = False, frame: Optional[str] = None,
+    labels: Any = None, names: Optional[Path] = None, score: Optional[float] = None, decoder: Optional[str] = None,
+    only: Optional[Path] = None, limit: Optional[int] = None, skip_bad: bool = False, frame: Optional[str] = None,
     row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
 ) -> Report:
     """How far a network is from the one that it was made from, on the same samples.
@@ -373,12 +373,15 @@ def compare(
     reference: the one in FP32. test: the one that was made from it. batches: as in `calibrate`. progress: as there.
 
     The result has sqnr_db, cosine, agreement of classes, errors of outputs that are none, and a table `layers`, of which
-    `layers.sorted_by('sqnr_db')` begins with the worst.
+    `layers.sorted_by('sqnr_db')` begins with the worst. Of a detector of pictures it has `detections`: f1 and the like of the boxes
+    that test finds, where those of reference are right.
 
     Keywords:
 
-    labels: a file or a folder, or a class number for each sample.
+    labels: a file or a folder, or a class number for each sample. Of boxes as in `evaluate`.
     names: a file with the names of the classes, by which labels may name them.
+    score: of a detector: count boxes with at least this score, 0 to 1; 0.25 unless given.
+    decoder: of a detector: how its outputs become boxes, where they do not say it themselves: 'yolov8', 'ssd' and others.
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
@@ -390,7 +393,8 @@ def compare(
     """
     first, second = _run_as(model_of(reference, "reference"), threads, isa), model_of(test, "test")
     samples = samples_of(batches, first._wanted())
-    options = {"labels": None if labels is None else labels_of(labels, samples), "names": names, "only": only, "limit": limit,
+    options = {"labels": None if labels is None else labels_of(labels, samples), "names": names, "score": score,
+               "decoder": decoder, "only": only, "limit": limit,
                "skip_bad": skip_bad, "frame": frame, "row_bytes": row_bytes, "steps": steps, "images": True}
     said, notes, warned = _intaglio.compare(first._runner, second._runner, samples.sources, options, *line_of(progress))
     for warning in warned:
@@ -400,18 +404,22 @@ def compare(
 
 def evaluate(
     network: Any, batches: Any, labels: Any, *, progress: Progress = None,
-    names: Optional[Path] = None, only: Optional[Path] = None, limit: Optional[int] = None, skip_bad: bool = False,
+    names: Optional[Path] = None, score: Optional[float] = None, decoder: Optional[str] = None,
+    only: Optional[Path] = None, limit: Optional[int] = None, skip_bad: bool = False,
     frame: Optional[str] = None, row_bytes: Optional[int] = None,
     steps: Optional[int] = None, threads: Optional[int] = None, isa: Optional[str] = None,
 ) -> Report:
-    """How often the network's best class is the right one: count, top1 and top5 in percent.
+    """How often the network's best class is the right one: count, top1 and top5 in percent. Of a detector how its boxes agree with
+    labelled ones: right, wrong, missed, precision, recall, f1 and map50.
 
     network: a Network, or the path of one. batches: as in `calibrate`. labels: a file or a folder, or a class number for each
-        sample. progress: as in `calibrate`.
+        sample; of boxes a folder with a text file a picture, as YOLO's, or COCO's JSON. progress: as in `calibrate`.
 
     Keywords:
 
     names: a file with the names of the classes, by which labels may name them.
+    score: of a detector: count boxes with at least this score, 0 to 1; 0.25 unless given.
+    decoder: of a detector: how its outputs become boxes, where they do not say it themselves: 'yolov8', 'ssd' and others.
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.
     skip_bad: leave out pictures that cannot be read; report.notes names each.
@@ -423,8 +431,8 @@ def evaluate(
     """
     model = _run_as(model_of(network, "network"), threads, isa)
     samples = samples_of(batches, model._wanted())
-    options = {"labels": labels_of(labels, samples), "names": names, "only": only, "limit": limit, "skip_bad": skip_bad,
-               "frame": frame, "row_bytes": row_bytes,
+    options = {"labels": labels_of(labels, samples), "names": names, "score": score, "decoder": decoder, "only": only,
+               "limit": limit, "skip_bad": skip_bad, "frame": frame, "row_bytes": row_bytes,
                "steps": steps, "images": True}
     said, notes, warned = _intaglio.evaluate(model._runner, samples.sources, options, *line_of(progress))
     for warning in warned:

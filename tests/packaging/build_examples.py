@@ -27,7 +27,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     shutil.copytree(source / "examples", work / "examples")
-    for name in ("calibrator", "kernels", "platforms", "runtime", "tests"):  # which -I../.. finds
+    for name in ("calibrator", "kernels", "platforms", "runtime", "tests", "tools"):  # which -I../.. finds
         (work / name).symlink_to(source / name)
     environment = {**os.environ, "PKG_CONFIG_PATH": str(pc_files)}
     built = 0

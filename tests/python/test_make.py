@@ -262,6 +262,30 @@ def test_compare_is_the_commands(command, net, int8, pictures, tmp_path):
         assert figures["layers"][0]["name"] in text
 
 
+def test_a_detectors_boxes_are_counted(command, onnx_file, tmp_path):
+    """The network's one box is its picture: its six gray pixels are corners, score and class."""
+    net = intaglio.import_onnx(onnx_file([("Flatten", ["x"], ["y"])], {"x": (1, 3, 2, 1)}, {"y": (1, 6)}), pixels="0..255")
+    net.save(tmp_path / "net.itg")
+    for folder in ("pictures", "labels"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pictures" / "1.png").write_bytes(png(np.array([[0, 0], [1, 2], [1, 0]], np.uint8).repeat(3).reshape(3, 2, 3)))
+    (tmp_path / "labels" / "1.txt").write_text("0 0.5 0.5 1 1\n")
+    paths = tmp_path / "net.itg", "--images", tmp_path / "pictures", "--labels", tmp_path / "labels", "--json"
+    found = intaglio.evaluate(net, tmp_path / "pictures", tmp_path / "labels")
+    assert dict(found) == json.loads(command("eval", *paths).stdout)
+    assert found.f1 == found.map50 == 1 and found.decoder == "rows"
+    assert dict(intaglio.evaluate(net, [tmp_path / "pictures" / "1.png"], tmp_path / "labels", score=0.5, decoder="rows"))["score"] == 0.5
+    compared = intaglio.compare(net, net, tmp_path / "pictures", labels=tmp_path / "labels").detections
+    assert compared.right == compared.pictures == 1 and compared.f1 == compared.labels_b.f1 == 1
+    with pytest.raises(intaglio.Error, match="score: 1.5 is not in 0 to 1"):
+        intaglio.compare(net, net, tmp_path / "pictures", score=1.5)
+    with pytest.raises(intaglio.Error, match="decoder=yolo: there is no such decoder"):
+        intaglio.evaluate(net, tmp_path / "pictures", tmp_path / "labels", decoder="yolo")
+    (tmp_path / "labels" / "1.txt").write_text("0 0.5 0.5 1\n")
+    with pytest.raises(intaglio.Error, match="1.txt line 1: has 4 words"):
+        intaglio.evaluate(net, tmp_path / "pictures", tmp_path / "labels")
+
+
 def test_evaluate_counts_right_classes(command, int8, demo, tmp_path):
     int8.save(tmp_path / "int8.itg")
     figures = json.loads(command("eval", tmp_path / "int8.itg", "--images", demo / "test", "--labels", demo / "test_labels.txt",

@@ -25,6 +25,7 @@ def calls(path: pathlib.Path) -> None:
     int8 = intaglio.calibrate(net, params="net.json", progress=lambda stage, done, total: None)
     report: intaglio.Report = intaglio.compare(net, int8, path, labels=[1, 2], threads=2)
     report = intaglio.evaluate(int8, path, "labels.txt", limit=10, skip_bad=True)
+    report = intaglio.evaluate(int8, path, "labels/", score=0.5, decoder="yolov8")
     names: List[str] = report.notes
     print(names, int8.run(np.zeros((1, 28, 28, 3))), bytes(int8), int8.inputs[0].shape, intaglio.command("verify", path))
     report = intaglio.simulate(net, path, set="weights:bits=4", exact=True, limit=3)

@@ -21,6 +21,7 @@ intaglio.compare(net, net)  # E: call-arg
 intaglio.compare(net, net, "pictures", limit="all")  # E: arg-type
 intaglio.evaluate(net, "pictures")  # E: call-arg
 intaglio.evaluate(net, "pictures", "labels.txt", steps=0.5)  # E: arg-type
+intaglio.compare(net, net, "pictures", score="0.5")  # E: arg-type
 intaglio.simulate(net)  # E: call-arg
 intaglio.simulate(net, "pictures", exact=1)  # E: arg-type
 intaglio.simulate(net, "pictures", recover="all")  # E: call-arg
