@@ -1,4 +1,4 @@
-#include "importers/draft/draft_text.h"
+#include "importers/draft/draft.h"
 
 #include <cmath>
 

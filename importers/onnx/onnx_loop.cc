@@ -1,5 +1,5 @@
 // Copies of the body of a Loop or a Scan, one for each time that it runs: nodes with names of their own.
-#include "importers/onnx/onnx_loop.h"
+#include "importers/onnx/onnx_decomposer.h"
 
 #include <algorithm>
 

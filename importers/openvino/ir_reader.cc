@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "importers/draft/draft_states.h"
+#include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_reader.h"
 #include "importers/openvino/ir_op.h"
 
