@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "intaglio/platform.h"
-#include "kernels/arithmetic/canonical_f32.h"
 #include "kernels/arithmetic/functions_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/normalize/softmax_f32.h"
 #include "kernels/normalize/softmax_s16.h"

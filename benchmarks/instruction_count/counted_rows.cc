@@ -15,9 +15,7 @@
 #include "kernels/normalize/softmax_s8.h"
 #include "kernels/observe/observe_f32.h"
 #include "kernels/observe/patch_sums.h"
-#include "kernels/pool/mean_s8_f32.h"
-#include "kernels/pool/pool_f32.h"
-#include "kernels/pool/pool_s8.h"
+#include "kernels/pool/pool.h"
 #include "kernels/quantize/quantize_s8.h"
 #include "kernels/resize/resize_rows.h"
 

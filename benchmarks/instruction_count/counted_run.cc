@@ -25,7 +25,7 @@
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s16.h"
 #include "kernels/gemm/gemm_s8.h"
-#include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 #include "kernels/gemm/matmul_s16.h"
 #include "kernels/winograd/winograd_s8.h"
 

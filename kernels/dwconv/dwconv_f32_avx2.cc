@@ -1,8 +1,10 @@
 // Eight channels of up to four pixels at a time: four chains in flight, one load of the weights for all.
+
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx2.h"
 #include "kernels/dwconv/dwconv_f32.h"
+#include "kernels/dwconv/dwconv_lines_f32_tiles.h"
 
 namespace intaglio {
 namespace {
@@ -55,5 +57,25 @@ void dwconv_f32_avx2(const DwconvF32Args& args) {
   for (; p + 4 <= args.pixels; p += 4) all_channels<4>(args, p);
   for (; p < args.pixels; ++p) all_channels<1>(args, p);
 }
+
+namespace {
+
+struct Eight {
+  using Register = __m256;
+  using Finish = FinishF32;
+  static constexpr int32_t kLanes = 8, kLines = 1;
+  static constexpr bool kBranches = true, kClamps = false;
+
+  static Register load(const float* from) { return _mm256_loadu_ps(from); }
+  static void store(float* to, Register v) { _mm256_storeu_ps(to, v); }
+  static Register zero() { return _mm256_setzero_ps(); }
+  static Register multiply_add(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
+};
+
+}  // namespace
+
+void dwconv_lines_f32_avx2(const DwconvLinesF32Args& args);
+
+void dwconv_lines_f32_avx2(const DwconvLinesF32Args& args) { dwconv_lines<Eight>(args); }
 
 }  // namespace intaglio

@@ -1,4 +1,4 @@
-#include "kernels/gemm/gemm_s8_f32_rows_avx2.h"
+#include "kernels/gemm/gemm_s8_rows_avx2.h"
 
 #define ITG_DOT "%{vex%} vpdpbusd"
 #define ITG_KERNEL gemm_s8_f32_avxvnni

@@ -1,8 +1,8 @@
 // The bilinear loops of resize_rows.h, for the file of each instruction set: compilers vectorise them.
 #pragma once
 
-#include "kernels/arithmetic/canonical_f32.h"
 #include "kernels/arithmetic/fma_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 #include "kernels/resize/resize_rows.h"
 
 namespace intaglio {
