@@ -15,7 +15,7 @@
 #include "importers/draft/read_options.h"
 #include "importers/image_recipe.h"
 #include "importers/onnx/onnx_reader.h"
-#include "importers/openvino/ir_reader.h"
+#include "importers/openvino/ir_file.h"
 #include "importers/passes/passes.h"
 #include "importers/tflite/tflite_reader.h"
 #include "importers/wide_weights.h"

@@ -26,7 +26,6 @@
 #include "kernels/gemm/gemm_s16.h"
 #include "kernels/gemm/gemm_s8.h"
 #include "kernels/gemm/gemm_s8_f32.h"
-#include "kernels/gemm/matmul_s16.h"
 #include "kernels/winograd/winograd_s8.h"
 
 using namespace intaglio;

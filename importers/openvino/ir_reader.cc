@@ -1,5 +1,5 @@
 // Each layer of the IR by its handler to ONNX nodes, and these by the ONNX importer to a draft.
-#include "importers/openvino/ir_reader.h"
+#include "importers/openvino/ir_file.h"
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
 #include "kernels/compiled_isa.h"
 #include "kernels/digest/sha256.h"
-#include "kernels/digest/sha256_rounds.h"
 
 namespace intaglio {
 

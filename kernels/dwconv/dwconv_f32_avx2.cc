@@ -9,7 +9,7 @@
 namespace intaglio {
 namespace {
 
-inline __m256 load(const float* p, bool full, __m256i mask) {
+inline __m256 load_channels(const float* p, bool full, __m256i mask) {
   return full ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, mask);
 }
 
@@ -18,15 +18,15 @@ void block(const DwconvF32Args& args, int32_t pixel, int32_t first, bool full) {
   const __m256i mask = first_lanes(args.channels - first);
   const float* const* const rows = args.rows + static_cast<ptrdiff_t>(pixel) * args.taps;
   __m256 acc[Pixels];
-  acc[0] = args.bias != nullptr ? load(args.bias + first, full, mask) : _mm256_setzero_ps();
+  acc[0] = args.bias != nullptr ? load_channels(args.bias + first, full, mask) : _mm256_setzero_ps();
 #pragma GCC unroll 4
   for (int32_t p = 1; p < Pixels; ++p) acc[p] = acc[0];
   const float* w = args.weights + first;
   for (int32_t t = 0; t < args.taps; ++t) {
-    const __m256 weights = load(w, full, mask);
+    const __m256 weights = load_channels(w, full, mask);
 #pragma GCC unroll 4
     for (int32_t p = 0; p < Pixels; ++p)
-      acc[p] = _mm256_fmadd_ps(load(rows[p * args.taps + t] + first, full, mask), weights, acc[p]);
+      acc[p] = _mm256_fmadd_ps(load_channels(rows[p * args.taps + t] + first, full, mask), weights, acc[p]);
     w += args.channels;
   }
 #pragma GCC unroll 4

@@ -9,7 +9,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kLanes = 16;
+constexpr int32_t kChannelLanes = 16;
 
 template <int32_t Pixels>
 void all_channels(const DwconvF32Args& args, int32_t pixel) {
@@ -24,7 +24,7 @@ void all_channels(const DwconvF32Args& args, int32_t pixel) {
     row[p] = rows + p * taps;
     y[p] = output + static_cast<size_t>(p) * args.output_stride;
   }
-  for (ptrdiff_t first = 0; first < channels; first += kLanes) {
+  for (ptrdiff_t first = 0; first < channels; first += kChannelLanes) {
     const __mmask16 mask = first_lanes(static_cast<int32_t>(channels - first));
     __m512 acc[Pixels];
     acc[0] = args.bias != nullptr ? _mm512_maskz_loadu_ps(mask, args.bias + first) : _mm512_setzero_ps();

@@ -28,10 +28,10 @@ __attribute__((noinline)) __m128i load_few(const int8_t* p, int32_t count) {
 __attribute__((noinline)) void store_few(int8_t* p, __m128i codes, int32_t count) {
   avx2_store_some(p, codes, count);
 }
-inline __m128i load(const int8_t* p, int32_t count) {
+inline __m128i load_codes(const int8_t* p, int32_t count) {
   return count == 16 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)) : load_few(p, count);
 }
-inline void store(int8_t* p, __m128i codes, int32_t count) {
+inline void store_codes(int8_t* p, __m128i codes, int32_t count) {
   if (count == 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), codes);
   store_few(p, codes, count);
 }
@@ -44,12 +44,12 @@ inline void map_rows(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, 
   const int32_t count = n < 16 ? n : 16, last = n - count;
   const bool overlaps = (last & 15) != 0;
   for (int32_t r = 0; r < rows; ++r, a += n, y += n) {
-    const __m128i left = overlaps ? load(a + last, 16) : __m128i();
+    const __m128i left = overlaps ? load_codes(a + last, 16) : __m128i();
     for (int32_t i = 0; i < n; i += 16) {
       const bool is_left = i > last;
       const int32_t at = is_left ? last : i;
-      const __m128i x = is_left ? left : load(a + at, count);
-      store(y + at, function(x, load(b + at, count)), count);
+      const __m128i x = is_left ? left : load_codes(a + at, count);
+      store_codes(y + at, function(x, load_codes(b + at, count)), count);
     }
   }
 }

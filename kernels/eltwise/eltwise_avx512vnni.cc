@@ -11,7 +11,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kLanes = 32,
+constexpr int32_t kCodeLanes = 32,
                   kPairs = 8;  // codes of a register; pairs of registers of the first 512 entries
 
 inline __m512i chosen(__mmask32 second, __m512i a, __m512i b) {
@@ -46,11 +46,11 @@ inline __m512i between(__m512i first, __m512i next, __m512i part) {
 void lookup_by_permutation(const int16_t* x, const int16_t* table, int16_t* y, int32_t n) {
   __m512i parts[2 * kPairs];
 #pragma GCC unroll 16
-  for (int32_t i = 0; i < 2 * kPairs; ++i) parts[i] = _mm512_loadu_si512(table + kLanes * i);
+  for (int32_t i = 0; i < 2 * kPairs; ++i) parts[i] = _mm512_loadu_si512(table + kCodeLanes * i);
   const __m512i last = _mm512_set1_epi16(table[512]), middle = _mm512_set1_epi16(256),
                 one = _mm512_set1_epi16(1);
-  for (int32_t i = 0; i < n; i += kLanes) {
-    const __mmask32 there = n - i < kLanes ? (__mmask32{1} << (n - i)) - 1 : ~__mmask32{0};
+  for (int32_t i = 0; i < n; i += kCodeLanes) {
+    const __mmask32 there = n - i < kCodeLanes ? (__mmask32{1} << (n - i)) - 1 : ~__mmask32{0};
     const __m512i code = _mm512_maskz_loadu_epi16(there, x + i);
     const __m512i at = _mm512_add_epi16(_mm512_srai_epi16(code, 7), middle),
                   behind = _mm512_add_epi16(at, one);

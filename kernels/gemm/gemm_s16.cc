@@ -2,9 +2,8 @@
 
 #include <cstring>
 
-#include "kernels/arithmetic/weight_sums.h"
+#include "kernels/arithmetic/constant_checks.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/gemm/matmul_s16.h"
 
 namespace intaglio {
 

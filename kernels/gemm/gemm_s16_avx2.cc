@@ -3,8 +3,8 @@
 #include <immintrin.h>
 #include <cstring>
 
+#include "kernels/gemm/gemm_s16.h"
 #include "kernels/gemm/gemm_s16_pairs.h"
-#include "kernels/gemm/matmul_s16.h"
 
 namespace intaglio {
 namespace {
@@ -50,7 +50,7 @@ void gemm_s16_avx2(const GemmS16Args& args);
 
 void gemm_s16_avx2(const GemmS16Args& args) { run_panels_s16<Tile, 2>(args, 48); }
 
-// The loops of the kernels for x86 of matmul_s16.h. Lanes is a kernel's own, so that no symbol is weak:
+// The loops of the kernels for x86 of gemm_s16.h. Lanes is a kernel's own, so that no symbol is weak:
 //   Sums, kColumns                  a vector of 32-bit lanes, one a column
 //   zeros(), load(panel), spread(pair)
 //   products(w, pair)               the sum of two products, less 1

@@ -3,8 +3,8 @@
 #include <arm_neon.h>
 
 #include "kernels/arithmetic/requant_neon.h"
+#include "kernels/gemm/gemm_s16.h"
 #include "kernels/gemm/gemm_s16_tiles.h"
-#include "kernels/gemm/matmul_s16.h"
 
 namespace intaglio {
 namespace {
@@ -101,21 +101,21 @@ void matmul_s16_neon(const MatmulS16Args& args);
 
 namespace {
 
-constexpr int32_t kColumns = 4;
+constexpr int32_t kMatmulColumns = 4;
 
 // The sums of a row's columns, two each.
 struct Sums {
   int64x2_t first, last;
 };
 
-inline void add(Sums& sums, int16x4_t w, int16_t a) {
+inline void add_products(Sums& sums, int16x4_t w, int16_t a) {
   const int32x4_t products = vmull_n_s16(w, a);
   sums.first = vaddw_s32(sums.first, vget_low_s32(products));
   sums.last = vaddw_s32(sums.last, vget_high_s32(products));
 }
 
-inline void store(Sums sums, const MatmulS16Args& args, int32_t row) {
-  int64_t exact[kColumns];
+inline void store_row(Sums sums, const MatmulS16Args& args, int32_t row) {
+  int64_t exact[kMatmulColumns];
   vst1q_s64(exact, sums.first);
   vst1q_s64(exact + 2, sums.last);
   int16_t* const y = args.output + row * args.output_stride;
@@ -135,20 +135,20 @@ void matmul_s16_neon(const MatmulS16Args& args) {
     Sums top = {zeros, zeros}, bottom = {zeros, zeros};
     const int16_t* panel = args.panel;
     int32_t i = 0;
-    for (; i + 2 <= args.k; i += 2, panel += 2 * kColumns) {
+    for (; i + 2 <= args.k; i += 2, panel += 2 * kMatmulColumns) {
       const int16x4x2_t w = vld2_s16(panel);  // of depth i, and of the next
-      add(top, w.val[0], a[i]);
-      add(bottom, w.val[0], b[i]);
-      add(top, w.val[1], a[i + 1]);
-      add(bottom, w.val[1], b[i + 1]);
+      add_products(top, w.val[0], a[i]);
+      add_products(bottom, w.val[0], b[i]);
+      add_products(top, w.val[1], a[i + 1]);
+      add_products(bottom, w.val[1], b[i + 1]);
     }
     if (i < args.k) {
       const int16x4_t w = vld2_s16(panel).val[0];
-      add(top, w, a[i]);
-      add(bottom, w, b[i]);
+      add_products(top, w, a[i]);
+      add_products(bottom, w, b[i]);
     }
-    store(top, args, row);
-    if (last != 0) store(bottom, args, row + 1);
+    store_row(top, args, row);
+    if (last != 0) store_row(bottom, args, row + 1);
   }
 }
 

@@ -1,5 +1,4 @@
 #include "kernels/gemm/gemm_s16.h"
-#include "kernels/gemm/matmul_s16.h"
 
 namespace intaglio {
 

@@ -1,6 +1,6 @@
 #include "kernels/gemm/gemm_s8.h"
 
-#include "kernels/arithmetic/weight_sums.h"
+#include "kernels/arithmetic/constant_checks.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/gemm/gemm_s8_pairs.h"
 #include "kernels/gemm/gemm_s8_windows.h"

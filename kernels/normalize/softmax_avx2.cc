@@ -3,9 +3,8 @@
 #include <immintrin.h>
 
 #include "kernels/arithmetic/requant_avx2.h"
+#include "kernels/normalize/softmax.h"
 #include "kernels/normalize/softmax_f32_row.h"
-#include "kernels/normalize/softmax_s16.h"
-#include "kernels/normalize/softmax_s8.h"
 
 namespace intaglio {
 

@@ -1,8 +1,7 @@
 // Sixteen codes at a time; the table's entries, which no vector instruction gathers, one by one.
 
 #include "kernels/arithmetic/requant_neon.h"
-#include "kernels/normalize/softmax_s16.h"
-#include "kernels/normalize/softmax_s8.h"
+#include "kernels/normalize/softmax.h"
 
 namespace intaglio {
 

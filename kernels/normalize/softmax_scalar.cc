@@ -1,8 +1,6 @@
 #include "kernels/compiled_isa.h"
-#include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax.h"
 #include "kernels/normalize/softmax_f32_row.h"
-#include "kernels/normalize/softmax_s16.h"
-#include "kernels/normalize/softmax_s8.h"
 
 namespace intaglio {
 

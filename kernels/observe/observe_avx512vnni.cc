@@ -10,10 +10,10 @@ void count_f32_avx512vnni(const float* x, size_t n, size_t stride, const BinsF32
 
 namespace {
 
-constexpr size_t kLanes = 16;
+constexpr size_t kValueLanes = 16;
 
 __mmask16 first_lanes(size_t n) {
-  return n < kLanes ? static_cast<__mmask16>((1u << n) - 1) : static_cast<__mmask16>(0xffff);
+  return n < kValueLanes ? static_cast<__mmask16>((1u << n) - 1) : static_cast<__mmask16>(0xffff);
 }
 
 }  // namespace
@@ -34,10 +34,10 @@ void extremes_f32_avx512vnni(const float* x, size_t n, ExtremesF32* seen) {
     magnitude[v] = _mm512_max_epi32(magnitude[v], _mm512_and_si512(_mm512_castps_si512(values), kMagnitude));
   };
   size_t i = 0;
-  for (; i + kVectors * kLanes <= n; i += kVectors * kLanes)
+  for (; i + kVectors * kValueLanes <= n; i += kVectors * kValueLanes)
 #pragma GCC unroll 4
-    for (size_t v = 0; v < kVectors; ++v) look(v, _mm512_loadu_ps(x + i + v * kLanes));
-  for (; i < n; i += kLanes) look(0, _mm512_maskz_loadu_ps(first_lanes(n - i), x + i));
+    for (size_t v = 0; v < kVectors; ++v) look(v, _mm512_loadu_ps(x + i + v * kValueLanes));
+  for (; i < n; i += kValueLanes) look(0, _mm512_maskz_loadu_ps(first_lanes(n - i), x + i));
 #pragma GCC unroll 4
   for (size_t v = 0; v < kVectors; ++v) {
     const float least = _mm512_reduce_min_ps(min[v]), most = _mm512_reduce_max_ps(max[v]);
@@ -51,7 +51,7 @@ void extremes_f32_avx512vnni(const float* x, size_t n, ExtremesF32* seen) {
 void count_f32_avx512vnni(const float* x, size_t n, size_t stride, const BinsF32& bins) {
   constexpr size_t kBlock = 256;
   alignas(64) float gathered[kBlock];
-  int32_t bin[kBlock + kLanes];
+  int32_t bin[kBlock + kValueLanes];
   const __m512 per_bin = _mm512_set1_ps(bins.per_bin), nothing = _mm512_setzero_ps();
   const __m512i zero = _mm512_set1_epi32(bins.zero), one = _mm512_set1_epi32(1);
   uint32_t at_zero = 0;
@@ -63,7 +63,7 @@ void count_f32_avx512vnni(const float* x, size_t n, size_t stride, const BinsF32
       block = gathered;
     }
     size_t elsewhere = 0;
-    for (size_t i = 0; i < count; i += kLanes) {
+    for (size_t i = 0; i < count; i += kValueLanes) {
       const __mmask16 lanes = first_lanes(count - i);
       const __m512 values = _mm512_maskz_loadu_ps(lanes, block + i),
                    position = _mm512_mul_ps(values, per_bin);
