@@ -53,11 +53,10 @@ __attribute__((noinline)) static void avx2_store_rows(const GemmS8Args& args, in
   }
 }
 
-// How the kernels on 256 bits store sixteen columns of sums as reals; see gemm_s8_rows_avx2.h.
-
-// `sums` of args.m rows of one panel, two vectors each.
-__attribute__((noinline)) static void avx2_store_reals(const GemmS8F32Args& args, int32_t first,
-                                                       const int8_t* multipliers, const __m256i* sums) {
+// The same to reals.
+__attribute__((noinline, unused)) static void avx2_store_reals(const GemmS8F32Args& args, int32_t first,
+                                                               const int8_t* multipliers,
+                                                               const __m256i* sums) {
   const int32_t columns = args.n - first;
   const __m256 m0 = _mm256_loadu_ps(reinterpret_cast<const float*>(multipliers));
   const __m256 m1 = _mm256_loadu_ps(reinterpret_cast<const float*>(multipliers) + 8);
