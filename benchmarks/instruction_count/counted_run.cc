@@ -19,7 +19,6 @@
 #include "intaglio/streaming.h"
 #include "kernels/dwconv/dwconv_3x3_s8.h"
 #include "kernels/dwconv/dwconv_f32.h"
-#include "kernels/dwconv/dwconv_lines_f32.h"
 #include "kernels/dwconv/dwconv_s16.h"
 #include "kernels/dwconv/dwconv_s8.h"
 #include "kernels/gemm/gemm_f32.h"

@@ -3,7 +3,6 @@
 #include "kernels/arithmetic/requant_soft.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/dwconv/dwconv_f32.h"
-#include "kernels/dwconv/dwconv_lines_f32.h"
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s16.h"
 #include "kernels/dwconv/dwconv_s8.h"

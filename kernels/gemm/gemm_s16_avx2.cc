@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "kernels/gemm/gemm_s16.h"
-#include "kernels/gemm/gemm_s16_pairs.h"
+#include "kernels/gemm/gemm_s16_tiles.h"
 
 namespace intaglio {
 namespace {

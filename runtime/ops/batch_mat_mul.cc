@@ -10,7 +10,7 @@
 
 #include "kernels/arithmetic/constant_checks.h"
 #include "kernels/arithmetic/output_f32.h"
-#include "kernels/copy/permute.h"
+#include "kernels/copy/strided_copy.h"
 #include "kernels/gemm/centred_codes.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s8_windows.h"

@@ -1,7 +1,6 @@
 // Depthwise convolution, NHWC, weights [kh, kw, c * m]: output channel c * m + j reads input channel c.
 #include "kernels/dwconv/dwconv_3x3_s8.h"
 #include "kernels/dwconv/dwconv_f32.h"
-#include "kernels/dwconv/dwconv_lines_f32.h"
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s8.h"
 #include "runtime/ops/checks.h"

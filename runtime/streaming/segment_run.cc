@@ -8,7 +8,6 @@
 #include "kernels/pool/pool.h"
 #include "runtime/liveness.h"
 #include "runtime/streaming/band_view.h"
-#include "runtime/streaming/streaming_hooks.h"
 
 #if ITG_STREAMING
 
