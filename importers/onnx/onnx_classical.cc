@@ -1,5 +1,4 @@
 // Operators of classical machine learning, ai.onnx.ml: linear models, scalers, classifiers, support vector machines, trees.
-
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,6 +1,5 @@
 // Operators of constants alone: what exporters write around shapes, and weights that a file reshapes. They
 // are computed here and leave no node.
-
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -1,5 +1,4 @@
 // ONNX LSTM, GRU and RNN, spelled out step by step.
-
 #include <algorithm>
 #include <cmath>
 

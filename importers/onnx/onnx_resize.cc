@@ -1,5 +1,4 @@
 // ONNX Resize, Upsample and GridSample.
-
 #include <algorithm>
 #include <cmath>
 

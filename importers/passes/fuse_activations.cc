@@ -1,5 +1,4 @@
 // Activations that are written as several operators, and those that become part of the layer before them.
-
 #include <cmath>
 #include <limits>
 #include <optional>

@@ -1,5 +1,4 @@
 // An FP32 node between Dequantize and Quantize becomes a node on codes, of 8 or 16 bits, with the file's own scales.
-
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,5 @@
 // Operators of constants alone, as converters leave them around shapes that were open. They are computed here
 // and leave no node.
-
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,4 @@
 // Eight channels of up to four pixels at a time: four chains in flight, one load of the weights for all.
-
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx2.h"

@@ -1,5 +1,4 @@
 // Sixteen channels of up to seven pixels at a time: seven chains in flight, one load of the weights for all.
-
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx512.h"

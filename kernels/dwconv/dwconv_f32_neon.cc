@@ -1,6 +1,5 @@
 // One chain of fused multiply-adds an output. AArch64: eight channels of four pixels at a time, in vectors.
 // ARMv7's vectors flush subnormals, so there eight channels of a pixel go through VFP's scalar registers.
-
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/arithmetic/output_f32_neon.h"
 #include "kernels/dwconv/dwconv_f32.h"

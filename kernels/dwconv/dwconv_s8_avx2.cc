@@ -4,7 +4,6 @@
 // The weights of a block are widened once, into scratch [pairs of taps][16 channels][2]. With an odd number
 // of taps the last one pairs with itself at weight zero. The last block of 16 and more channels overlaps the
 // one before.
-
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx2.h"

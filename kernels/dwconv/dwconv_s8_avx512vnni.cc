@@ -4,7 +4,6 @@
 // are interleaved once, into scratch [taps / 4][4 vectors][16 channels][4]; taps past the last have weight zero. Packing 128
 // bits at a time undoes the interleaving. Fewer channels are read and written under a mask; the last block of 64 and more
 // overlaps the one before.
-
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx512.h"

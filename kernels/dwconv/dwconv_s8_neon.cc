@@ -3,7 +3,6 @@
 // Sixteen channels of a pixel at a time. Taps are taken in pairs, whose products are summed in int16 and then
 // widened; that fits unless a channel's two weights are -128 both, which is looked at once a block: there
 // each product is widened on its own.
-
 #include "kernels/arithmetic/output_f32_neon.h"
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/dwconv/dwconv_s8.h"

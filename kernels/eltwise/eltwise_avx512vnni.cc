@@ -1,6 +1,5 @@
 // Compilers vectorise all but the table. Its entries stand in sixteen registers: a permutation of two finds one of 64, and the
 // code's upper bits choose among eight of these. That takes half the time of a gather.
-
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx512.h"

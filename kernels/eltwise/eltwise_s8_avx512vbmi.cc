@@ -1,6 +1,5 @@
 // A table in four registers: a permutation of two finds an entry by the lower seven bits of a code, and the sign chooses between
 // the table's halves.
-
 #include <immintrin.h>
 
 #include "kernels/eltwise/eltwise_s8.h"

@@ -1,5 +1,4 @@
 // vpmaddwd adds two products of int16 in 32 bits; the weights are widened as they are read.
-
 #include <immintrin.h>
 #include <cstring>
 

@@ -1,5 +1,4 @@
 // Products of four int16 by one lane, added to 32 bits; the weights are widened as they are read.
-
 #include <arm_neon.h>
 
 #include "kernels/arithmetic/requant_neon.h"

@@ -4,7 +4,6 @@
 // shuffled into its order, as unsigned codes, ahead of the products: a quad is then spread by its load alone,
 // which leaves the ports to the multiplications (shuffled in registers it was no faster, by way of memory
 // block by block a fifth slower).
-
 #include <immintrin.h>
 
 #include "kernels/gemm/gemm_s8_pairs.h"

@@ -2,7 +2,6 @@
 //
 // ARMv8.2 dot products. Sixteen depths of eight rows times eight columns: sdot by lane, one row's four codes being a
 // lane. Rows are read where they stand.
-
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/gemm/gemm_s8_f32_neon_end.h"
 #include "kernels/gemm/gemm_s8_neon_row.h"

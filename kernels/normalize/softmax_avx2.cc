@@ -1,5 +1,4 @@
 // Sixteen codes at a time. What a row's codes become is a table itself: long rows look it up.
-
 #include <immintrin.h>
 
 #include "kernels/arithmetic/requant_avx2.h"

@@ -1,5 +1,4 @@
 // Sixteen codes at a time; the table's entries, which no vector instruction gathers, one by one.
-
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/normalize/softmax.h"
 

@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "kernels/observe/observe_f32_loops.h"
+#include "kernels/observe/observe_loops.h"
 #include "kernels/observe/patch_sums_vectors.h"
 
 namespace intaglio {

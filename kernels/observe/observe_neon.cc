@@ -1,11 +1,9 @@
 // Extremes in integers: as int32 positive reals are in their own order and above all negative ones, as
 // uint32 negative ones do. So ARMv7's vectors, which flush subnormals, find them, too.
-
 #include <arm_neon.h>
 
 #include "kernels/arithmetic/output_f32.h"
-#include "kernels/observe/observe_f32_loops.h"
-#include "kernels/observe/patch_sums_rows.h"
+#include "kernels/observe/observe_loops.h"
 
 namespace intaglio {
 

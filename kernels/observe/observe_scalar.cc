@@ -1,8 +1,7 @@
 #include "kernels/compiled_isa.h"
 #include "kernels/observe/observe_f32.h"
-#include "kernels/observe/observe_f32_loops.h"
+#include "kernels/observe/observe_loops.h"
 #include "kernels/observe/patch_sums.h"
-#include "kernels/observe/patch_sums_rows.h"
 
 namespace intaglio {
 

@@ -1,5 +1,4 @@
 // Channels in vectors; the last vector of enough channels overlaps the one before.
-
 #include "kernels/arithmetic/output_f32_avx2.h"
 #include "kernels/arithmetic/requant_avx2.h"
 #include "kernels/pool/pool.h"

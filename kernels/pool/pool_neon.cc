@@ -1,5 +1,4 @@
 // Channels in vectors; the last vector of enough channels overlaps the one before.
-
 #include <cstring>
 
 #include "kernels/arithmetic/output_f32_neon.h"

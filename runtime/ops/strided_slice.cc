@@ -1,5 +1,4 @@
 // Runs a strided copy of a tensor's elements, of 1, 2 or 4 bytes, in pieces.
-
 #include "kernels/copy/strided_copy.h"
 #include "runtime/op.h"
 #include "runtime/ops/checks.h"
