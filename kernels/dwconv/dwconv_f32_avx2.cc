@@ -1,4 +1,4 @@
-// Eight channels of up to four pixels at a time: four chains in flight, one load of the weights for all.
+// Depthwise convolutions in FP32: of a few pixels, and of whole lines.
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx2.h"
@@ -7,6 +7,8 @@
 
 namespace intaglio {
 namespace {
+
+// Eight channels of up to four pixels at a time: four chains in flight, one load of the weights for all.
 
 inline __m256 load_channels(const float* p, bool full, __m256i mask) {
   return full ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, mask);

@@ -1,4 +1,4 @@
-// Sixteen channels of up to seven pixels at a time: seven chains in flight, one load of the weights for all.
+// Depthwise convolutions in FP32: of a few pixels, and of whole lines.
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx512.h"
@@ -7,6 +7,8 @@
 
 namespace intaglio {
 namespace {
+
+// Sixteen channels of up to seven pixels at a time: seven chains in flight, one load of the weights for all.
 
 constexpr int32_t kChannelLanes = 16;
 

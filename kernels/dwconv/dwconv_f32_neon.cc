@@ -1,5 +1,4 @@
-// One chain of fused multiply-adds an output. AArch64: eight channels of four pixels at a time, in vectors.
-// ARMv7's vectors flush subnormals, so there eight channels of a pixel go through VFP's scalar registers.
+// Depthwise convolutions in FP32: of a few pixels, and of whole lines.
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/arithmetic/output_f32_neon.h"
 #include "kernels/dwconv/dwconv_f32.h"
@@ -7,6 +6,9 @@
 
 namespace intaglio {
 namespace {
+
+// One chain of fused multiply-adds an output. AArch64: eight channels of four pixels at a time, in vectors.
+// ARMv7's vectors flush subnormals, so there eight channels of a pixel go through VFP's scalar registers.
 
 // Channels [first, first + Count) of one pixel.
 template <int32_t Count>

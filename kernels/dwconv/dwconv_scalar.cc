@@ -1,3 +1,4 @@
+// The lists of depthwise kernels, and the scalar ones.
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/arithmetic/requant_soft.h"

@@ -1,3 +1,4 @@
+// Element by element, for every machine: the lists of kernels, and what has no other kernel.
 #include <cstring>
 
 #include "kernels/arithmetic/output_f32.h"

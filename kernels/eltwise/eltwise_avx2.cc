@@ -1,3 +1,4 @@
+// Element by element: int8, int16, FP32, and functions of one variable.
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx2.h"

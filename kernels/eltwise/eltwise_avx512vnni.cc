@@ -1,5 +1,4 @@
-// Compilers vectorise all but the table. Its entries stand in sixteen registers: a permutation of two finds one of 64, and the
-// code's upper bits choose among eight of these. That takes half the time of a gather.
+// Element by element: int16, FP32, and functions of one variable.
 #include <immintrin.h>
 
 #include "kernels/arithmetic/output_f32_avx512.h"
@@ -9,6 +8,9 @@
 
 namespace intaglio {
 namespace {
+
+// Compilers vectorise all but the table. Its entries stand in sixteen registers: a permutation of two finds one of 64, and the
+// code's upper bits choose among eight of these. That takes half the time of a gather.
 
 constexpr int32_t kCodeLanes = 32,
                   kPairs = 8;  // codes of a register; pairs of registers of the first 512 entries

@@ -1,3 +1,4 @@
+// Element by element: int8, int16 and FP32.
 #include "kernels/arithmetic/output_f32_neon.h"
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/eltwise/codes_s16_loops.h"

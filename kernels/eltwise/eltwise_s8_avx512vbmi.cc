@@ -1,11 +1,13 @@
-// A table in four registers: a permutation of two finds an entry by the lower seven bits of a code, and the sign chooses between
-// the table's halves.
+// Tables of 256 codes: one for all elements, and one for each group of columns.
 #include <immintrin.h>
 
 #include "kernels/eltwise/eltwise_s8.h"
 #include "kernels/eltwise/eltwise_s8_rows.h"
 
 namespace intaglio {
+
+// A table in four registers: a permutation of two finds an entry by the lower seven bits of a code, and the sign chooses between
+// the table's halves.
 
 void lookup_s8_avx512vbmi(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 

@@ -1,3 +1,4 @@
+// Element by element in int8, and tables for groups of columns with their list.
 #include "kernels/compiled_isa.h"
 #include "kernels/eltwise/eltwise_s8.h"
 #include "kernels/eltwise/eltwise_s8_rows.h"

@@ -1,4 +1,4 @@
-// vpmaddwd adds two products of int16 in 32 bits; the weights are widened as they are read.
+// Products of int16 with int8 weights, and of two activations.
 #include <immintrin.h>
 #include <cstring>
 
@@ -7,6 +7,8 @@
 
 namespace intaglio {
 namespace {
+
+// vpmaddwd adds two products of int16 in 32 bits; the weights are widened as they are read.
 
 struct Lanes {
   using Sums = __m256i;

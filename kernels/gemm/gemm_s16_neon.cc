@@ -1,4 +1,4 @@
-// Products of four int16 by one lane, added to 32 bits; the weights are widened as they are read.
+// Products of int16 with int8 weights, and of two activations.
 #include <arm_neon.h>
 
 #include "kernels/arithmetic/requant_neon.h"
@@ -7,6 +7,8 @@
 
 namespace intaglio {
 namespace {
+
+// Products of four int16 by one lane, added to 32 bits; the weights are widened as they are read.
 
 template <int32_t kTileRows>
 struct Tile {

@@ -1,4 +1,4 @@
-// How gemm_s8_avx512vnni.cc makes codes of its tiles, and strips of them.
+// Products of codes: tiles of 512 bits, and strips of them.
 #include "kernels/gemm/gemm_s8_avx512_tile.h"
 
 namespace intaglio {

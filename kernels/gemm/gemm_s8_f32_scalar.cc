@@ -1,3 +1,4 @@
+// The lists of products of codes that leave in FP32, and the scalar kernels.
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/gemm/gemm_s8_f32.h"

@@ -1,4 +1,4 @@
-// Sixteen codes at a time. What a row's codes become is a table itself: long rows look it up.
+// Softmax of int8, int16 and FP32.
 #include <immintrin.h>
 
 #include "kernels/arithmetic/requant_avx2.h"
@@ -6,6 +6,8 @@
 #include "kernels/normalize/softmax_f32_row.h"
 
 namespace intaglio {
+
+// Sixteen codes at a time. What a row's codes become is a table itself: long rows look it up.
 
 void lookup_s8_avx2(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 

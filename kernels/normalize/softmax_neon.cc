@@ -1,8 +1,10 @@
-// Sixteen codes at a time; the table's entries, which no vector instruction gathers, one by one.
+// Softmax of int8 and int16.
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/normalize/softmax.h"
 
 namespace intaglio {
+
+// Sixteen codes at a time; the table's entries, which no vector instruction gathers, one by one.
 
 namespace {
 

@@ -1,3 +1,4 @@
+// Scalar softmax of int8, int16 and FP32, and the list of FP32.
 #include "kernels/compiled_isa.h"
 #include "kernels/normalize/softmax.h"
 #include "kernels/normalize/softmax_f32_row.h"

@@ -1,11 +1,13 @@
-// Extremes in integers: as int32 positive reals are in their own order and above all negative ones, as
-// uint32 negative ones do. So ARMv7's vectors, which flush subnormals, find them, too.
+// Extremes and histograms, and sums of patches.
 #include <arm_neon.h>
 
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/observe/observe_loops.h"
 
 namespace intaglio {
+
+// Extremes in integers: as int32 positive reals are in their own order and above all negative ones, as
+// uint32 negative ones do. So ARMv7's vectors, which flush subnormals, find them, too.
 
 void extremes_f32_neon(const float* x, size_t n, ExtremesF32* seen);
 void extremes_f32_scalar(const float* x, size_t n, ExtremesF32* seen);

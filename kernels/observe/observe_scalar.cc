@@ -1,3 +1,4 @@
+// The lists of what the calibrator observes with, and the scalar kernels.
 #include "kernels/compiled_isa.h"
 #include "kernels/observe/observe_f32.h"
 #include "kernels/observe/observe_loops.h"

@@ -1,3 +1,4 @@
+// The lists of pools and means, and the scalar kernels.
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/pool/pool.h"
