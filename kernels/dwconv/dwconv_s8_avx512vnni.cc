@@ -44,7 +44,8 @@ Vectors spread(const void* p, int32_t count) {
 
 // Bias less 128 times the weights' sum, and the weights interleaved.
 template <bool Full>
-__attribute__((always_inline)) inline Vectors prepare(const DwconvS8Args& args, int32_t first, int32_t count, __mmask64 mask, __m512i* out) {
+__attribute__((always_inline)) inline Vectors prepare(const DwconvS8Args& args, int32_t first, int32_t count,
+                                                      __mmask64 mask, __m512i* out) {
   Vectors acc = spread(args.folded_bias + first, count), sums{};
   const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
   for (int32_t t = 0; t < args.taps; t += kQuad) {

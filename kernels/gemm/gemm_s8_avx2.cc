@@ -54,8 +54,9 @@ struct Shuffle {
 };
 
 // Rows of taps of k codes each, sixteen of them always in one tap, or the last of its only tap.
-__attribute__((always_inline)) inline void shuffle_rows(const int8_t* const* rows, int32_t count, int32_t k, const PairsLayout& layout,
-                  const Shuffle& how, uint8_t* out) {
+__attribute__((always_inline)) inline void shuffle_rows(const int8_t* const* rows, int32_t count, int32_t k,
+                                                        const PairsLayout& layout, const Shuffle& how,
+                                                        uint8_t* out) {
   int32_t at = 0;
   for (int32_t i = 0; i < layout.depth; i += 32, out += 32) {
     const __m256i order = load_32(how.order + i), signs = load_32(how.signs + i);
