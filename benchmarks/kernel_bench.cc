@@ -15,7 +15,7 @@
 #include "kernels/dwconv/dwconv_3x3_s8.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s8.h"
-#include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 #include "kernels/winograd/winograd_s8.h"
 
 using namespace intaglio;

@@ -11,7 +11,6 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/copy/permute.h"
 #include "kernels/copy/strided_copy.h"
 #include "kernels/resize/resize_rows.h"
 

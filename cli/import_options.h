@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "importers/import.h"
 #include "tools/loaded_model.h"
 #include "tools/work.h"

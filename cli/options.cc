@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include "cli/command.h"
 
 #include <CLI/CLI.hpp>
 

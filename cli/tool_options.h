@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "tools/class_scores.h"
 #include "tools/detections.h"
 #include "tools/float_search.h"

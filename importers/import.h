@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "calibrator/bake/graph.h"
+#include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
-#include "importers/draft/input_constant.h"
 #include "importers/draft/read_options.h"
 
 namespace intaglio {
@@ -85,5 +85,28 @@ Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string
 // message says. Of this process, for tests and fuzzers.
 int64_t unforeseen_exceptions();
 void note_unforeseen();  // by what catches one
+
+// A network of another format on disk, with what its format keeps in files beside it.
+
+class NetworkFile {
+ public:
+  // The .bin beside an OpenVINO IR is read as well.
+  static Outcome<NetworkFile> open(const std::string& path);
+  // From bytes in memory; messages call them `name`. `weights`: of an OpenVINO IR.
+  static Outcome<NetworkFile> of_bytes(const std::string& name, FileBytes bytes,
+                                       std::optional<FileBytes> weights);
+
+  // `options` need not say where external data and weights are: they are looked for beside the file.
+  Outcome<ImportedModel> import(ImportOptions options, HostArena& memory) const;
+
+  const std::string& path() const { return path_; }
+  Span<const uint8_t> bytes() const { return bytes_.span(); }
+  // The folder that the file is in; "." where its path names none.
+  std::string folder() const;
+
+ private:
+  std::string path_;
+  FileBytes bytes_, weights_;
+};
 
 }  // namespace intaglio

@@ -1,5 +1,4 @@
 // Frames that a session takes row by row. Apart from frame.cc, so that a program without fed rows links none of their code.
-#include "runtime/frame_planes.h"
 #include "runtime/picture_rows.h"
 
 namespace intaglio {

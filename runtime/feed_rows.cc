@@ -5,7 +5,6 @@
 #include "runtime/op.h"
 #include "runtime/picture_rows.h"
 #include "runtime/streaming/streamed_model.h"
-#include "runtime/streaming/streaming_hooks.h"
 
 namespace intaglio {
 namespace {

@@ -1,6 +1,5 @@
 #include "intaglio/frame.h"
 
-#include "runtime/frame_planes.h"
 #include "runtime/picture_rows.h"
 
 namespace intaglio {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "intaglio/frame.h"
 #include "intaglio/image_input.h"
 #include "intaglio/model.h"
 #include "intaglio/status.h"
@@ -83,5 +84,19 @@ inline ImageInput recipe_of_fed_input(const Model& model) {
   } while (recipe.input != 0);  // the one behind the last is of input 0, without channels
   return recipe;
 }
+
+// The rows of a frame in memory, once it is known that they lie there.
+
+struct FramePlanes {
+  const uint8_t *rows = nullptr,
+                *chroma = nullptr;  // no chroma: there is none, or a gray model does not read it
+  size_t row_bytes = 0, chroma_row_bytes = 0;
+};
+
+// Errors: those of FrameWriter::measure(), kRowBytes and kPictureBytes.
+Result<FramePlanes> planes_of(const ImageInput& recipe, const TensorInfo& target, const Frame& frame);
+
+// All rows, into a writer that has begun.
+Error push_planes(FrameWriter& writer, const FrameInfo& frame, const FramePlanes& planes);
 
 }  // namespace intaglio

@@ -1,6 +1,6 @@
 // Every FP32 depthwise kernel of lines, 3 x 3, 5 x 5 and 7 x 7, that this CPU can run against a plain chain of
 // libm's fmaf, to the bit.
-#include "kernels/dwconv/dwconv_lines_f32.h"
+#include "kernels/dwconv/dwconv_f32.h"
 
 #include <doctest/doctest.h>
 

@@ -11,7 +11,6 @@
 #include "kernels/compiled_isa.h"
 #include "kernels/dwconv/dwconv_f32.h"
 #include "kernels/dwconv/dwconv_s8.h"
-#include "kernels/dwconv/dwconv_s8_f32.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

@@ -4,7 +4,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

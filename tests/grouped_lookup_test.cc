@@ -5,7 +5,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/eltwise/grouped_lookup_s8.h"
+#include "kernels/eltwise/eltwise_s8.h"
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 

@@ -1,7 +1,7 @@
 // The passes' driver, the draft as text, and the table of what operators do to data.
 #include <set>
 
-#include "importers/draft/draft_text.h"
+#include "importers/draft/draft.h"
 #include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
 #include "intaglio/ops.h"

@@ -1,5 +1,5 @@
 // The names of classes that a TFLite file carries behind the network.
-#include "importers/tflite/tflite_labels.h"
+#include "importers/tflite/tflite_reader.h"
 #include "tests/support/imported.h"
 #include "tests/support/labelled_tflite.h"
 

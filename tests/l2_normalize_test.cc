@@ -1,5 +1,5 @@
 // Rows of unit length: FP32 to the bit of its definition, int8 near the exact quotient; what is refused.
-#include "kernels/normalize/l2_normalize_rows.h"
+#include "kernels/normalize/normalize_groups.h"
 
 #include <cmath>
 

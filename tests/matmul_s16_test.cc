@@ -1,6 +1,6 @@
 // Products of two matrices of int16 codes: every kernel against sums of 64 bits, at guard pages; the ends of the codes, where two
 // products fill 32 bits; what plans refuse. Whole models beside the arithmetic's program: spec_oracle_s16_test.cc.
-#include "kernels/gemm/matmul_s16.h"
+#include "kernels/gemm/gemm_s16.h"
 
 #include <algorithm>
 

@@ -6,9 +6,7 @@
 #include "intaglio/platform.h"
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/pool/mean_s8_f32.h"
-#include "kernels/pool/pool_f32.h"
-#include "kernels/pool/pool_s8.h"
+#include "kernels/pool/pool.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

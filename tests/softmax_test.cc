@@ -5,12 +5,10 @@
 #include <limits>
 
 #include "intaglio/platform.h"
-#include "kernels/arithmetic/canonical_f32.h"
 #include "kernels/arithmetic/functions_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/normalize/softmax_f32.h"
-#include "kernels/normalize/softmax_s16.h"
-#include "kernels/normalize/softmax_s8.h"
+#include "kernels/normalize/softmax.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

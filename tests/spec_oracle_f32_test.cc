@@ -2,8 +2,8 @@
 // fused multiply-adds, products, and what leaves an int8 model. INTAGLIO_VECTORS names the folder of
 // make_vectors.py's cases.
 #include "kernels/gemm/gemm_f32.h"
-#include "kernels/gemm/gemv_s8_f32.h"
-#include "kernels/pool/mean_s8_f32.h"
+#include "kernels/gemm/gemm_s8_f32.h"
+#include "kernels/pool/pool.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"
 

@@ -2,7 +2,6 @@
 // this machine: sums of products and means. INTAGLIO_VECTORS names the folder of make_vectors.py's cases.
 #include "kernels/arithmetic/requant.h"
 #include "kernels/dwconv/dwconv_s8.h"
-#include "kernels/dwconv/dwconv_s8_f32.h"
 #include "kernels/gemm/gemm_s8.h"
 #include "kernels/gemm/gemm_s8_f32.h"
 #include "tests/support/float_bits.h"

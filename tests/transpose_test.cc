@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/copy/permute.h"
+#include "kernels/copy/strided_copy.h"
 #include "tests/support/random.h"
 
 namespace intaglio::test::transpose_test {

@@ -1,5 +1,5 @@
 // Sums of weights against a plain loop: every short length, and extremes long enough to overflow narrow sums.
-#include "kernels/arithmetic/weight_sums.h"
+#include "kernels/arithmetic/constant_checks.h"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include "calibrator/host/system/text_lines.h"
 #include "calibrator/host/system/wording.h"
 #include "importers/import.h"
-#include "importers/tflite/tflite_labels.h"
+#include "importers/tflite/tflite_reader.h"
 
 namespace intaglio::tools {
 

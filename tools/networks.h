@@ -6,7 +6,7 @@
 
 #include "exporters/onnx/onnx_export.h"
 #include "exporters/tflite/tflite_export.h"
-#include "importers/network_file.h"
+#include "importers/import.h"
 #include "tools/json.h"
 #include "tools/loaded_model.h"
 

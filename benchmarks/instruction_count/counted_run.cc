@@ -19,14 +19,12 @@
 #include "intaglio/streaming.h"
 #include "kernels/dwconv/dwconv_3x3_s8.h"
 #include "kernels/dwconv/dwconv_f32.h"
-#include "kernels/dwconv/dwconv_lines_f32.h"
 #include "kernels/dwconv/dwconv_s16.h"
 #include "kernels/dwconv/dwconv_s8.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s16.h"
 #include "kernels/gemm/gemm_s8.h"
-#include "kernels/gemm/gemv_s8_f32.h"
-#include "kernels/gemm/matmul_s16.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 #include "kernels/winograd/winograd_s8.h"
 
 using namespace intaglio;

@@ -7,7 +7,6 @@
 #include "runtime/crc32.h"
 #include "runtime/op_search.h"
 #include "runtime/streaming/streamed_model.h"
-#include "runtime/streaming/streaming_hooks.h"
 
 namespace intaglio {
 namespace {

@@ -1,4 +1,4 @@
-#include "exporters/onnx/layer_layout.h"
+#include "exporters/onnx/onnx_graph.h"
 
 #include <cstring>
 #include <string>

@@ -5,7 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "exporters/onnx/layer_layout.h"
 #include "exporters/onnx/onnx_graph.h"
 #include "exporters/onnx/quantizers.h"
 #include "exporters/readback.h"

@@ -2,9 +2,21 @@
 // arithmetic are not; constant_values.h says why.
 #pragma once
 
-#include "importers/draft/integer_casts.h"
+#include <unordered_map>
+
+#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
+
+// Casts between FP32 and s32: of a tensor once, for all who ask. `source` is the operator of the file that asks first.
+class IntegerCasts {
+ public:
+  int32_t as_real(Draft& draft, const std::string& source, int32_t tensor);   // of s32; others stay
+  int32_t as_index(Draft& draft, const std::string& source, int32_t tensor);  // of FP32; others stay
+
+ private:
+  std::unordered_map<int32_t, int32_t> reals_, indices_;  // of tensors that were cast
+};
 
 // An operator whose inputs are constants, on its way through its own handler. The handler takes constants as inputs of a
 // network, and adds nodes to the draft as always. finish() runs them and takes them out of the draft again.

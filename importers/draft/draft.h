@@ -252,4 +252,20 @@ bool is_model_output(const Draft& draft, int32_t tensor);
 // "node 'x' (Conv)"
 std::string label(const DraftNode& node);
 
+// The node of a choice, `inputs` being the condition and what it chooses between. Infinities in constants become the largest
+// floats, with a note: what comes of them (a Softmax of masked scores) stays finite, as calibration asks for.
+DraftNode& add_where(Draft& draft, const std::string& name, const std::string& source,
+                     const std::vector<int32_t>& inputs, int32_t output);
+
+// The stand-in for an infinity, with which exporters mask: e to the power of its negative is 0 as well. Many of them have a finite sum, also with the largest
+// float, which they do not change.
+inline constexpr float kMasked = 0x1p100f;
+
+// A draft as text, to be read by people: one line an input, a node and an output.
+//
+//   input %0 'image' f32 [1, 32, 32, 3]
+//   %4 'relu' f32 [1, 16, 16, 8] = Conv2D(%0, %1 f32 [8, 3, 3, 3] constant, ...) window 3x3 stride 2x2  # 'conv' (Conv)
+//   output %4 'relu'
+std::string draft_text(const Draft& draft);
+
 }  // namespace intaglio::importers

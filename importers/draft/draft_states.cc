@@ -1,4 +1,4 @@
-#include "importers/draft/draft_states.h"
+#include "importers/draft/read_options.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "importers/draft/choice.h"
+#include "importers/draft/draft.h"
 #include "importers/draft/names.h"
 #include "importers/draft/op_traits.h"
 

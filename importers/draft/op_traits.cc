@@ -1,6 +1,7 @@
 #include "importers/draft/op_traits.h"
 
 #include <iterator>
+#include <tuple>
 
 #include "intaglio/describe.h"
 
@@ -109,6 +110,25 @@ const char* draft_op_name(Op op) {
   for (const auto& row : kOfDraftsAlone)
     if (row.traits.op == op) return row.name;
   return op_name(op);
+}
+
+void add_folded(std::vector<ImportedOperator>& list, const std::string& name, int32_t code) {
+  for (ImportedOperator& known : list) {
+    if (known.name != name || !known.domain.empty()) continue;
+    known.is_folded = true;
+    return;
+  }
+  ImportedOperator constants_alone;
+  constants_alone.name = name;
+  constants_alone.code = code;
+  constants_alone.limits = "All inputs are constants.";
+  constants_alone.is_float = false;
+  constants_alone.is_folded = true;
+  list.push_back(constants_alone);
+}
+
+bool by_name(const ImportedOperator& a, const ImportedOperator& b) {
+  return std::tie(a.name, a.domain) < std::tie(b.name, b.domain);
 }
 
 }  // namespace intaglio::importers

@@ -1,6 +1,10 @@
 // The options of a reader, and its limits.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "importers/draft/draft.h"
 
 namespace intaglio {
@@ -74,4 +78,24 @@ std::string cut_before(const std::vector<std::string>& names);
 // Inputs that nothing reads go, where the outputs were chosen.
 void drop_unread_inputs(Draft& draft);
 
+// States that the user names: an input of the network takes what one of its outputs gave in the run before.
+
+// The user's words become states of the draft, which then no longer counts their ends among the model's. Throws where
+// words name no ends, where the ends differ in shape, type or scale, where an end is named twice, or where no input or
+// no output is left.
+void join_states(const std::vector<StateWords>& states, const std::vector<StateStart>& starts, Draft& draft);
+
 }  // namespace intaglio::importers
+
+// An input of a file that is the same in each run.
+
+namespace intaglio {
+
+// One value for all of its elements, or one for each, in the network's own layout.
+struct InputConstant {
+  std::string input;
+  std::vector<int32_t> dims;  // those of the values; empty: they are a list, or one number
+  std::vector<float> values;
+};
+
+}  // namespace intaglio

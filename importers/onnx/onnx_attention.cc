@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/choice.h"
+#include "importers/draft/draft.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_operators.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/choice.h"
-#include "importers/onnx/onnx_code_bounds.h"
+#include "importers/draft/draft.h"
+#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {

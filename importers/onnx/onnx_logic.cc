@@ -1,7 +1,7 @@
 // ONNX comparisons, logic and choices. What is true is the number 1, what is not is 0: tensors of truth values are FP32 as all others.
 #include <cmath>
 
-#include "importers/draft/choice.h"
+#include "importers/draft/draft.h"
 #include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_operators.h"
 

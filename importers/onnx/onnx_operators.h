@@ -1,7 +1,8 @@
 // The ONNX operators: one line each, beside its function.
 #pragma once
 
-#include "importers/draft/imported_operator.h"
+#include "importers/draft/constant_values.h"
+#include "importers/draft/op_traits.h"
 #include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_op.h"
 
@@ -125,5 +126,11 @@ struct OnnxWindow {
 // The same of all axes that x has between batch and channels.
 std::vector<WindowAxis> read_onnx_windows(OnnxOp& op, const Shape& sides, const Shape& kernel);
 OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int32_t kernel_w);
+
+// Inputs and results of operators on constants alone.
+
+Values folded_input(OnnxOp& op, int input);
+// Integers have the type that the operator gives, where it is one of codes or of bools.
+void set_folded(OnnxOp& op, const Values& values, int output = 0);
 
 }  // namespace intaglio::importers

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "importers/onnx/onnx_loop.h"
+#include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_reader.h"
 

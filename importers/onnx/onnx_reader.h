@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "importers/draft/input_constant.h"
 #include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_file.h"

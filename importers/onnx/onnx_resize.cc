@@ -1,14 +1,44 @@
-// ONNX Resize and Upsample. What the runtime's Resize does of height and width is one, or two for three dimensions. All else goes
-// along one axis after the other: nearest picks elements by indices, the rest is a product with constant weights.
+// ONNX Resize, Upsample and GridSample.
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/draft.h"
 #include "importers/onnx/onnx_operators.h"
-#include "importers/onnx/onnx_resample.h"
 
 namespace intaglio::importers {
-
 namespace {
+
+// Resampling along one axis, as ONNX's Resize defines it: which inputs an output is made of, and with what weights.
+struct ResampledAxis {
+  int32_t from = 1, to = 1;
+  float scale = 1.0f;              // as the file has it, or to / from
+  float begin = 0.0f, end = 1.0f;  // of tf_crop_and_resize
+
+  bool is_same() const { return from == to && scale == 1.0f; }
+};
+
+// The attributes of the operator, by ONNX's words.
+struct Resampling {
+  std::string mode = "nearest", coordinates = "half_pixel", nearest = "round_prefer_floor";
+  float cubic_coefficient = -0.75f;
+  float outside = 0.0f;  // beyond the input, of tf_crop_and_resize
+  bool antialias = false, exclude_outside = false;
+};
+
+// Throws where the coordinates have a name that is not known.
+void check_coordinates(const Resampling& how);
+
+// One index for each output. Throws where there is no room for so many.
+std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& axis, const Resampling& how);
+
+// y = weights * x + added; weights [to, from].
+struct ResampledWeights {
+  std::vector<float> weights, added;
+};
+ResampledWeights resampled_weights(const Draft& draft, const ResampledAxis& axis, const Resampling& how);
+
+// What the runtime's Resize does of height and width is one, or two for three dimensions. All else goes
+// along one axis after the other: nearest picks elements by indices, the rest is a product with constant weights.
 
 Interpolation interpolation_of(const std::string& mode) {
   if (mode == "nearest") return Interpolation::kNearest;
@@ -261,12 +291,6 @@ constexpr OnnxOperator kOnnxResizeOperators[] = {
      "By constant scales, as Resize."},
 };
 
-}  // namespace
-
-Span<const OnnxOperator> onnx_resize_operators() { return kOnnxResizeOperators; }
-
-namespace {
-
 constexpr const char* kCoordinates[] = {
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",   "align_corners",
     "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn",
@@ -323,8 +347,6 @@ void add_taps(float* row, const ResampledAxis& axis, const Resampling& how, int3
   }
 }
 
-}  // namespace
-
 void check_coordinates(const Resampling& how) {
   for (const char* const known : kCoordinates)
     if (how.coordinates == known) return;
@@ -373,10 +395,8 @@ ResampledWeights resampled_weights(const Draft& draft, const ResampledAxis& axis
   return result;
 }
 
-// ONNX GridSample: pixels at places that another input gives. It is built of plain operators: places become indices into a
+// GridSample: pixels at places that another input gives. It is built of plain operators: places become indices into a
 // list of all pixels, and each result is a sum of the pixels around its place.
-
-namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 24;  // indices are computed in FP32
 
@@ -534,6 +554,7 @@ constexpr OnnxOperator kOnnxSampleOperators[] = {
 
 }  // namespace
 
+Span<const OnnxOperator> onnx_resize_operators() { return kOnnxResizeOperators; }
 Span<const OnnxOperator> onnx_sample_operators() { return kOnnxSampleOperators; }
 
 }  // namespace intaglio::importers

@@ -1,7 +1,7 @@
 // ONNX operators that take or replace elements at places that indices name: rows of a list of all rows.
 #include <numeric>
 
-#include "importers/draft/choice.h"
+#include "importers/draft/draft.h"
 #include "importers/draft/index_rows.h"
 #include "importers/onnx/onnx_operators.h"
 

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/choice.h"
-#include "importers/onnx/onnx_fold.h"
+#include "importers/draft/draft.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_reader.h"
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "importers/draft/read_options.h"
-#include "importers/openvino/ir_reader.h"
 
 namespace intaglio::importers {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "importers/draft/draft.h"
+#include "importers/draft/read_options.h"
 
 namespace intaglio::importers {
 
@@ -54,5 +55,14 @@ std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes, ImportBudget& budge
 
 // "1,3,?,224", as attributes have shapes and lists; what is open ("?", "-1", "1..4") is -1. Throws for what is no number.
 IrShape ir_numbers(const std::string& text);
+
+// An OpenVINO IR to a draft.
+
+// Whether the bytes look like such a file: XML, or its beginning.
+bool is_openvino(Span<const uint8_t> bytes);
+
+// `bytes` are the .xml file, options.weights the .bin file. Problems are collected; the draft counts only if there are none.
+Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options,
+                    const std::shared_ptr<ImportBudget>& budget, Problems& problems);
 
 }  // namespace intaglio::importers

@@ -1,10 +1,13 @@
 // A layer of an OpenVINO IR as a handler sees it, and the ONNX nodes that it becomes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
-#include "importers/draft/imported_operator.h"
+#include "importers/draft/op_traits.h"
 #include "importers/onnx/onnx_attributes.h"
 #include "importers/openvino/ir_file.h"
 
@@ -142,5 +145,24 @@ void import_ir_layer(IrGraph& file, int32_t index);
 // Weights as a layer wants them: their numbers, in codes where the file has them so, with another shape of as many elements.
 // `steps`: layers that have been looked through so far.
 std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape, int steps = 0);
+
+// Element types of an OpenVINO IR that no ONNX tensor here has, as weights are stored in: of 2, 3, 4 and 6 bits, and floats of
+// 4 and 8.
+
+// How many values of the type stand together in how many bytes, and whether they are reals; each becomes a float then, else
+// a byte, with a sign where the type has one.
+struct IrNarrowType {
+  const char* name;
+  int32_t values, bytes;
+  bool is_real, is_signed;
+};
+
+const IrNarrowType* find_ir_narrow_type(const std::string& name);  // nullptr: it is none of them
+inline uint64_t ir_narrow_bytes(const IrNarrowType& type, uint64_t count) {
+  const auto values = static_cast<uint64_t>(type.values);
+  return (count + values - 1) / values * static_cast<uint64_t>(type.bytes);
+}
+// Decodes `count` values, floats or bytes, from ir_narrow_bytes() of the file.
+std::vector<uint8_t> decoded_ir_values(const IrNarrowType& type, const uint8_t* data, uint64_t count);
 
 }  // namespace intaglio::importers

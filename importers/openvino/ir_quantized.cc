@@ -1,7 +1,6 @@
 // Quantized layers of an OpenVINO IR: FakeQuantize, and weights that are stored as codes.
 #include <algorithm>
 
-#include "importers/openvino/ir_narrow_types.h"
 #include "importers/openvino/ir_op.h"
 
 namespace intaglio::importers {

@@ -1,9 +1,9 @@
 // Each layer of the IR by its handler to ONNX nodes, and these by the ONNX importer to a draft.
-#include "importers/openvino/ir_reader.h"
+#include "importers/openvino/ir_file.h"
 
 #include <algorithm>
 
-#include "importers/draft/draft_states.h"
+#include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_reader.h"
 #include "importers/openvino/ir_op.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "importers/draft/choice.h"
+#include "importers/draft/draft.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "importers/draft/op_traits.h"
-#include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {

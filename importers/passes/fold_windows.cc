@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {

@@ -1,11 +1,10 @@
-#include "importers/passes/folding.h"
+#include "importers/passes/passes.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "importers/draft/op_traits.h"
 #include "importers/draft/quantized_tables.h"
-#include "importers/passes/passes.h"
 
 namespace intaglio::importers {
 

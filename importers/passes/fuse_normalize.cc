@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "importers/passes/folding.h"
 #include "importers/passes/matcher.h"
 #include "importers/passes/moments.h"
 #include "importers/passes/passes.h"

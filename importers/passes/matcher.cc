@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
-#include "importers/passes/folding.h"
+#include "importers/passes/passes.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio::importers {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/passes/folding.h"
 #include "importers/passes/matcher.h"
+#include "importers/passes/passes.h"
 
 namespace intaglio::importers {
 

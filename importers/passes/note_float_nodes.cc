@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "importers/draft/op_traits.h"
-#include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {

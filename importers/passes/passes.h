@@ -8,7 +8,7 @@
 namespace intaglio::importers {
 
 struct Pass {
-  const char* name;           // of its function and its file
+  const char* name;           // of its function
   const char* sentence;       // what it does
   bool (*run)(Draft& draft);  // whether it changed something
   bool comes_last = false;    // it runs only in a round in which no pass before it changed anything
@@ -30,7 +30,7 @@ void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observ
 // At the end: notes which nodes between Dequantize and Quantize did not become int8.
 void note_float_nodes(Draft& draft);
 
-// The passes' functions, each in a file of its name.
+// The passes' functions.
 bool add_masks(Draft& draft);
 bool decompose_space_to_batch(Draft& draft);
 bool drop_repeats(Draft& draft);
@@ -68,5 +68,30 @@ bool split_leaky_relu(Draft& draft);
 // Takes one row along Draft::time_axis of the first input in the place of all. What convolutions and pools look back on
 // becomes states. Throws, with the node's name, where a step does not hang on this row and earlier ones alone.
 void make_steps(Draft& draft);
+
+// Parts that the passes on weights share.
+
+// A convolution or fully connected node in FP32 with constant weights and bias.
+bool has_float_weights(const Draft& draft, const DraftNode& node);
+int32_t output_channels(const Draft& draft, const DraftNode& node);
+// Elements of the weights that belong to output channel c, as a first index, a step and a count.
+struct ChannelWeights {
+  size_t first, step, count;
+};
+ChannelWeights channel_weights(const Draft& draft, const DraftNode& node, int32_t channel);
+bool has_clamp(const DraftNode& node);
+// clamp(clamp(x, inner), outer) is one clamp: to the inner bounds, each brought into the outer ones.
+void join_clamps(Clamp& inner, const Clamp& outer);
+// Whether the constant holds one real for each of the channels, which are the last axis, or one for all.
+bool is_per_channel(const DraftTensor& constant, int32_t channels);
+
+// New constants for the weights and the bias of a node with float weights, since the old ones may be shared: the
+// weights of output channel c times factors[c], in double and rounded once, and this bias. A grid that the weights lie
+// on is stretched with them.
+void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& factors,
+                  const std::vector<float>& bias);
+
+// The node writes `tensor` from now on, in place of its own output: a node between them has been folded.
+void take_over_output(Draft& draft, DraftNode& node, int32_t tensor);
 
 }  // namespace intaglio::importers

@@ -1,21 +1,24 @@
-// An FP32 node between Dequantize and Quantize becomes a node on codes, of 8 or 16 bits, with the file's own scales. What
-// moves data only takes Dequantize behind itself, so that the next node finds it there, and a Quantize before itself.
-// A node stays FP32 if no Quantize follows, or if its codes would round where the file does not.
+// An FP32 node between Dequantize and Quantize becomes a node on codes, of 8 or 16 bits, with the file's own scales.
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/draft.h"
 #include "importers/draft/op_traits.h"
 #include "importers/draft/quantized_tables.h"
-#include "importers/passes/folding.h"
 #include "importers/passes/matcher.h"
 #include "importers/passes/passes.h"
-#include "importers/passes/quantize_weights.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio::importers {
-
 namespace {
 
+// Gives the node the codes that its weights are on their grid, and a bias in units of the products' scales; `input` is
+// the tensor of codes that it will read. False, and nothing changed, where the weights lie on no grid, on one of more than
+// 8 bits, or on one that the format cannot hold.
+bool quantize_weights(Draft& draft, DraftNode& node, int32_t input);
+
+// What moves data only takes Dequantize behind itself, so that the next node finds it there, and a Quantize before itself.
+// A node stays FP32 if no Quantize follows, or if its codes would round where the file does not.
 class QuantizeSweep {
  public:
   explicit QuantizeSweep(Draft& draft) : draft_(draft), links_(draft), taken_(draft.nodes.size(), false) {}
@@ -503,8 +506,6 @@ int32_t raise_scales(DraftTensor& weights, const std::vector<float>& bias, doubl
   return raised;
 }
 
-}  // namespace
-
 bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   if (!has_float_weights(draft, node)) return false;
   DraftTensor weights = draft.tensor(node.inputs[1]);
@@ -566,4 +567,5 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   return true;
 }
 
+}  // namespace
 }  // namespace intaglio::importers

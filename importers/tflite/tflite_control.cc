@@ -1,10 +1,9 @@
-#include "importers/tflite/tflite_control.h"
+#include "importers/tflite/tflite_operators.h"
 
 #include <algorithm>
 
-#include "importers/draft/choice.h"
+#include "importers/draft/draft.h"
 #include "importers/draft/read_options.h"
-#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 

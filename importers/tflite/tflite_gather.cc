@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "importers/draft/choice.h"
+#include "importers/draft/draft.h"
 #include "importers/draft/index_rows.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "importers/tflite/tflite_generated.h"
-#include "importers/tflite/tflite_labels.h"
 #include "importers/tflite/tflite_metadata_generated.h"
 #include "importers/tflite/tflite_reader.h"
 

@@ -6,7 +6,6 @@
 #include "importers/draft/op_traits.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/draft/read_options.h"
-#include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
 

@@ -1,6 +1,9 @@
 // One operator of a TFLite file, as its handler sees it. Every access is checked; what is wrong is thrown.
 #pragma once
 
+#include <map>
+#include <set>
+#include <string>
 #include <unordered_map>
 
 #include "importers/draft/constant_evaluation.h"
@@ -8,11 +11,27 @@
 #include "importers/draft/draft.h"
 #include "importers/draft/geometry.h"
 #include "importers/tflite/tflite_generated.h"
-#include "importers/tflite/tflite_variables.h"
 
 namespace intaglio::importers {
 
 inline constexpr size_t kMaxFileTensors = 65536;
+
+// TFLite's resource variables: what a graph reads and assigns from run to run. They become the model's states.
+
+struct TfliteVariable {
+  DraftTensor initial;   // a constant, from the graph that CALL_ONCE names; without data: zero
+  int32_t input = -1;    // draft tensor that the first read gives; -1: it is not read
+  int32_t current = -1;  // draft tensor of its value at this place of the graph; -1: as the run began
+};
+
+struct TfliteVariables {
+  std::map<std::string, TfliteVariable> by_name;
+  std::map<int32_t, std::string> handles;  // tensors of VAR_HANDLE
+  std::set<int32_t> called;                // graphs of CALL_ONCE
+};
+
+// After the last operator: each variable that is read becomes a state of the draft.
+void add_tflite_states(const TfliteVariables& variables, Draft& draft);
 
 // The file and what has been made of it so far.
 struct TfliteFile {
@@ -146,5 +165,27 @@ int32_t as_tflite_s16(TfliteFile& file, int32_t index, int32_t made, const std::
 bool has_tflite_data(const TfliteFile& file, int32_t index);  // whether the file's tensor is a constant
 DraftTensor tflite_constant(TfliteFile& file,
                             int32_t index);  // likewise, with bytes checked against type and shape
+
+// Numbers that a TFLite file stores in another form than the draft has them.
+
+// Element types as the file numbers them.
+inline constexpr int8_t kTfliteFloat32 = 0, kTfliteFloat16 = 1, kTfliteInt32 = 2, kTfliteUint8 = 3,
+                        kTfliteInt64 = 4, kTfliteBool = 6, kTfliteInt16 = 7, kTfliteComplex = 8,
+                        kTfliteInt8 = 9, kTfliteInt4 = 17;
+
+// Bytes of so many elements in the file.
+uint64_t tflite_stored_bytes(int8_t type, int64_t elements);
+// `data` holds the file's bytes, as many as that; they become those of the draft's type. Integers of 16 bits, and those
+// of 64 bits with a scale, become the reals that they stand for; other integers of 64 bits must fit 32.
+void convert_stored(int8_t type, DraftTensor& constant);
+
+// TFLite's sparse tensors.
+
+// All elements of a constant, of which the file has `stored`. Of a sparse one those are a part; the others are bytes of 0. Its
+// sparsity is a tree, which has a level an axis, in the file's order, and one for the inside of each axis that has blocks. A level
+// has all indices, or lists those that are there: branch p of the level before it has indices[segments[p]] up to
+// indices[segments[p + 1]]. Throws where the lists do not fit the shape, or do not tell of as many elements as are stored.
+std::vector<uint8_t> tflite_bytes(const tflite::Tensor& tensor, const Shape& shape,
+                                  Span<const uint8_t> stored);
 
 }  // namespace intaglio::importers

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "importers/tflite/tflite_control.h"
+#include "importers/tflite/tflite_op.h"
+#include "importers/tflite/tflite_operators.h"
 #include "importers/tflite/tflite_reader.h"
-#include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "importers/draft/index_rows.h"
-#include "importers/tflite/tflite_control.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
-#include "importers/tflite/tflite_stored.h"
+#include "importers/tflite/tflite_op.h"
 
 namespace intaglio::importers {
 

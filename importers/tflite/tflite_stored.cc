@@ -1,4 +1,4 @@
-#include "importers/tflite/tflite_stored.h"
+#include "importers/tflite/tflite_op.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "importers/tflite/tflite_variables.h"
+#include "importers/tflite/tflite_op.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// a * b + c with one rounding, the same bits on every machine (NaN apart: canonical_f32.h gives it its bits).
+// a * b + c with one rounding, the same bits on every machine (NaN apart: output_f32.h gives it its bits).
 #pragma once
 
 #include <cstdint>

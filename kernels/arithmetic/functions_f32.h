@@ -2,8 +2,8 @@
 // same operations lane by lane.
 #pragma once
 
-#include "kernels/arithmetic/canonical_f32.h"
 #include "kernels/arithmetic/fma_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 
 namespace intaglio {
 

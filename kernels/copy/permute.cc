@@ -1,8 +1,7 @@
-#include "kernels/copy/permute.h"
+#include "kernels/copy/strided_copy.h"
 
 #include <cstring>
 
-#include "kernels/copy/strided_copy.h"
 #include "kernels/copy/vector_moves.h"
 
 namespace intaglio {

@@ -1,7 +1,6 @@
 #include <arm_neon.h>
 
 #include "kernels/digest/sha256.h"
-#include "kernels/digest/sha256_rounds.h"
 
 namespace intaglio {
 

@@ -1,7 +1,6 @@
 #include <immintrin.h>
 
 #include "kernels/digest/sha256.h"
-#include "kernels/digest/sha256_rounds.h"
 
 namespace intaglio {
 

@@ -1,11 +1,11 @@
-// Tiles of dwconv_lines_f32.h over a vector type V of the instruction set, which gives
+// Tiles of dwconv_f32.h over a vector type V of the instruction set, which gives
 //   Register, kLanes, kLines: of a tile of 3 x 3 at stride 1, one or two
 //   kBranches: whether each column's store asks for itself, which is shorter, or whole tiles have their own
 //   load(from), store(to, v), zero(), multiply_add(a, b, c): a * b + c
 //   Finish(clamp)(v): finish_f32; where kClamps: Finish::is_clamp(clamp), whether finish.clamp(v) gives the same
 #pragma once
 
-#include "kernels/dwconv/dwconv_lines_f32.h"
+#include "kernels/dwconv/dwconv_f32.h"
 
 namespace intaglio {
 namespace {

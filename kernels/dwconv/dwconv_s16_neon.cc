@@ -1,4 +1,4 @@
-#include "kernels/arithmetic/requant_s16_neon.h"
+#include "kernels/arithmetic/requant_neon.h"
 #include "kernels/dwconv/dwconv_s16.h"
 
 namespace intaglio {

@@ -13,12 +13,12 @@
 //   shrink             x < -alpha ? x + beta : x > alpha ? x - beta : 0
 //   softsign           x / (1 + |x|)
 //
-// Results are canonical (canonical_f32.h); NaN gives NaN (pow: but for alpha 0, which gives 1). The same source is compiled once
+// Results are canonical (output_f32.h); NaN gives NaN (pow: but for alpha 0, which gives 1). The same source is compiled once
 // an instruction set (rare_f32_rows.h). y may be x; no other overlap is allowed.
 #pragma once
 
 #include "intaglio/isa.h"
-#include "kernels/arithmetic/canonical_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 
 namespace intaglio {
 

@@ -18,12 +18,12 @@
 //   softplus      max(x, 0) + log(1 + e(-|x|))
 //   mish          x < 20 ? x * n / (n + 2), n = e(x) * (e(x) + 2) : x
 //
-// Results are canonical (canonical_f32.h); NaN gives NaN. Straight-line code, compiled once an instruction
+// Results are canonical (output_f32.h); NaN gives NaN. Straight-line code, compiled once an instruction
 // set (unary_f32_rows.h), the same operations lane by lane. y may be x; no other overlap is allowed.
 #pragma once
 
 #include "intaglio/isa.h"
-#include "kernels/arithmetic/canonical_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 
 namespace intaglio {
 

@@ -1,6 +1,8 @@
 #include "kernels/gemm/gemm_s16.h"
 
-#include "kernels/arithmetic/weight_sums.h"
+#include <cstring>
+
+#include "kernels/arithmetic/constant_checks.h"
 #include "kernels/compiled_isa.h"
 
 namespace intaglio {
@@ -13,7 +15,7 @@ namespace {
 
 #define ITG_GEMM_S16(isa, ...) \
   ITG_KERNEL(GemmS16Kernel, gemm_s16, isa, ITG_COMPILED(isa, k.function = gemm_s16_##isa;) __VA_ARGS__)
-constexpr GemmS16Kernel kKernels[] = {
+constexpr GemmS16Kernel kGemmS16Kernels[] = {
 #include "kernels/gemm/gemm_s16_kernels.inc"
 };
 #undef ITG_GEMM_S16
@@ -31,8 +33,8 @@ bool fits(const int8_t* column, int64_t depths, int64_t bias) {
 
 }  // namespace
 
-ITG_KERNEL_LIST(GemmS16Kernel, gemm_s16, kKernels)
-ITG_FIRST_ALLOWED(gemm_s16, kKernels)
+ITG_KERNEL_LIST(GemmS16Kernel, gemm_s16, kGemmS16Kernels)
+ITG_FIRST_ALLOWED(gemm_s16, kGemmS16Kernels)
 
 int64_t gemm_s16_packed_bytes(const GemmS16Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kPacksWeights || !kernel.packs) return 0;
@@ -56,6 +58,38 @@ void gemm_s16_pack(const GemmS16Kernel& kernel, const int8_t* weights, const int
           for (int32_t j = i; j < i + kernel.kr; ++j)
             *packed++ = c < n && j < k ? weights[c * column + static_cast<ptrdiff_t>(t) * k + j] : int8_t{0};
   }
+}
+
+#define ITG_MATMUL_S16(isa, columns) void matmul_s16_##isa(const MatmulS16Args& args);
+#include "kernels/gemm/matmul_s16_kernels.inc"
+#undef ITG_MATMUL_S16
+
+namespace {
+
+#define ITG_MATMUL_S16(isa, columns)           \
+  ITG_KERNEL(MatmulS16Kernel, matmul_s16, isa, \
+             ITG_COMPILED(isa, k.function = matmul_s16_##isa;) k.nr = columns)
+constexpr MatmulS16Kernel kMatmulS16Kernels[] = {
+#include "kernels/gemm/matmul_s16_kernels.inc"
+};
+#undef ITG_MATMUL_S16
+
+}  // namespace
+
+ITG_KERNEL_LIST(MatmulS16Kernel, matmul_s16, kMatmulS16Kernels)
+ITG_FIRST_ALLOWED(matmul_s16, kMatmulS16Kernels)
+
+int64_t matmul_s16_panel_bytes(const MatmulS16Kernel& kernel, int32_t k) {
+  return int64_t{k + 1} / 2 * kernel.nr * 4;
+}
+
+void matmul_s16_pack(const MatmulS16Kernel& kernel, const int16_t* b, ptrdiff_t depth_stride,
+                     ptrdiff_t column_stride, int32_t n, int32_t k, int16_t* panel) {
+  const ptrdiff_t step = 2 * kernel.nr;
+  if (n < kernel.nr || k % 2 != 0) memset(panel, 0, static_cast<size_t>(matmul_s16_panel_bytes(kernel, k)));
+  for (int32_t i = 0; i < k; ++i)
+    for (int32_t c = 0; c < n; ++c)
+      panel[i / 2 * step + 2 * c + i % 2] = b[i * depth_stride + c * column_stride];
 }
 
 }  // namespace intaglio

@@ -1,7 +1,7 @@
 // vpdpwssd adds two products of int16 to 32 bits; the weights are widened as they are read.
 #include <immintrin.h>
 
-#include "kernels/gemm/gemm_s16_pairs.h"
+#include "kernels/gemm/gemm_s16_tiles.h"
 
 namespace intaglio {
 namespace {

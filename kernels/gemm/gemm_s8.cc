@@ -1,8 +1,9 @@
 #include "kernels/gemm/gemm_s8.h"
 
-#include "kernels/arithmetic/weight_sums.h"
+#include "kernels/arithmetic/constant_checks.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/gemm/gemm_s8_pairs.h"
+#include "kernels/gemm/gemm_s8_windows.h"
 
 namespace intaglio {
 
@@ -170,6 +171,18 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const GemmS8Weights& plain, void* 
       out += static_cast<ptrdiff_t>(width) * round_up(k, kr);
     }
   }
+}
+
+#define ITG_GEMM_S8_WINDOWS(isa) void gemm_s8_windows_##isa(GemmS8Args& args);
+#include "kernels/gemm/gemm_s8_windows_kernels.inc"
+#undef ITG_GEMM_S8_WINDOWS
+
+GemmS8WindowsFunction* gemm_s8_windows(IsaMask isa) {
+#define ITG_GEMM_S8_WINDOWS(name) \
+  ITG_COMPILED(name, if (isa == isa_by_name::name) return gemm_s8_windows_##name;)
+#include "kernels/gemm/gemm_s8_windows_kernels.inc"
+#undef ITG_GEMM_S8_WINDOWS
+  return nullptr;
 }
 
 }  // namespace intaglio

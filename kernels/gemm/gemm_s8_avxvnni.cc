@@ -1,7 +1,23 @@
 #include "kernels/gemm/gemm_s8_rows_avx2.h"
 
 #define ITG_DOT "%{vex%} vpdpbusd"
-#define ITG_KERNEL gemm_s8_avxvnni
-#define ITG_ARGS GemmS8Args
-#define ITG_STORE avx2_store_rows
 #include "kernels/gemm/gemm_s8_ymm_vnni.h"
+
+namespace intaglio {
+
+void gemm_s8_avxvnni(const GemmS8Args& args);
+void gemm_s8_f32_avxvnni(const GemmS8F32Args& args);
+
+void gemm_s8_avxvnni(const GemmS8Args& args) {
+  multiply_ymm_vnni(args, [&](int32_t first, const int8_t* multipliers, __m256i* sums) {
+    avx2_store_rows(args, first, multipliers, sums);
+  });
+}
+
+void gemm_s8_f32_avxvnni(const GemmS8F32Args& args) {
+  multiply_ymm_vnni(args, [&](int32_t first, const int8_t* multipliers, const __m256i* sums) {
+    avx2_store_reals(args, first, multipliers, sums);
+  });
+}
+
+}  // namespace intaglio

@@ -1,8 +1,29 @@
+// The lists of products of codes that leave in FP32, and the scalar kernels.
 #include "kernels/arithmetic/output_f32.h"
+#include "kernels/compiled_isa.h"
 #include "kernels/gemm/gemm_s8_f32.h"
 #include "kernels/gemm/gemm_s8_windows.h"
 
 namespace intaglio {
+
+#define ITG_GEMM_S8_F32(isa, ...) void gemm_s8_f32_##isa(const GemmS8F32Args& args);
+#include "kernels/gemm/gemm_s8_f32_kernels.inc"
+#undef ITG_GEMM_S8_F32
+
+namespace {
+
+#define ITG_GEMM_S8_F32(isa, ...)               \
+  ITG_KERNEL(GemmS8F32Kernel, gemm_s8_f32, isa, \
+             ITG_COMPILED(isa, k.f32_function = gemm_s8_f32_##isa;) __VA_ARGS__)
+constexpr GemmS8F32Kernel kGemmS8F32Kernels[] = {
+#include "kernels/gemm/gemm_s8_f32_kernels.inc"
+};
+#undef ITG_GEMM_S8_F32
+
+}  // namespace
+
+ITG_KERNEL_LIST(GemmS8F32Kernel, gemm_s8_f32, kGemmS8F32Kernels)
+ITG_FIRST_ALLOWED(gemm_s8_f32, kGemmS8F32Kernels)
 
 void gemm_s8_f32_scalar(const GemmS8F32Args& args);
 
@@ -48,6 +69,35 @@ void gemm_s8_f32_scalar(const GemmS8F32Args& args) {
           });
       y[c] = finish_f32(static_cast<float>(static_cast<int32_t>(acc)) * args.multiplier[c], args.clamp);
     }
+  }
+}
+
+#define ITG_GEMV_S8_F32(isa) GemvS8F32 gemv_s8_f32_##isa;
+#include "kernels/gemm/gemv_s8_f32_kernels.inc"
+#undef ITG_GEMV_S8_F32
+
+namespace {
+
+#define ITG_GEMV_S8_F32(isa) \
+  ITG_KERNEL(GemvS8F32Kernel, gemv_s8_f32, isa, ITG_COMPILED(isa, k.function = gemv_s8_f32_##isa;))
+constexpr GemvS8F32Kernel kGemvS8F32Kernels[] = {
+#include "kernels/gemm/gemv_s8_f32_kernels.inc"
+};
+#undef ITG_GEMV_S8_F32
+
+}  // namespace
+
+ITG_KERNEL_LIST(GemvS8F32Kernel, gemv_s8_f32, kGemvS8F32Kernels)
+ITG_FIRST_ALLOWED(gemv_s8_f32, kGemvS8F32Kernels)
+
+GemvS8F32 gemv_s8_f32_scalar;
+
+void gemv_s8_f32_scalar(const int8_t* x, const int8_t* w, const int32_t* bias, const float* multiplier,
+                        float* y, int32_t n, int32_t k) {
+  for (int32_t c = 0; c < n; ++c, w += k) {
+    auto acc = static_cast<uint32_t>(bias[c]);
+    for (int32_t i = 0; i < k; ++i) acc += static_cast<uint32_t>(x[i] * w[i]);
+    y[c] = static_cast<float>(static_cast<int32_t>(acc)) * multiplier[c];
   }
 }
 

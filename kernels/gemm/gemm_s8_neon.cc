@@ -1,5 +1,5 @@
+#include "kernels/gemm/gemm_s8_neon_products.h"
 #include "kernels/gemm/gemm_s8_neon_row.h"
-#include "kernels/gemm/gemm_s8_neon_store.h"
 #include "kernels/gemm/gemm_s8_neon_tiles.h"
 
 namespace intaglio {

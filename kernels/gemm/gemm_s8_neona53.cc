@@ -3,7 +3,6 @@
 // of two vectors are inserted side by side. What has no schedule here is left to that kernel.
 #include "kernels/gemm/gemm_s8_neon_in_order.h"
 #include "kernels/gemm/gemm_s8_neon_products.h"
-#include "kernels/gemm/gemm_s8_neon_store.h"
 
 namespace intaglio {
 namespace {

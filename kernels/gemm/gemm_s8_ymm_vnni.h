@@ -1,6 +1,5 @@
-// vpdpbusd on 256 bits, for the two encodings that CPUs have it in. gemm_s8_avxvnni.cc and gemm_s8_f32_avxvnni.cc (VEX) and
-// gemm_s8_avx512ymm.cc (EVEX) include this with ITG_DOT, the instruction, ITG_KERNEL, the kernel's name, ITG_ARGS, its
-// arguments, and ITG_STORE, which stores a panel's sums. Sixteen registers: tiles of up to 6 x 16. Rows are read as x + 128, as in
+// vpdpbusd on 256 bits, for the two encodings that CPUs have it in. gemm_s8_avxvnni.cc (VEX) and gemm_s8_avx512ymm.cc (EVEX)
+// include this with ITG_DOT, the instruction. Sixteen registers: tiles of up to 6 x 16. Rows are read as x + 128, as in
 // gemm_s8_avx512vnni.cc.
 #pragma once
 
@@ -32,7 +31,8 @@ __attribute__((noipa)) void last_bytes(const int8_t* const* rows, int32_t m, int
 
 // M rows of one panel from `row` on; those past `count` repeat the last one.
 template <int32_t M>
-void tile(const GemmS8Args& args, int32_t row, int32_t count, const int8_t* w, __m256i* sums) {
+__attribute__((always_inline)) inline void tile(const GemmS8Args& args, int32_t row, int32_t count,
+                                                const int8_t* w, __m256i* sums) {
   int32_t index[M];
 #pragma GCC unroll 6
   for (int32_t r = 0; r < M; ++r) index[r] = row + (r < count ? r : count - 1);
@@ -78,11 +78,9 @@ void tile(const GemmS8Args& args, int32_t row, int32_t count, const int8_t* w, _
   }
 }
 
-}  // namespace
-
-void ITG_KERNEL(const ITG_ARGS& args);
-
-void ITG_KERNEL(const ITG_ARGS& args) {
+// store(first column, multipliers, sums) takes each panel's sums.
+template <typename Args, typename Store>
+inline void multiply_ymm_vnni(const Args& args, Store store) {
   const auto* w = static_cast<const int8_t*>(args.weights);
   const ptrdiff_t panel_bytes = kNr * (8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3));
   alignas(32) __m256i sums[2 * kMr];
@@ -92,8 +90,9 @@ void ITG_KERNEL(const ITG_ARGS& args) {
       __m256i* const to = sums + 2 * r;
       rows > 1 ? tile<kMaxRows>(args, r, rows, w, to) : tile<1>(args, r, rows, w, to);
     }
-    ITG_STORE(args, first, w + 64, sums);
+    store(first, w + 64, sums);
   }
 }
 
+}  // namespace
 }  // namespace intaglio

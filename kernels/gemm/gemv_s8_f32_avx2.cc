@@ -3,7 +3,7 @@
 #include <immintrin.h>
 
 #include "kernels/arithmetic/requant_avx2.h"
-#include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 
 namespace intaglio {
 namespace {

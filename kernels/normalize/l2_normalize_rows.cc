@@ -1,4 +1,4 @@
-#include "kernels/normalize/l2_normalize_rows.h"
+#include "kernels/normalize/normalize_groups.h"
 
 #include "kernels/arithmetic/functions_f32.h"
 

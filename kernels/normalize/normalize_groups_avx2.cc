@@ -1,4 +1,4 @@
-#include "kernels/normalize/normalize_groups_s16_loops.h"
+#include "kernels/normalize/normalize_groups_loops.h"
 
 namespace intaglio {
 

@@ -1,7 +1,7 @@
 // Cortex-M4, M7 and whatever else has the DSP extension: sums of two codes an instruction (smlad, smlald), then the conversion that
 // rounds and saturates at once.
 #include "kernels/arithmetic/requant_dsp.h"
-#include "kernels/normalize/normalize_groups_s16_loops.h"
+#include "kernels/normalize/normalize_groups_loops.h"
 
 namespace intaglio {
 

@@ -1,6 +1,6 @@
 // Cortex-M with Helium: sums of a whole vector an instruction, then four elements a step.
 #include "kernels/arithmetic/requant_helium.h"
-#include "kernels/normalize/normalize_groups_s16_loops.h"
+#include "kernels/normalize/normalize_groups_loops.h"
 
 namespace intaglio {
 

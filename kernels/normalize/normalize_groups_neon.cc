@@ -1,7 +1,6 @@
 // Sixteen codes of 8 bits at a time, or eight of 16: sums by pairwise additions, then four differences a vector.
 #include "kernels/arithmetic/requant_neon.h"
-#include "kernels/arithmetic/requant_s16_neon.h"
-#include "kernels/normalize/normalize_groups_s16_loops.h"
+#include "kernels/normalize/normalize_groups_loops.h"
 
 namespace intaglio {
 

@@ -1,9 +1,9 @@
-// The loop of softmax_f32.h, for the file of each instruction set: compilers vectorise all but the sum, whose
+// The loop of softmax.h, for the file of each instruction set: compilers vectorise all but the sum, whose
 // order is the contract.
 #pragma once
 
 #include "kernels/arithmetic/functions_f32.h"
-#include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax.h"
 
 namespace intaglio {
 

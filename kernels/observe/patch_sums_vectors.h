@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/observe/patch_sums_rows.h"
+#include "kernels/observe/observe_loops.h"
 
 namespace intaglio {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/pool/pool_s16.h"
+#include "kernels/pool/pool.h"
 
 namespace intaglio {
 namespace {

@@ -8,9 +8,9 @@
 // lies far on its other side there are more. z_a goes into the bias, as a convolution's does.
 #include <cfloat>
 
-#include "kernels/arithmetic/canonical_f32.h"
-#include "kernels/arithmetic/weight_sums.h"
-#include "kernels/copy/permute.h"
+#include "kernels/arithmetic/constant_checks.h"
+#include "kernels/arithmetic/output_f32.h"
+#include "kernels/copy/strided_copy.h"
 #include "kernels/gemm/centred_codes.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s8_windows.h"

@@ -2,7 +2,7 @@
 // all rows of a.
 #include <cfloat>
 
-#include "kernels/gemm/matmul_s16.h"
+#include "kernels/gemm/gemm_s16.h"
 #include "runtime/ops/batch_product.h"
 #include "runtime/ops/conv_geometry.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/arithmetic/canonical_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 #include "runtime/op.h"
 
 namespace intaglio {

@@ -1,5 +1,5 @@
 // Comparisons of two tensors, each repeated where it is smaller. Truth is a number: 1 is true, 0 is not.
-#include "kernels/eltwise/compare_rows.h"
+#include "kernels/eltwise/eltwise_f32.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/checks.h"
 

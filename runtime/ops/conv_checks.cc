@@ -2,8 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/arithmetic/finite_f32.h"
-#include "kernels/arithmetic/weight_sums.h"
+#include "kernels/arithmetic/constant_checks.h"
 #include "runtime/add_params.h"
 #include "runtime/ops/checks.h"
 #include "runtime/quantization_range.h"

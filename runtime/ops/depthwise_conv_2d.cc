@@ -1,10 +1,8 @@
 // Depthwise convolution, NHWC, weights [kh, kw, c * m]: output channel c * m + j reads input channel c.
 #include "kernels/dwconv/dwconv_3x3_s8.h"
 #include "kernels/dwconv/dwconv_f32.h"
-#include "kernels/dwconv/dwconv_lines_f32.h"
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s8.h"
-#include "kernels/dwconv/dwconv_s8_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_geometry.h"
 #include "runtime/ops/pixel_runs.h"

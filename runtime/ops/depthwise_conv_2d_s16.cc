@@ -1,5 +1,5 @@
 // Depthwise convolution of int16 activations with int8 weights.
-#include "kernels/arithmetic/weight_sums.h"
+#include "kernels/arithmetic/constant_checks.h"
 #include "kernels/dwconv/dwconv_s16.h"
 #include "runtime/ops/conv_geometry.h"
 

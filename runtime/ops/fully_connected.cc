@@ -1,6 +1,6 @@
 // Fully connected layer: x of rank 2 or more, read as [m, k]; weights [oc, k]. Codes to codes, reals to
 // reals, or codes to reals. There the weights of a few rows are read in place and nothing is kept.
-#include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/gemm/gemm_s8_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"

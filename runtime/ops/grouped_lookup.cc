@@ -1,6 +1,6 @@
 // A function of its own for each group of channels of an int8 tensor, as tables [groups, 256]. A third input [channels] says
 // which group a channel is in.
-#include "kernels/eltwise/grouped_lookup_s8.h"
+#include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

@@ -1,7 +1,7 @@
 // Rows of the last axis divided by their Euclidean norm, which counts as `min_norm` where it is less.
 #include <cfloat>
 
-#include "kernels/normalize/l2_normalize_rows.h"
+#include "kernels/normalize/normalize_groups.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

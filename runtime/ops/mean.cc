@@ -1,9 +1,6 @@
 // Mean over any axes. The output may keep the reduced axes as ones or drop them. Codes to codes, reals to
 // reals, or codes to reals.
-#include "kernels/pool/mean_s8_f32.h"
-#include "kernels/pool/pool_f32.h"
-#include "kernels/pool/pool_s16.h"
-#include "kernels/pool/pool_s8.h"
+#include "kernels/pool/pool.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

@@ -1,7 +1,7 @@
 // LayerNormalization, GroupNormalization, InstanceNormalization and RMSNormalization: groups of elements less their mean, divided
 // by their deviation, times a factor and plus a summand for each index of the last axis. A group is a `groups`-th of the last
 // axis, of one index of the others; with over_map of one index of the first axis, and of all places between.
-#include "kernels/arithmetic/finite_f32.h"
+#include "kernels/arithmetic/constant_checks.h"
 #include "kernels/normalize/normalize_groups.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_geometry.h"

@@ -1,6 +1,5 @@
 // Average and maximum over windows of an NHWC tensor.
-#include "kernels/pool/pool_f32.h"
-#include "kernels/pool/pool_s8.h"
+#include "kernels/pool/pool.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/pool_windows.h"
 

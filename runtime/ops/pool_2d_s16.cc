@@ -1,6 +1,5 @@
 // Average and maximum over windows of int16 codes.
-#include "kernels/pool/pool_s16.h"
-#include "kernels/pool/pool_s8.h"
+#include "kernels/pool/pool.h"
 #include "runtime/ops/pool_windows.h"
 
 namespace intaglio {

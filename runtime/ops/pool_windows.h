@@ -1,7 +1,7 @@
 // Parts that all variants of pooling share: NHWC, a window over height and width.
 #pragma once
 
-#include "kernels/pool/taps.h"
+#include "kernels/pool/pool.h"
 #include "runtime/ops/checks.h"
 #include "runtime/window.h"
 

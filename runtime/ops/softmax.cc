@@ -1,6 +1,5 @@
 // Softmax over the last axis.
-#include "kernels/normalize/softmax_f32.h"
-#include "kernels/normalize/softmax_s8.h"
+#include "kernels/normalize/softmax.h"
 #include "runtime/ops/softmax_rows.h"
 
 namespace intaglio {

@@ -1,5 +1,5 @@
 // Softmax over the last axis, of codes of 16 bits. Apart from softmax.cc, so that a program without it pays nothing.
-#include "kernels/normalize/softmax_s16.h"
+#include "kernels/normalize/softmax.h"
 #include "runtime/ops/softmax_rows.h"
 
 namespace intaglio {

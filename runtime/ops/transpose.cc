@@ -1,5 +1,5 @@
 // Output axis i is input axis permutation[i].
-#include "kernels/copy/permute.h"
+#include "kernels/copy/strided_copy.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

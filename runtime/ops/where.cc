@@ -1,6 +1,6 @@
 // A choice, element by element: of the second input where the first is not 0, else of the third. Each is repeated along axes that
 // it lacks or has with size 1.
-#include "kernels/eltwise/compare_rows.h"
+#include "kernels/eltwise/eltwise_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

@@ -5,10 +5,9 @@
 
 #include "intaglio/streaming.h"
 #include "kernels/arithmetic/requant.h"
-#include "kernels/pool/pool_s8.h"
+#include "kernels/pool/pool.h"
 #include "runtime/liveness.h"
 #include "runtime/streaming/band_view.h"
-#include "runtime/streaming/streaming_hooks.h"
 
 #if ITG_STREAMING
 
@@ -201,8 +200,8 @@ class SegmentRun {
     memset(run.output<int8_t>(node), code, out.bytes());
   }
 
-  // A mean: sums of 32 bits stand at the output's place until the last row is in them. As pool_s8.h and mean_s8_f32.h
-  // define them.
+  // A mean: sums of 32 bits stand at the output's place until the last row is in them. As pool.h
+  // defines them.
   void add_rows(const NodeView& node, int32_t first, int32_t past, uint32_t from) const {
     const TensorInfo in = node.input(0), out = node.output();
     const int32_t height = in.shape[1], width = in.shape[2], channels = in.shape[3];

@@ -3,7 +3,6 @@
 #include "intaglio/streaming.h"
 #include "runtime/liveness.h"
 #include "runtime/streaming/row_access.h"
-#include "runtime/streaming/streaming_hooks.h"
 
 #if ITG_STREAMING
 

@@ -3,7 +3,6 @@
 #include "runtime/overlap_check.h"
 #include "runtime/streaming/band_view.h"
 #include "runtime/streaming/streamed_model.h"
-#include "runtime/streaming/streaming_hooks.h"
 
 #if ITG_STREAMING
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/arithmetic/canonical_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 
 namespace intaglio::test {
 

@@ -1,9 +1,0 @@
-#include "kernels/eltwise/rare_f32_rows.h"
-
-namespace intaglio {
-
-void rare_f32_avx2(const RareF32Args& args);
-
-void rare_f32_avx2(const RareF32Args& args) { rare_rows_f32(args); }
-
-}  // namespace intaglio
