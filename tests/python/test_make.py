@@ -109,6 +109,15 @@ def test_calibration_gives_the_commands_bytes(demo, command, net, pictures, tmp_
         assert made.report[name] == figures[name]
 
 
+def test_a_remedy_is_tried(net, pictures):
+    assert intaglio.calibrate(net, pictures).report["trial"] is None
+    report = intaglio.calibrate(net, pictures, weight_bits=2).report
+    trial = report["trial"]
+    assert trial["helps"] and trial["left_out"] == ["weight-bits"] and trial["gain_db"] >= 1
+    assert report["remedy"].startswith("without weight_bits=: that gains ")
+    assert min(trial["ms"], trial["ms_int8"], trial["ms_fp32"]) > 0
+
+
 def test_arrays_and_iterables_give_the_bytes_of_an_npy_file(command, net, samples, tmp_path):
     np.save(tmp_path / "x.npy", samples)
     net.save(tmp_path / "net.itg")
