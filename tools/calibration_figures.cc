@@ -231,6 +231,7 @@ Json json_of(const std::optional<RemedyTrial>& trial) {
   Json keep = Json::array();
   for (const int32_t n : trial->changes.float_nodes) keep.push_back("@" + std::to_string(n));
   Json json = {{"helps", trial->helps},
+               {"sure", trial->sure},
                {"left_out", trial->changes.left_out},
                {"keep_float", keep},
                {"set", trial->changes.sets()},

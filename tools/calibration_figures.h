@@ -98,6 +98,7 @@ struct RemedyTrial {
 
   double gain() const;  // dB, of the worst part of the outputs
   bool helps = false;
+  bool sure = true;  // false: the samples are too few to say how much it gains
 };
 Json json_of(const std::optional<RemedyTrial>& trial);
 

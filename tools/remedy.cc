@@ -174,6 +174,7 @@ std::string option_text(const OptionChanges& changes) {
 Outcome<RemedyTrial> try_remedy(const RemedyJob& job, Work& work) {
   RemedyTrial trial;
   trial.before = job.figures.held_out;
+  trial.sure = job.figures.verdict.kind != Remedy::kMoreSamples;
   CalibratorOptions options = job.options;
   options.layer_report = false;
   options.replay_bytes = std::min(options.replay_bytes, kTrialReplayBytes);
@@ -206,11 +207,9 @@ void name_remedy(const RemedyTrial& trial, CalibrationFigures& figures) {
   }
   const std::string option = option_text(trial.changes), gain = decimal(trial.gain(), 1) + " dB";
   if (trial.helps) {
-    const bool too_few = verdict.kind == Remedy::kMoreSamples;
-    const std::string before = verdict.remedy;
-    verdict.remedy = option + (trial.changes.left_out.empty() ? " gains " : ": that gains ") + gain +
-                     " on the samples held out";
-    if (too_few) verdict.remedy += "; also " + before;
+    const std::string what = option + (trial.changes.left_out.empty() ? " gains " : ": that gains ");
+    const std::string unsure = "some dB; these samples are too few to say how much: ";
+    verdict.remedy = what + (trial.sure ? gain + " on the samples held out" : unsure + verdict.remedy);
     verdict.kind = Remedy::kTried;
     return;
   }
