@@ -45,6 +45,7 @@ TEST_CASE("the preprocessing and too few samples come first") {
 CalibrationFigures figures_with(const Judgeable& judgeable, RemedyTrial& trial, double after) {
   CalibrationFigures figures;
   figures.verdict = judge(judgeable);
+  figures.command = "what the verdict alone advises";
   trial.before.sqnr = judgeable.sqnr;
   trial.after.sqnr = after;
   trial.helps = after - judgeable.sqnr >= kLeastRemedyGain;
@@ -59,6 +60,7 @@ TEST_CASE("what was tried is named with its gain, or as what does not help") {
   CHECK(good.verdict.kind == Remedy::kTried);
   CHECK(good.verdict.remedy == "--keep-float @3,@7 gains 4.2 dB on the samples held out");
   const CalibrationFigures weak = figures_with({9.0, std::nullopt, 16, 0.5, ""}, layers, 9.5);
+  CHECK(weak.command.empty());
   CHECK(weak.verdict.remedy ==
         "none of those tried helps: --keep-float @3,@7 was tried, and gains only 0.5 dB on the samples held "
         "out");

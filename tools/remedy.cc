@@ -218,10 +218,12 @@ void name_remedy(const RemedyTrial& trial, CalibrationFigures& figures) {
                              : trial.gain() >= 0              ? "gains only " + gain
                                                  : "loses " + decimal(-trial.gain(), 1) + " dB") +
                             " on the samples held out";
-  if (verdict.kind == Remedy::kWiderLayers)
+  if (verdict.kind == Remedy::kWiderLayers) {
     verdict.remedy = "none of those tried helps: " + tried;
-  else
+    figures.command.clear();
+  } else {
     verdict.remedy += "; " + tried;
+  }
 }
 
 }  // namespace intaglio::tools
