@@ -1,4 +1,5 @@
 // intaglio calibrate: an FP32 model and a few samples to an int8 model.
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/calibration_text.h"
@@ -17,6 +18,7 @@ constexpr const char* kCalibrateFooter =
     "The int8 model depends on the FP32 model, the set of samples and the options. It does not depend on the order\n"
     "of the samples, the machine or the number of threads. It is opened and run before it is written.\n\n"
     "A setting that int8 cannot hold is refused; 'intaglio simulate' shows its effect.\n"
+    "Where the verdict is not good, one remedy is tried by a second calibration, and measured on samples held out.\n"
     "SQNR is in dB, and larger is better. 'alone' is a layer's error with exact inputs.\n"
     "Agreement is counted of classes alone. Other outputs have errors in their own unit, of the samples held out;\n"
     "'intaglio import --answers' says what an output is.\n\n"
@@ -57,14 +59,13 @@ struct CalibrateArguments {
 
 constexpr const char* kKeepFloat = "--keep-float";
 
-// The command's words with --keep-float=NODES as two.
+// The command's words with --OPTION=VALUE as two.
 std::vector<std::string> apart(const std::vector<std::string>& words) {
   std::vector<std::string> list;
   for (const std::string& word : words) {
     const size_t end = word.find('=');
-    const std::string option = word.substr(0, end);
-    const bool joins = end != std::string::npos && option == kKeepFloat;
-    list.push_back(joins ? option : word);
+    const bool joins = end != std::string::npos && word.rfind("--", 0) == 0;
+    list.push_back(word.substr(0, joins ? end : std::string::npos));
     if (joins) list.push_back(word.substr(end + 1));
   }
   return list;
@@ -131,27 +132,25 @@ std::string advised_command(const CalibrateArguments& arguments, bool is_importe
   return pasted("calibrate", words);
 }
 
-// The calibration that was given, with these nodes in FP32 as well ("@3,@7"). Empty as above, and with --from: other tensors
-// are observed then.
-std::string command_keeping(const CalibrateArguments& arguments, const std::string& more) {
-  const std::vector<std::string>& given = arguments.words.all;
-  std::string nodes = more;
-  if (given.empty() || !arguments.from.empty()) return "";
-  const std::vector<std::string> words = apart(given);
-  std::string line = "intaglio calibrate";
-  for (size_t i = 0; i < words.size(); ++i) {
-    const bool has_value = i + 1 < words.size();
-    const std::string word = pasted_word(words[i]);
-    if (word.empty()) return "";
-    if (words[i] != kKeepFloat || !has_value) {
-      line += " " + word;
-      continue;
+// The calibration that was given, with these changes. Empty as above, and with --from: other tensors are observed then.
+std::string changed_command(const CalibrateArguments& arguments, const OptionChanges& changes) {
+  if (arguments.words.all.empty() || !arguments.from.empty()) return "";
+  const std::vector<std::string> given = apart(arguments.words.all);
+  std::vector<std::string> words;
+  std::string nodes = changes.kept();
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto is = [&](const std::string& option) { return given[i] == "--" + option; };
+    if (std::any_of(changes.left_out.begin(), changes.left_out.end(), is)) {
+      if (!is("int8-answers")) ++i;  // the others have a value
+    } else if (given[i] == kKeepFloat && i + 1 < given.size() && !nodes.empty()) {
+      nodes = given[++i] + "," + nodes;
+    } else {
+      words.push_back(given[i]);
     }
-    const std::string& kept = words[++i];
-    if (pasted_word(kept).empty()) return "";
-    nodes = pasted_word(kept + "," + nodes);
   }
-  return line + " " + kKeepFloat + " " + nodes;
+  if (!nodes.empty()) words.insert(words.end(), {kKeepFloat, nodes});
+  for (const std::string& set : changes.sets()) words.insert(words.end(), {"--set", set});
+  return pasted("calibrate", words);
 }
 
 Outcome<Done> check_report(const CalibrateArguments& arguments) {
@@ -213,7 +212,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   choice.advised_command = [&](const Verdict& verdict) {
     return advised_command(arguments, given->is_imported(), verdict);
   };
-  choice.command_keeping = [&](const std::string& nodes) { return command_keeping(arguments, nodes); };
+  choice.changed_command = [&](const OptionChanges& changes) { return changed_command(arguments, changes); };
 
   const auto made = calibrate(*given, choice, work);
   if (!made) return made.failure();
@@ -278,17 +277,16 @@ Command add_calibrate_command(CLI::App& parent) {
       "go on from what 'intaglio observe' has seen of other samples. Without samples that is all there is")
       .type_name("S.itgcal")
       .repeated();
-  add_option(
-      *app, "--report", arguments->report,
-      "write an HTML page: verdict, worst layers, remedies, ranges. Where the verdict is not good, up to "
-      "four more calibrations measure what layers in FP32 gain")
+  add_option(*app, "--report", arguments->report,
+             "write an HTML page: verdict, worst layers, remedies, ranges")
       .type_name("FILE.html");
   add_memory_option(*app, arguments->memory);
   add_ceiling_option(*app, arguments->ceiling);
   add_threads_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "print one JSON object: {verdict, remedy, command, images, seconds, sqnr_db, agreement, judged, low_sqnr_db, "
+      "print one JSON object: {verdict, remedy, trial:{helps, sure, left_out, keep_float, set, gain_db, sqnr_db_before, sqnr_db_after, "
+      "ms_int8, ms, ms_fp32, bytes_before, bytes}, command, images, seconds, sqnr_db, agreement, judged, low_sqnr_db, "
       "calibration_sqnr_db, calibration_agreement, errors:[{name, mean, largest, low, high}], worst:{name, sqnr_db}, sha256, stages:[{name, "
       "seconds}], warnings}. With --min-sqnr or "
       "--max-drop it also has mixed, of a model with states sequences, of a detector detections as 'compare'");

@@ -112,6 +112,25 @@ void print_reference(const Model& fp32) {
   print("  FP32         %s\n", indented(text, kFiguresAt).c_str());
 }
 
+// What was tried, beside the model that is written.
+void print_trial(const RemedyTrial& trial) {
+  if (trial.changes.empty()) return;
+  std::string text = db_text(judged_sqnr(trial.after)) + " instead of " + db_text(judged_sqnr(trial.before));
+  if (trial.before.worst) text += " (the worst part)";
+  if (trial.before.agreement && trial.after.agreement)
+    text += ", agreement " + decimal(*trial.after.agreement, 4) + " instead of " +
+            decimal(*trial.before.agreement, 4);
+  if (trial.before.detections && trial.after.detections && trial.before.detections->pictures > 0)
+    text += ", F1 " + decimal(trial.after.detections->counts.f1(), 4) + " instead of " +
+            decimal(trial.before.detections->counts.f1(), 4);
+  print("               tried: %s\n", text.c_str());
+  print("               %s ms a run here instead of %s; FP32 %s ms%s\n", decimal(trial.ms, 3).c_str(),
+        decimal(trial.int8_ms, 3).c_str(), decimal(trial.fp32_ms, 3).c_str(),
+        trial.ms > trial.fp32_ms ? ": slower than FP32" : "");
+  print("               %s bytes instead of %s\n", grouped(trial.bytes).c_str(),
+        grouped(trial.bytes_before).c_str());
+}
+
 void print_figures(const CalibratedModel& made, const std::string& output, const Model& fp32) {
   const CalibrationFigures& figures = made.figures;
   print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(),
@@ -119,6 +138,7 @@ void print_figures(const CalibratedModel& made, const std::string& output, const
   print_reference(fp32);
   if (!figures.verdict.remedy.empty())
     print("  remedy       %s\n", indented(figures.verdict.remedy, kFiguresAt).c_str());
+  if (figures.trial) print_trial(*figures.trial);
   if (!figures.command.empty()) print("  command      %s\n", safe(figures.command).c_str());
   print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
   if (static_cast<size_t>(made.seen) != figures.images) print(", %d with those observed before", made.seen);

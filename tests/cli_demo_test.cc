@@ -24,7 +24,7 @@ TEST_CASE("import, calibrate, eval, compare") {
   folder.good("verify %/net.itg");
 
   const auto calibrated = folder.json(kCalibrate + " --json");
-  CHECK(calibrated.size() == 16);
+  CHECK(calibrated.size() == 17);
   REQUIRE(!calibrated["stages"].empty());
   double seconds = 0.0;
   for (const auto& stage : calibrated["stages"]) {

@@ -188,7 +188,7 @@ TEST_CASE("the verdict, and what to do first") {
   CHECK(good["remedy"].is_null());
   const auto poor = demo.figures(pictures(), " --weight-bits 2");
   CHECK(poor["verdict"] == "poor");
-  CHECK(holds(poor["remedy"].get<std::string>(), "--min-sqnr"));
+  CHECK(holds(poor["remedy"].get<std::string>(), "without --weight-bits: that gains "));
   const std::string text = demo.good(demo.calibrate(pictures(), " --weight-bits 2")).out;
   for (const char* const part : {"verdict      poor", "remedy       ", "to be expected of other samples"})
     CHECK(holds(text, part));
@@ -207,6 +207,37 @@ TEST_CASE("the verdict, and what to do first") {
   CHECK(one["verdict"] != "good");
   CHECK(holds(one["remedy"].get<std::string>(),
               "check the preprocessing first, since the FP32 model gives one class"));
+}
+
+TEST_CASE("a remedy that was tried gives what it says, and a good model costs no trial") {
+  const Demo demo;
+  CHECK(demo.figures(pictures())["trial"].is_null());
+  CHECK(demo.figures(pictures(), " --weight-bits 2 --min-sqnr 5")["trial"].is_null());
+  // An option that costs decibels is left out; else layers stay in FP32.
+  for (const char* const worse : {" --weight-bits 2", " --set weights:bits=3"}) {
+    CAPTURE(worse);
+    const bool has_option = holds(worse, "--weight-bits");
+    const auto found = demo.figures(pictures(), worse);
+    const auto trial = found["trial"];
+    REQUIRE(trial["helps"] == true);
+    CHECK((trial["left_out"] == std::vector<std::string>{"weight-bits"}) == has_option);
+    CHECK(trial["keep_float"].empty() == has_option);
+    CHECK(trial["gain_db"].get<double>() >= 1);
+    CHECK(trial["sqnr_db_before"] == found["sqnr_db"]);
+    for (const char* const figure : {"ms", "ms_int8", "ms_fp32"}) CHECK(trial[figure].get<double>() > 0);
+    const double before = demo.true_sqnr();
+    // The command makes the model that was tried.
+    const std::string command = found["command"];
+    CHECK(holds(command, "--weight-bits") == false);
+    const auto followed = demo.json(command.substr(std::string("intaglio ").size()) + " --json");
+    CHECK(followed["sqnr_db"].get<double>() ==
+          doctest::Approx(trial["sqnr_db_after"].get<double>()).epsilon(1e-9));
+    CHECK(std::filesystem::file_size(demo / "int8.itg") == trial["bytes"].get<size_t>());
+    CHECK(demo.true_sqnr() - before > 0.5 * trial["gain_db"].get<double>());
+  }
+  const std::string text = demo.good(demo.calibrate(pictures(), " --weight-bits 2")).out;
+  for (const char* const part : {"tried: ", " ms a run here instead of ", " bytes instead of "})
+    CHECK(holds(text, part));
 }
 
 TEST_CASE("a sum of which next to nothing is left is named") {

@@ -297,12 +297,43 @@ TEST_CASE("integers are what they were whenever nodes run again") {
   CHECK((*meter)->input_error() == doctest::Approx(noise / signal).epsilon(1e-4));
 }
 
-TEST_CASE("errors of single layers add up to about that of the int8 model") {
-  const AlignedBytes bytes = small_cnn();
-  const auto samples = small_cnn_samples(8);
+// A convolution whose channels differ up to 64-fold, a depthwise one that undoes it, and one that joins them.
+AlignedBytes unlike_channels() {
+  const std::vector<int32_t> dims = {1, 6, 6, 8};
+  ModelBuilder b;
+  Random random(5);
+  std::vector<float> first = random.reals(32, -1.0f, 1.0f), second = random.reals(72, 0.1f, 1.0f);
+  for (size_t c = 0; c < 8; ++c) {
+    const float factor = c % 4 == 3 ? 64.0f : c % 4 == 2 ? 8.0f : 1.0f;
+    for (size_t i = 0; i < 4; ++i) first[c * 4 + i] *= factor;
+    for (size_t i = 0; i < 9; ++i) second[i * 8 + c] /= factor;
+  }
+  const int32_t x = b.tensor("x", DType::kF32, {1, 6, 6, 4}), y = b.tensor("y", DType::kF32, dims),
+                z = b.tensor("z", DType::kF32, dims), last = b.tensor("last", DType::kF32, {1, 6, 6, 5});
+  auto& widens = b.node(Op::kConv2d, {x, b.constant<float>("first", DType::kF32, {8, 1, 1, 4}, first)}, {y})
+                     .options.as<Window2d>();
+  widens.kernel_h = widens.kernel_w = 1;
+  auto& window =
+      b.node(Op::kDepthwiseConv2d, {y, b.constant<float>("second", DType::kF32, {3, 3, 8}, second)}, {z})
+          .options.as<Window2d>();
+  window.kernel_h = window.kernel_w = 3;
+  window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
+  auto& joins =
+      b.node(Op::kConv2d,
+             {z, b.constant<float>("third", DType::kF32, {5, 1, 1, 8}, random.reals(40, -1.0f, 1.0f))},
+             {last})
+          .options.as<Window2d>();
+  joins.kernel_h = joins.kernel_w = 1;
+  b.input(x);
+  b.output(last);
+  return b.finish();
+}
+
+void check_sum(const AlignedBytes& bytes, const std::vector<std::vector<float>>& samples,
+               RecoveryMask recover) {
   const Model fp32 = *Model::open(bytes.view());
   CalibratorOptions options;
-  options.recover = recovery::kNone;
+  options.recover = recover;
   AlignedBytes memory(Calibrator::measure(fp32, options)->total());
   Calibrator calibrator = *Calibrator::create(fp32, memory.span(), options);
   std::vector<Span<const uint8_t>> inputs;
@@ -337,6 +368,16 @@ TEST_CASE("errors of single layers add up to about that of the int8 model") {
   CHECK(added > measured / 3);
   CHECK(added < measured * 3);
   CHECK(layers.error(LayerTypes(layers.layers().size(), kF)) == 0.0);
+}
+
+TEST_CASE("errors of single layers add up to about that of the int8 model") {
+  check_sum(small_cnn(), small_cnn_samples(8), recovery::kNone);
+}
+
+TEST_CASE("so do those of a model whose channels have scales of their own") {
+  std::vector<std::vector<float>> samples;
+  for (uint32_t seed = 0; seed < 8; ++seed) samples.push_back(Random(seed).reals(144, -1.0f, 1.0f));
+  check_sum(unlike_channels(), samples, recovery::kDepthwiseScales);
 }
 
 }  // namespace intaglio::test::float_layers_test

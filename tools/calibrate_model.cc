@@ -11,6 +11,7 @@
 #include "tools/layer_comparison.h"
 #include "tools/observed_samples.h"
 #include "tools/recipe_check.h"
+#include "tools/remedy.h"
 #include "tools/sample_checks.h"
 
 namespace intaglio::tools {
@@ -66,12 +67,20 @@ class Run {
     const std::string of_classes = fp32_classes_.preprocessing_sign();
     return of_classes.empty() ? better_recipe_ : of_classes;
   }
+  // Not where another preprocessing would make other samples, nor where mixed precision was asked for, scales are known, or the
+  // samples cannot be had again.
+  bool can_try_remedy() const {
+    const Grade grade = made_.figures.verdict.grade;
+    return (grade == Grade::kFair || grade == Grade::kPoor) && preprocessing_sign().empty() &&
+           !job_.steps.has_states() && !measures_afterwards() && !choice_.float_search.asked() &&
+           options_.known.empty();
+  }
   Outcome<Done> observe(HeldOut& held_out);
   void warn_of_doubling(const CalibrationState& before, const CalibrationState& now) const;
   Outcome<Done> make_model(Calibrator& calibrator);
   // Behind these the model is complete.
   Outcome<Done> report(const Calibrator& calibrator, HeldOut& held_out);
-  Outcome<Done> report_unmeasured(const CalibrationReport& report);
+  Outcome<Done> report_unmeasured();
   Outcome<Done> measure_state(const Model& int8);
   Outcome<Done> make_page(const Calibrator& calibrator, const Model& int8);
 
@@ -207,18 +216,8 @@ Outcome<Done> Run::measure_state(const Model& int8_model) {
 
 Outcome<Done> Run::make_page(const Calibrator& calibrator, const Model& int8) {
   CalibrationPage page{
-      job_.file,    int8,          calibrator,           {made_.layers.data(), made_.layers.size()},
-      choice_.name, made_.figures, job_.work.warnings(), choice_.command_keeping};
-  // Layers in FP32 are what to do next only where the preprocessing and the number of samples are not.
-  page.float_was_tried = made_.figures.verdict.grade != Grade::kGood && preprocessing_sign().empty() &&
-                         job_.samples.count() >= kEnoughSamples && !job_.steps.has_states() && !from_state_ &&
-                         !choice_.float_search.asked();
-  if (page.float_was_tried) {
-    job_.work.set_step(steps_, steps_);
-    auto advice = advise_float_layers(job_.file, int8, job_.samples, options_, choice_.execution, job_.work);
-    if (!advice) return advice.failure();
-    page.float_advice = std::move(*advice);
-  }
+      job_.file,    int8,          calibrator,          {made_.layers.data(), made_.layers.size()},
+      choice_.name, made_.figures, job_.work.warnings()};
   page.figures.seconds = seconds();
   made_.page = calibration_page(page);
   return Done{};
@@ -234,12 +233,13 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   CalibrationFigures& figures = made_.figures;
   figures.images = job_.samples.count();
   figures.method = written->calibration().method;
+  figures.bytes = report.bytes.size;
   figures.calibrating.sqnr = sqnr_db(report.signal, report.noise);
   made_.seen = report.samples;
   made_.flat_bytes = report.bytes.size;
   made_.layers.assign(report.layers.begin(), report.layers.end());
   made_.recoveries = summarize(report.recoveries, figures.method);
-  if (job_.samples.count() == 0) return report_unmeasured(report);
+  if (job_.samples.count() == 0) return report_unmeasured();
   if (measures_afterwards() && !job_.steps.has_states())
     if (auto step = measure_state(*written); !step) return step;
   const std::vector<int32_t>& classes = fp32_classes_.found();
@@ -261,14 +261,25 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
   }
   job_.work.clear();
   const std::optional<WorstPart>& worst = figures.held_out.worst;
-  figures.verdict =
-      judge({worst ? worst->sqnr : figures.held_out.sqnr, figures.held_out.agreement, figures.judged,
-             static_cast<size_t>(report.samples), preprocessing_sign(), job_.file.model().image_count() > 0});
+  figures.verdict = judge({judged_sqnr(figures.held_out), figures.held_out.agreement, figures.judged,
+                           figures.calibrating.sqnr - figures.held_out.sqnr, preprocessing_sign(),
+                           job_.file.model().image_count() > 0});
   if (worst && figures.verdict.grade != Grade::kGood && figures.verdict.grade != Grade::kNone)
     figures.verdict.text +=
         " Its worst part is " + safe(worst->name) + ": " + decimal(worst->sqnr, 1) + " dB.";
   if (choice_.advised_command) figures.command = choice_.advised_command(figures.verdict);
   figures.calibrating_seconds = seconds();
+  if (can_try_remedy()) {
+    job_.work.set_step(steps_, steps_);
+    const RemedyJob remedy{job_.file,       *written, job_.samples, job_.facts.digests, options_,
+                           choice_.recover, outputs,  figures,      choice_.execution};
+    auto trial = try_remedy(remedy, job_.work);
+    if (!trial) return trial.failure();
+    name_remedy(*trial, figures);
+    if (trial->helps)
+      figures.command = choice_.changed_command ? choice_.changed_command(trial->changes) : "";
+    figures.trial = std::move(*trial);
+  }
   if (choice_.page)
     if (auto step = make_page(calibrator, *written); !step) return step;
   job_.work.clear();
@@ -278,11 +289,10 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
 }
 
 // No sample is at hand, so nothing says how near the model is.
-Outcome<Done> Run::report_unmeasured(const CalibrationReport& report) {
+Outcome<Done> Run::report_unmeasured() {
   CalibrationFigures& figures = made_.figures;
   figures.held_out.sqnr = figures.calibrating.sqnr = std::numeric_limits<double>::quiet_NaN();
   Judgeable judgeable;
-  judgeable.samples = static_cast<size_t>(report.samples);
   judgeable.at_hand = false;
   figures.verdict = judge(judgeable);
   figures.calibrating_seconds = figures.seconds = seconds();

@@ -35,9 +35,9 @@ struct CalibrateChoice {
       "the int8 model";  // what messages and the page call the int8 model; no sample has this place
   WriteModel write;      // gets the int8 model before it is judged, which may take minutes
   // Commands to be pasted into a shell, for figures and page: what the verdict advises, and the same calibration with these
-  // nodes in FP32 ("@3,@7"). Empty: there is none.
+  // options changed. Empty: there is none.
   std::function<std::string(const Verdict& verdict)> advised_command;
-  std::function<std::string(const std::string& nodes)> command_keeping;
+  std::function<std::string(const OptionChanges& changes)> changed_command;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();  // of the figures' seconds
 };
 

@@ -71,9 +71,14 @@ Verdict judge(const Judgeable& figures) {
              ? ": import with the pixels' range, mean and norm that the network was trained with, or give "
                "arrays in that unit"
              : ": give arrays of values as the network was trained with");
-  } else if (figures.samples < kEnoughSamples) {
+  } else if (verdict.grade == Grade::kNone) {
     verdict.kind = Remedy::kMoreSamples;
     verdict.remedy = "calibrate with more samples, 16 to 64, of all kinds that will occur";
+  } else if (std::isfinite(figures.gap) && figures.gap >= kWideGap) {
+    verdict.kind = Remedy::kMoreSamples;
+    verdict.remedy =
+        "calibrate with more samples, of all kinds that will occur: on those that calibrated it the model is " +
+        decimal(figures.gap, 1) + " dB better than on others";
   } else if (verdict.by_agreement) {
     verdict.kind = Remedy::kLabels;
     verdict.remedy = "see with labels whether answers are lost, or only ties fall the other way: " +
@@ -202,11 +207,59 @@ void note_vanished_sums(const Model& int8, const Work& work) {
   }
 }
 
+std::string OptionChanges::kept() const {
+  std::string nodes;
+  for (const int32_t n : float_nodes) nodes += (nodes.empty() ? "@" : ",@") + std::to_string(n);
+  return nodes;
+}
+
+std::vector<std::string> OptionChanges::sets() const {
+  std::vector<std::string> words;
+  for (const int32_t n : wide_nodes) words.push_back("@" + std::to_string(n) + "/out:bits=16");
+  return words;
+}
+
+double judged_sqnr(const OutputQuality& quality) {
+  return quality.worst ? quality.worst->sqnr : quality.sqnr;
+}
+
+double RemedyTrial::gain() const { return judged_sqnr(after) - judged_sqnr(before); }
+
+Json json_of(const std::optional<RemedyTrial>& trial) {
+  if (!trial) return nullptr;
+  if (trial->changes.empty()) return {{"helps", false}, {"untried", trial->untried}};
+  Json keep = Json::array();
+  for (const int32_t n : trial->changes.float_nodes) keep.push_back("@" + std::to_string(n));
+  Json json = {{"helps", trial->helps},
+               {"sure", trial->sure},
+               {"left_out", trial->changes.left_out},
+               {"keep_float", keep},
+               {"set", trial->changes.sets()},
+               {"gain_db", json_number(trial->gain())},
+               {"sqnr_db_before", json_number(judged_sqnr(trial->before))},
+               {"sqnr_db_after", json_number(judged_sqnr(trial->after))},
+               {"ms_int8", trial->int8_ms},
+               {"ms", trial->ms},
+               {"ms_fp32", trial->fp32_ms},
+               {"bytes_before", trial->bytes_before},
+               {"bytes", trial->bytes}};
+  if (trial->before.agreement && trial->after.agreement) {
+    json["agreement_before"] = *trial->before.agreement;
+    json["agreement_after"] = *trial->after.agreement;
+  }
+  if (trial->before.detections && trial->after.detections) {
+    json["f1_before"] = json_number(trial->before.detections->counts.f1());
+    json["f1_after"] = json_number(trial->after.detections->counts.f1());
+  }
+  return json;
+}
+
 Json json_of(const CalibrationFigures& figures) {
   const auto share = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
   const Verdict& verdict = figures.verdict;
   Json json = {{"verdict", verdict.grade == Grade::kNone ? Json(nullptr) : Json(grade_name(verdict.grade))},
                {"remedy", verdict.remedy.empty() ? Json(nullptr) : Json(verdict.remedy)},
+               {"trial", json_of(figures.trial)},
                {"command", figures.command.empty() ? Json(nullptr) : Json(safe(figures.command))},
                {"images", figures.images},
                {"seconds", figures.seconds},

@@ -18,13 +18,13 @@
 
 namespace intaglio::tools {
 
-// With fewer samples, more of them are what to try first.
-inline constexpr size_t kEnoughSamples = 16;
+// So much better on the samples that calibrated than on others, in dB: these samples are too few.
+inline constexpr double kWideGap = 5;
 
 enum class Grade { kNone, kGood, kFair, kPoor };
 
 // The subject of the remedy.
-enum class Remedy { kNone, kPreprocessing, kMoreSamples, kLabels, kWiderLayers };
+enum class Remedy { kNone, kPreprocessing, kMoreSamples, kLabels, kWiderLayers, kTried };
 
 struct Verdict {
   Grade grade = Grade::kNone;
@@ -39,7 +39,7 @@ struct Judgeable {
   double sqnr = 0.0;                // dB; infinite: exact
   std::optional<double> agreement;  // share of the samples with the FP32 model's class
   size_t judged = 0;                // samples; 0: none could be held out
-  size_t samples = 0;               // that calibrated
+  double gap = 0.0;                 // dB more on the samples that calibrated
   std::string preprocessing_sign;   // what speaks for a wrong one, as a clause; empty: nothing
   bool of_pictures = true;          // the model knows their preprocessing
   bool at_hand = true;              // false: samples calibrated elsewhere, and none is here
@@ -72,6 +72,36 @@ struct OutputQuality {
   std::optional<DetectionComparison> detections;  // of detectors on pictures
 };
 
+// In dB: of the worst part where there are several, else of all.
+double judged_sqnr(const OutputQuality& quality);
+
+// What is to be different in a calibration's options.
+struct OptionChanges {
+  std::vector<std::string> left_out;  // options, "int8-answers"
+  std::vector<int32_t> float_nodes;   // of the FP32 model, ascending, besides those that are in FP32 anyway
+  std::vector<int32_t> wide_nodes;    // likewise, whose outputs get 16 bits
+
+  bool empty() const { return left_out.empty() && float_nodes.empty() && wide_nodes.empty(); }
+  std::string kept() const;               // "@3,@7"; empty: none
+  std::vector<std::string> sets() const;  // "@5/out:bits=16"
+};
+
+// A second calibration, with these changes, beside the one whose model is written.
+struct RemedyTrial {
+  OptionChanges changes;                    // none: nothing was tried
+  std::string untried;                      // then why, as a clause
+  size_t layers = 0;                        // that get more bits, of which
+  double share = 0;                         // 0..1 of the outputs' error comes, as measured layer by layer
+  OutputQuality before, after;              // by the same samples, which were held out
+  double int8_ms = 0, ms = 0, fp32_ms = 0;  // a run on this machine, the fastest of a few
+  size_t bytes_before = 0, bytes = 0;
+
+  double gain() const;  // dB, of the worst part of the outputs
+  bool helps = false;
+  bool sure = true;  // false: the samples are too few to say how much it gains
+};
+Json json_of(const std::optional<RemedyTrial>& trial);
+
 // The figures that are reported beside the file itself.
 struct CalibrationFigures {
   size_t images = 0;
@@ -85,7 +115,9 @@ struct CalibrationFigures {
   OutputQuality calibrating;       // of the model that is written, on the samples that calibrated it
   std::optional<SequenceFigures> sequences;  // of a model with states
   Verdict verdict;
+  std::optional<RemedyTrial> trial;  // of a remedy, where the verdict is not good and one can be tried
   std::string command;  // what the verdict's remedy says, to be pasted; empty where no command does it
+  size_t bytes = 0;     // of the model, without a streamed plan
   std::string sha256;
   std::string method;  // of the ranges, as the file has it
 };

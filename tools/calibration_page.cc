@@ -12,6 +12,7 @@
 #include "tools/html_text.h"
 #include "tools/layer_comparison.h"
 #include "tools/model_contents.h"
+#include "tools/remedy.h"
 #include "tools/text.h"
 
 namespace intaglio::tools {
@@ -81,14 +82,20 @@ std::string sentence(std::string text) {
   return html_text(text) + ".";
 }
 
-std::string float_text(const FloatAdvice& advice, double seconds) {
-  return "Keep " + std::to_string(advice.layers) + (advice.layers == 1 ? " layer" : " layers") +
-         " in FP32. Expected: " + tag("b", "+" + decimal(advice.sqnr_gain, 1) + " dB") + " at the output, " +
-         tag("b", decimal(advice.time, 2) + " times") + " the time of a run on this machine, " +
-         tag("b", decimal(advice.bytes, 2) + " times") +
-         " the bytes. This network was calibrated so, and its layers were timed in both forms. To calibrate it again takes "
-         "about " +
-         decimal(seconds, 1) + " s.";
+std::string trial_text(const RemedyTrial& trial, double seconds, bool has_command) {
+  const auto times = [](double now, double before) { return tag("b", decimal(now / before, 2) + " times"); };
+  std::string text = has_command ? "Calibrate as below"
+                                 : "Calibrate " + tag("code", html_text(option_text(trial.changes)), "long");
+  if (trial.layers > 0)
+    text += ", which keeps " + std::to_string(trial.layers) + (trial.layers == 1 ? " layer" : " layers") +
+            " in FP32: " + decimal(100 * trial.share, 0) + " % of the error comes from there";
+  text += ". On samples that were held out this gains " + tag("b", "+" + decimal(trial.gain(), 1) + " dB") +
+          " at the output, for " + times(trial.ms, trial.int8_ms) +
+          " the time of a run on this machine and " +
+          times(static_cast<double>(trial.bytes), static_cast<double>(trial.bytes_before)) +
+          " the bytes. FP32 takes " + decimal(trial.fp32_ms / trial.int8_ms, 2) + " times the time";
+  if (trial.ms > trial.fp32_ms) text += ": this is slower than FP32";
+  return text + ". To calibrate it again takes about " + decimal(seconds, 1) + " s.";
 }
 
 // A section of the page: one thing to do next, with its gain and its cost.
@@ -98,24 +105,11 @@ std::string next_step_html(const CalibrationPage& page) {
     text = "Judge it on labelled pictures (" +
            tag("code", wording_here() == Wording::kPython ? "intaglio.evaluate" : "intaglio eval") +
            "), and deploy it.";
-  } else if (page.float_advice) {
-    std::string nodes;
-    for (const int32_t n : page.float_advice->nodes)
-      nodes += (nodes.empty() ? "@" : ",@") + std::to_string(n);
-    if (page.figures.verdict.by_agreement)
-      text = sentence(page.figures.verdict.remedy) + " More decibels may help as well. ";
-    text += float_text(*page.float_advice, page.figures.calibrating_seconds);
-    if (page.command_keeping) command = page.command_keeping(nodes);
-    if (command.empty())
-      text += " The layers, for " + tag("code", option_word("keep-float")) + ": " +
-              tag("code", html_text(nodes), "long") + ".";
   } else {
-    text = sentence(page.figures.verdict.remedy);
+    const auto& trial = page.figures.trial;
     command = page.figures.command;
-    if (page.float_was_tried && !page.figures.verdict.by_agreement) {
-      text = "To keep the layers in FP32 that lose most gains less than 0.5 dB here. Try more samples.";
-      command.clear();
-    }
+    text = trial && trial->helps ? trial_text(*trial, page.figures.calibrating_seconds, !command.empty())
+                                 : sentence(page.figures.verdict.remedy);
   }
   return tag("section", tag("h2", "What to do") + tag("p", text) +
                             (command.empty() ? "" : tag("pre", html_text(command)))) +
@@ -280,7 +274,7 @@ class Page {
     tile(megabytes(page_.calibrator.report().bytes.size),
          "from " + megabytes(page_.fp32.file_bytes()) + " in FP32");
     tile(decimal(figures.seconds, 1) + " s",
-         page_.float_was_tried ? "to calibrate, and to try layers in FP32" : "to calibrate");
+         page_.figures.trial ? "to calibrate, and to try a remedy" : "to calibrate");
     std::string word = verdict.grade == Grade::kNone ? "no verdict" : grade_name(verdict.grade);
     word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
     std::string text = tag("p", word, "word") + tag("p", html_text(verdict.text));

@@ -8,7 +8,6 @@
 
 #include "intaglio/calibrator.h"
 #include "tools/calibration_figures.h"
-#include "tools/float_search.h"
 #include "tools/loaded_model.h"
 
 namespace intaglio::tools {
@@ -21,10 +20,6 @@ struct CalibrationPage {
   std::string output;  // what the page calls the int8 model
   CalibrationFigures figures;
   std::vector<std::string> warnings;  // what was warned of on the way here
-  // The calibration with these nodes in FP32 as well, to be pasted into a shell; may be null.
-  const std::function<std::string(const std::string& nodes)>& command_keeping;
-  std::optional<FloatAdvice> float_advice = {};  // where it gains something
-  bool float_was_tried = false;
 };
 
 std::string calibration_page(const CalibrationPage& page);

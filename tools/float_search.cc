@@ -1,11 +1,8 @@
 #include "tools/float_search.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <numeric>
 #include <string>
 
 #include "calibrator/host/accuracy/float_layers.h"
@@ -42,7 +39,6 @@ class FloatSearch {
     if (!first) return first.failure();
     result_.before = result_.after = first->judgement;
     result_.bytes_before = result_.bytes_after = first->bytes.size();
-    if (choice_.gain) choice_.min_sqnr = first->judgement.sqnr + *choice_.gain;
     if (holds(first->judgement)) return result_;
     if (auto step = rank(first->bytes); !step) return step.failure();
     return search();
@@ -165,10 +161,7 @@ class FloatSearch {
       (*meter)->add(*sample);
     }
     work_.clear();
-    std::vector<LayerSensitivity> layers = (*meter)->layers();
-    if (choice_.gain)  // the page's advice names layers for FP32
-      for (LayerSensitivity& layer : layers) layer.can_be_wide = false;
-    layers_ = std::make_unique<FloatLayers>(std::move(layers), (*meter)->input_error(), !choice_.no_fpu);
+    layers_ = std::make_unique<FloatLayers>((*meter)->layers(), (*meter)->input_error(), !choice_.no_fpu);
     result_.layer_count = layers_->layers().size();
     return Done{};
   }
@@ -189,6 +182,7 @@ class FloatSearch {
   // The errors of the layers add up to more or less than what is measured, so that the wanted sum is found by
   // calibrating. The cheapest model for which what was asked for holds is taken.
   Outcome<FloatSearchResult> search() {
+    constexpr int kAttempts = 8;
     constexpr double kStep = 0.5, kCloseEnough = 1.1;
     std::vector<LayerTypes> tried;
     const double measured = std::pow(10.0, -result_.before.sqnr / 10);
@@ -203,7 +197,7 @@ class FloatSearch {
     double fails = sum,
            good = is_taken_ ? layers_->error(layers_->widest()) : 0.0;  // sums of errors; 0: none known
     double wanted = choice_.min_sqnr ? sum * std::pow(10.0, -*choice_.min_sqnr / 10) / measured : sum * kStep;
-    for (int count = 0; count < choice_.attempts; ++count) {
+    for (int count = 0; count < kAttempts; ++count) {
       // One goal may say nothing about the other.
       wanted = std::min(wanted, fails / kCloseEnough);
       const LayerTypes types = layers_->choose(wanted);
@@ -218,20 +212,14 @@ class FloatSearch {
       if (!made) return made.failure();
       if (holds(made->judgement)) {
         good = wanted;
-        if (choice_.gain) is_taken_ = false;
         take(types, *made);
-        if (choice_.gain) break;
       } else {
-        if (choice_.gain && made->judgement.sqnr > result_.after.sqnr) {
-          is_taken_ = false;
-          take(types, *made);
-        }
         fails = wanted;
       }
       if (good > 0.0 && fails < kCloseEnough * good) break;
       wanted = good > 0.0 ? std::sqrt(good * fails) : wanted * next_step(made->judgement, kStep);
     }
-    if (is_taken_ || choice_.gain) return result_;
+    if (is_taken_) return result_;
     return last_resort(tried);
   }
 
@@ -351,77 +339,47 @@ Json json_of(const FloatSearchChoice& choice, const FloatSearchResult& result) {
   return json;
 }
 
-namespace {
-
-constexpr double kWantedGain = 3.0, kLeastGain = 0.5;  // dB
-constexpr int kAttempts = 3;
-
-// The fastest of a few runs of each node, in nanoseconds.
-std::vector<double> node_times(LoadedSession& session) {
-  constexpr int kRuns = 3;
-  std::vector<double> times(static_cast<size_t>(session->model().node_count()), INFINITY);
-  for (int run = 0; run < kRuns; ++run) {
-    for (size_t n = 0; n < times.size(); ++n) {
-      const auto start = std::chrono::steady_clock::now();
-      session->run_nodes(static_cast<int32_t>(n), static_cast<int32_t>(n) + 1);
-      const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
-      times[n] = std::min(times[n], spent.count());
+Outcome<LayerProposal> propose_layers(const LoadedModel& fp32, const Model& int8, CalibrationSamples& samples,
+                                      size_t count, double gain, const CalibratorOptions& options,
+                                      const SessionOptions& execution, Work& work) {
+  constexpr double kStep = 1.5, kLeast = 2.0;  // dB
+  constexpr double kMostCost = 0.5;            // of what FP32 costs more than int8
+  const auto meter = SensitivityMeter::create(fp32.model(), int8, execution);
+  if (!meter) return meter.failure();
+  for (size_t i = 0; i < count; ++i) {
+    work.show("measuring what each layer costs", i, count);
+    const auto sample = samples.get(i * samples.count() / count);
+    if (!sample) return sample.failure();
+    (*meter)->add(*sample);
+  }
+  std::vector<LayerSensitivity> measured = (*meter)->layers();
+  for (LayerSensitivity& layer : measured) layer.can_be_wide = false;
+  const FloatLayers layers(std::move(measured), (*meter)->input_error());
+  const LayerTypes first = layers.types_at_first();
+  const double sum = layers.error(first);
+  const double most =
+      kMostCost * (layers.cost(LayerTypes(first.size(), LayerType::kFloat)).time - layers.cost(first).time);
+  LayerProposal proposal;
+  for (double wanted = gain; wanted >= kLeast; wanted -= kStep) {
+    const LayerTypes types = layers.choose(sum * std::pow(10.0, -wanted / 10));
+    if (layers.cost(types).time - layers.cost(first).time > most || !(layers.error(types) < sum)) continue;
+    const Span<const int32_t> kept = options.float_nodes;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const LayerSensitivity& layer = layers.layers()[i];
+      const bool is_float = types[i] == LayerType::kFloat && !layer.is_float;
+      const bool is_wide = types[i] == LayerType::kInt16 && !layer.is_wide;
+      for (const int32_t n : layer.nodes)
+        if (is_float && std::find(kept.begin(), kept.end(), n) == kept.end())
+          proposal.float_nodes.push_back(n);
+      if (is_wide) proposal.wide_nodes.push_back(layer.writer);
+      if (is_float || is_wide) ++proposal.layers;
     }
+    std::sort(proposal.float_nodes.begin(), proposal.float_nodes.end());
+    std::sort(proposal.wide_nodes.begin(), proposal.wide_nodes.end());
+    proposal.share = 1.0 - layers.error(types) / sum;
+    break;
   }
-  return times;
-}
-
-double sum_of(const std::vector<double>& times) {
-  double sum = 0.0;
-  for (const double time : times) sum += time;
-  return sum;
-}
-
-// The time by each node of the FP32 model there, and by the node that writes the same tensor in int8.
-double time_with(const Model& fp32, const std::vector<double>& float_times, const Model& int8,
-                 const std::vector<double>& int8_times, const std::vector<int32_t>& nodes) {
-  std::map<std::string, double> own;
-  for (int32_t n = 0; n < int8.node_count(); ++n)
-    own[int8.tensor(int8.node(n).outputs[0]).name] = int8_times[static_cast<size_t>(n)];
-  const double all = sum_of(int8_times);
-  double with = all;
-  for (const int32_t n : nodes) {
-    with += float_times[static_cast<size_t>(n)];
-    const auto found = own.find(fp32.tensor(fp32.node(n).outputs[0]).name);
-    if (found != own.end()) with -= found->second;
-  }
-  return with / all;
-}
-
-}  // namespace
-
-Outcome<std::optional<FloatAdvice>> advise_float_layers(const LoadedModel& fp32, const Model& int8,
-                                                        CalibrationSamples& samples,
-                                                        const CalibratorOptions& options,
-                                                        const SessionOptions& execution, Work& work) {
-  using Found = std::optional<FloatAdvice>;
-  auto exact = LoadedSession::create(fp32, execution);
-  if (!exact) return exact.failure();
-  FloatSearchChoice wish;
-  wish.gain = kWantedGain;
-  wish.attempts = kAttempts;
-  CalibratorOptions silent = options;
-  silent.progress = {};
-  const auto found = search_float_layers(fp32, *exact, samples, wish, silent, work);
-  if (!found) return found.failure();
-  FloatAdvice advice;
-  advice.layers = found->layers.size();
-  advice.sqnr_gain = found->after.sqnr - found->before.sqnr;
-  advice.bytes = static_cast<double>(found->bytes_after) / static_cast<double>(found->bytes_before);
-  const Span<const int32_t> kept = options.float_nodes;
-  for (const int32_t n : found->nodes)
-    if (std::find(kept.begin(), kept.end(), n) == kept.end()) advice.nodes.push_back(n);
-  std::sort(advice.nodes.begin(), advice.nodes.end());
-  if (advice.nodes.empty() || !(advice.sqnr_gain >= kLeastGain)) return Found();
-  auto test = LoadedSession::create(int8, execution);
-  if (!test) return Found();  // it ran before
-  advice.time = time_with(fp32.model(), node_times(*exact), int8, node_times(*test), advice.nodes);
-  return Found(advice);
+  return proposal;
 }
 
 }  // namespace intaglio::tools

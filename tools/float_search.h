@@ -1,4 +1,4 @@
-// Which layers get 16 bits or FP32: searched for, and advised in a report.
+// Which layers get 16 bits or FP32: searched for, and proposed.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,6 @@ struct FloatSearchChoice {
   std::optional<double> max_drop;  // points of top1
   LabelChoice labels;              // for max_drop
   bool no_fpu = false;
-  // Asked for by the page's advice instead: dB more than without, in at most so many calibrations; else the best
-  // of them.
-  std::optional<double> gain;
-  int attempts = 8;
 
   bool asked() const { return min_sqnr || max_drop; }
 };
@@ -52,19 +48,19 @@ Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSe
 
 Json json_of(const FloatSearchChoice& choice, const FloatSearchResult& result);
 
-// Which layers to keep in FP32, and what that would gain and cost, measured on the network itself.
-struct FloatAdvice {
-  std::vector<int32_t> nodes;  // of the FP32 model, ascending, without those that are kept anyway
-  size_t layers = 0;           // that they make
-  double sqnr_gain = 0.0;      // dB that the output gains: calibrated so, on the calibration samples
-  double time = 1.0;   // of a run, over that of the int8 model: layer by layer, as both ran on this machine
-  double bytes = 1.0;  // of the file, likewise
+// Layers to get more bits, by what each was measured to cost.
+struct LayerProposal {
+  std::vector<int32_t> float_nodes;  // of the FP32 model, ascending, without those that are in FP32 anyway
+  std::vector<int32_t> wide_nodes;   // whose outputs get 16 bits
+  size_t layers = 0;                 // that they make
+  double share = 0.0;                // of the outputs' error, as it adds up
 };
 
-// Calibrates up to four times with `options` and more nodes in FP32. Nothing where no few layers gain half a decibel.
-Outcome<std::optional<FloatAdvice>> advise_float_layers(const LoadedModel& fp32, const Model& int8,
-                                                        CalibrationSamples& samples,
-                                                        const CalibratorOptions& options,
-                                                        const SessionOptions& execution, Work& work);
+// The layers that should take away so many dB of error, or fewer dB where these would cost too much: of all that FP32 costs more than
+// int8, by counted products and elements, at most half. No layers where none are fit for it. `samples`: by how many they are
+// measured; each takes half as many FP32 runs as the model has layers.
+Outcome<LayerProposal> propose_layers(const LoadedModel& fp32, const Model& int8, CalibrationSamples& samples,
+                                      size_t count, double gain, const CalibratorOptions& options,
+                                      const SessionOptions& execution, Work& work);
 
 }  // namespace intaglio::tools

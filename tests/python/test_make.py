@@ -109,6 +109,15 @@ def test_calibration_gives_the_commands_bytes(demo, command, net, pictures, tmp_
         assert made.report[name] == figures[name]
 
 
+def test_a_remedy_is_tried(net, pictures):
+    assert intaglio.calibrate(net, pictures).report["trial"] is None
+    report = intaglio.calibrate(net, pictures, weight_bits=2).report
+    trial = report["trial"]
+    assert trial["helps"] and trial["left_out"] == ["weight-bits"] and trial["gain_db"] >= 1
+    assert report["remedy"].startswith("without weight_bits=: that gains ")
+    assert min(trial["ms"], trial["ms_int8"], trial["ms_fp32"]) > 0
+
+
 def test_arrays_and_iterables_give_the_bytes_of_an_npy_file(command, net, samples, tmp_path):
     np.save(tmp_path / "x.npy", samples)
     net.save(tmp_path / "net.itg")
@@ -208,11 +217,11 @@ def test_page_of_a_hostile_name(demo, pictures, tmp_path):
 
 def test_page_advises_in_pythons_words(demo, pictures, tmp_path):
     net = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1")
-    intaglio.calibrate(net, pictures, weight_bits=3, recover="none", report=tmp_path / "page.html")
+    intaglio.calibrate(net, pictures, set="weights:bits=3", report=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    nodes = re.search(r'The layers, for <code>keep_float=</code>: <code class="long">(@[@,0-9]+)</code>', page)
+    nodes = re.search(r'Calibrate <code class="long">keep_float=&#39;(@[@,0-9]+)&#39;</code>', page)
     assert nodes and "<pre>" not in page and "intaglio calibrate" not in page
-    intaglio.calibrate(net, pictures, weight_bits=3, recover="none", keep_float=nodes.group(1))
+    intaglio.calibrate(net, pictures, set="weights:bits=3", keep_float=nodes.group(1))
 
 
 def test_import_reports_what_the_command_says(demo, command, net, tmp_path):

@@ -70,6 +70,7 @@ void SensitivityMeter::find_layers() {
   like_.assign(tensors, -1);
   values_.resize(tensors);
   integers_.resize(tensors);
+  factors_.resize(tensors);
   std::map<std::string, int32_t> by_name;
   for (int32_t t = 0; t < int8_.tensor_count(); ++t) by_name.emplace(int8_.tensor(t).name, t);
   const auto note = [&](int32_t tensor, int32_t written_at) {
@@ -190,9 +191,48 @@ SensitivityMeter::Values SensitivityMeter::rounded(int32_t tensor) const {
   codes.info = int8_.tensor(like);
   FileBytes memory(codes.info.bytes());
   codes.data = memory.data();
-  Values exact = values_[static_cast<size_t>(tensor)];
+  Values exact = scaled(tensor, values_[static_cast<size_t>(tensor)]);
   convert_values(view_of(exact, codes.info), codes);
-  return real_values(codes);
+  return scaled(tensor, real_values(codes), true);
+}
+
+SensitivityMeter::Values SensitivityMeter::scaled(int32_t tensor, Values values, bool back) const {
+  const Values& factors = factors_[static_cast<size_t>(tensor)];
+  for (size_t i = 0; !factors.empty() && i < values.size(); ++i) {
+    const float factor = factors[i % factors.size()];
+    values[i] = back ? values[i] / factor : values[i] * factor;
+  }
+  return values;
+}
+
+void SensitivityMeter::find_factors(int32_t tensor, const Values& found) {
+  constexpr double kLeast = 1.25;   // and its inverse: a factor that no rounding makes
+  constexpr double kShare = 0.01;   // of the squares, in such channels
+  constexpr size_t kFewValues = 8;  // a channel: their roundings may look like a factor
+  const auto t = static_cast<size_t>(tensor);
+  const Values& exact = values_[t];
+  const Shape& shape = fp32_.tensor(tensor).shape;
+  const size_t channels = shape.rank > 1 ? static_cast<size_t>(shape[shape.rank - 1]) : 0;
+  if (!factors_[t].empty() || channels == 0 || found.size() != exact.size()) return;
+  if (exact.size() / channels < kFewValues) return;
+  std::vector<double> products(channels), squares(channels);
+  // What is cut at the ends of the range tells nothing.
+  const auto [low, high] = std::minmax_element(found.begin(), found.end());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    if (found[i] == *low || found[i] == *high) continue;
+    products[i % channels] += static_cast<double>(exact[i]) * static_cast<double>(found[i]);
+    squares[i % channels] += static_cast<double>(exact[i]) * static_cast<double>(exact[i]);
+  }
+  Values factors(channels, 1.0f);
+  double all = 0.0, differing = 0.0;  // sums of squares
+  for (size_t c = 0; c < channels; ++c) {
+    if (!(products[c] > 0.0)) continue;
+    const double factor = products[c] / squares[c];
+    factors[c] = static_cast<float>(factor);
+    all += squares[c];
+    if (factor > kLeast || factor < 1 / kLeast) differing += squares[c];
+  }
+  if (differing > kShare * all) factors_[t] = std::move(factors);
 }
 
 SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
@@ -213,11 +253,15 @@ SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
     const TensorView to = test.tensor(input);
     if (to.info.dtype == DType::kS32)
       memcpy(to.data, integers_[source].data(), integers_[source].size() * sizeof(int32_t));
-    else
-      convert_values(view_of(values_[source], to.info), to);
+    else {
+      Values values = scaled(found->second, values_[source]);
+      convert_values(view_of(values, to.info), to);
+    }
   }
   test.run_nodes(layer.node, layer.node + 1);
-  return real_values(test.tensor(int8_.node(layer.node).outputs[0]));
+  Values values = real_values(test.tensor(int8_.node(layer.node).outputs[0]));
+  find_factors(layer.output, values);
+  return scaled(layer.output, std::move(values), true);
 }
 
 void SensitivityMeter::probe(int32_t from, int32_t tensor, const Values& values, Noise& noise) {

@@ -80,6 +80,11 @@ class SensitivityMeter {
   // The values of `tensor` of the FP32 model, rounded as in the int8 model; empty: it is not rounded there.
   Values rounded(int32_t tensor) const;
   Values int8_output(const Layer& layer);
+  // An equalized model computes some channels in other units. What a layer gives for exact inputs tells them: where a channel
+  // is off by a factor that no rounding makes, those of all channels of this tensor.
+  void find_factors(int32_t tensor, const Values& found);
+  // Of a tensor of the FP32 model into the int8 model's units, or back.
+  Values scaled(int32_t tensor, Values values, bool back = false) const;
   double ratio(const Noise& noise) const;
 
   const Model& fp32_;
@@ -92,6 +97,7 @@ class SensitivityMeter {
       like_;                    // of each tensor of the FP32 model; its like in the int8 model
   std::vector<Values> values_;  // of each activation of reals, of one sample
   std::vector<std::vector<int32_t>> integers_;  // of each of integers
+  std::vector<Values> factors_;                 // one a channel; empty: all are 1
   Noise signal_, input_noise_;
 };
 
