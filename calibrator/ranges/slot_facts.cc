@@ -146,7 +146,7 @@ bool pixels_are_non_negative(const ImageInput& image) {
   return true;
 }
 
-bool is_non_negative(const Model& model, const NodeInfo& node, Span<const bool> known) {
+bool writes_non_negative(const Model& model, const NodeInfo& node, Span<const bool> known) {
   const auto clamp = node.options.value<Clamp>();
   if (clamp.min >= 0.0f) return true;
   if (clamp.max < 0.0f || node.options.value<PadOptions>().value < 0.0f) return false;
@@ -176,7 +176,7 @@ Span<const bool> non_negative_tensors(const Model& model, Arena& arena) {
   }
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
-    const bool proved = is_non_negative(model, node, known);
+    const bool proved = writes_non_negative(model, node, known);
     for (const int32_t output : node.outputs) known[static_cast<size_t>(output)] = proved;
   }
   return known;
