@@ -279,6 +279,16 @@ TEST_CASE("the worst part rules the verdict, and is named") {
   CHECK(folder.json(codes + " --min-sqnr 20 --json")["worst"]["sqnr_db"] > 15);
 }
 
+TEST_CASE("channels of unlike size count each, unless they are shares of one") {
+  const auto counts = [](const AlignedBytes& bytes) {
+    return has_channels_of_their_own(*Model::open(bytes.view()));
+  };
+  CHECK(counts(Network(9).finish()));
+  CHECK_FALSE(counts(Network(9).then(Op::kSoftmax).finish()));
+  CHECK_FALSE(counts(Network(20).then(Op::kSigmoid).finish()));
+  CHECK(counts(Network(20).then(Op::kSigmoid).told({static_cast<uint8_t>(AnswerKind::kValues)}).finish()));
+}
+
 TEST_CASE("outputs are judged as the caller reads them: behind Sigmoid, Tanh and L2 normalization") {
   const CommandFolder folder;
   put_samples(folder);

@@ -156,13 +156,17 @@ std::optional<ClassOutput> possible_class_output(const Model& model) {
 }
 
 bool has_channels_of_their_own(const Model& model) {
+  bool any = false;
   for (size_t i = 0; i < model.outputs().size; ++i) {
     const AnswerKind kind = answer_of(model, i).kind;
+    // A Sigmoid of each number gives shares of one: what is small is little of the same thing.
+    if (kind == AnswerKind::kUnknown && is_sigmoid(model, maker_of(model, model.outputs()[i]))) continue;
+    any = true;
     const bool counts =
         kind == AnswerKind::kUnknown || kind == AnswerKind::kValues || kind == AnswerKind::kBoxes;
     if (!counts || (row_length(model, i) > 0 && is_as_long_as_an_input(model, i))) return false;
   }
-  return true;
+  return any;
 }
 
 const char* answer_name(AnswerKind kind) {

@@ -43,8 +43,8 @@ std::optional<ClassOutput> class_output(const Model& model);
 // names say that it holds scores. No index.
 std::optional<ClassOutput> possible_class_output(const Model& model);
 
-// Whether channels of unlike size stand for unlike things, each of which counts: of boxes and values, not of scores, maps,
-// embeddings and what an autoencoder gives.
+// Whether channels of unlike size stand for unlike things, each of which counts: of boxes and values, not of scores (also a Sigmoid
+// of each number), maps, embeddings and what an autoencoder gives. An output of Sigmoids beside boxes has no say.
 bool has_channels_of_their_own(const Model& model);
 
 // How many pictures a run takes at once: the first dimension of a picture input, where every output has it. 1: no batch.
