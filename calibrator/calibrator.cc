@@ -90,11 +90,8 @@ Error open_session(FloatModel& fp32, const Model& model, const SessionNeeds& nee
   const size_t own_bytes = align_memory(needs.total());
   fp32.model = model;
   fp32.lanes = Lanes(own, {memory.data + own_bytes, memory.size - own_bytes});
-  SessionOptions options;
-  options.isa = fp32.isa;
-  options.executor = fp32.executor;
   Result<Session> session = Session();
-  fp32.threads.hold([&] { session = Session::create(model, float_ops(), own, options); });
+  fp32.threads.hold([&] { session = fp32.create_session(model, own); });
   if (!session) return session.error();
   fp32.session = fp32.reference = *session;
   return kNoError;
@@ -243,10 +240,7 @@ TensorView Calibrator::output(int32_t i) const { return parts_->fp32.session.out
 
 Error Calibrator::Parts::take_session_back() {
   if (!session_is_gone) return kNoError;
-  SessionOptions session_options;
-  session_options.isa = fp32.isa;
-  session_options.executor = fp32.executor;
-  const Result<Session> session = Session::create(fp32.model, float_ops(), fp32.lanes.own(), session_options);
+  const Result<Session> session = fp32.create_session(fp32.model, fp32.lanes.own());
   if (!session) return session.error();
   fp32.session = fp32.reference = *session;
   finished = {};

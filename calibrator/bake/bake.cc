@@ -493,7 +493,7 @@ class BakeCounter {
   // Whether a tensor is no codes first of all.
   bool is_real(int32_t tensor) const {
     const int32_t n = writer_of(model_, tensor);
-    return n < 0 || !becomes_int8(model_, n, options_) || answer_op(model_, n, options_) != Op::kNone;
+    return n < 0 || !writes_codes(model_, n, options_);
   }
   // Those of a large constant are made once for all its readers.
   bool is_first_reader(int32_t node, int32_t tensor) const {
@@ -525,9 +525,8 @@ class BakeCounter {
     const NodeInfo node = model_.node(n);
     const QuantRule& rule = find_op(float_ops(), model_, node)->quant;
     const bool wide = intaglio::is_wide(model_, n, options_);
-    const bool requantizes = rule.inputs_as_output || wide || !options_.slots.empty() ||
-                             !options_.ranges.empty() || !options_.known.empty() ||
-                             options_.compat != Compat::kNone;
+    const bool requantizes =
+        rule.inputs_as_output || wide || sets_slots(options_) || options_.compat != Compat::kNone;
     const auto channels =
         rule.weight_input < 0 ? 0 : static_cast<uint64_t>(weights_of(node, rule).shape[rule.weight_axis]);
     graph_.add_node(strlen(node.name) + 1, 2 * (node.inputs.size + 3) + node.outputs.size,

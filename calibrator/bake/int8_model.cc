@@ -2,6 +2,7 @@
 
 #include "calibrator/bake/bake.h"
 #include "calibrator/quantization/int8_nodes.h"
+#include "intaglio/planned_model.h"
 #include "runtime/codes_memory.h"
 #include "runtime/liveness.h"
 #include "runtime/op_search.h"
@@ -204,10 +205,10 @@ namespace {
 // The activations of the int8 model, in the forms that its nodes read and write.
 class ActivationCount {
  public:
-  ActivationCount(const Model& fp32, const CalibratorOptions& options) : fp32_(fp32), options_(options) {
-    changes_params_ = !options.slots.empty() || !options.ranges.empty() || !options.known.empty() ||
-                      options.compat != Compat::kNone;
-  }
+  ActivationCount(const Model& fp32, const CalibratorOptions& options)
+      : fp32_(fp32),
+        options_(options),
+        changes_params_(sets_slots(options) || options.compat != Compat::kNone) {}
 
   // The most that their plan may take: what is needed at once, worse by as much as the FP32 model's plan is,
   // and no more than all of them side by side.
@@ -223,8 +224,8 @@ class ActivationCount {
       }
       for (const int32_t output : fp32_.node_outputs(n)) drop_behind(output, n);
     }
-    constexpr double kMargin =
-        1.125;  // no plan of 62 published networks takes more than needed at once times `worse`
+    // No plan of 62 published networks takes more than what is needed at once times `worse`.
+    constexpr double kMargin = 1.125;
     constexpr uint64_t kFew = 2048;
     const auto planned = static_cast<double>(fp32_.activation_bytes());
     const auto crowd = static_cast<double>(fp32_.activation_lower_bound());
@@ -247,8 +248,7 @@ class ActivationCount {
 
   // A model input is in codes where its first reader is.
   bool is_in_codes(int32_t tensor, int32_t writer) const {
-    if (writer >= 0)
-      return becomes_int8(fp32_, writer, options_) && answer_op(fp32_, writer, options_) == Op::kNone;
+    if (writer >= 0) return writes_codes(fp32_, writer, options_);
     for (int32_t n = 0; n < fp32_.node_count(); ++n)
       for (const int32_t input : fp32_.node_inputs(n))
         if (input == tensor)
@@ -285,7 +285,7 @@ class ActivationCount {
 
   const Model& fp32_;
   const CalibratorOptions& options_;
-  bool changes_params_ = false;
+  bool changes_params_;
   uint64_t alive_ = 0, peak_ = 0, all_ = 0;
 };
 
@@ -309,8 +309,8 @@ Result<uint64_t> count_session(const Model& fp32, const CalibratorOptions& optio
     packed += align_memory(uint64_t{plan->persistent_bytes});
     scratch = plan->scratch_bytes > scratch ? plan->scratch_bytes : scratch;
   }
-  constexpr uint64_t kRecord = 8, kOfCheck = 4;  // of a planned node; of a tensor while overlaps are checked
-  const uint64_t check = kOfCheck * graph.tensors, records = align_memory(kRecord * graph.nodes);
+  const uint64_t check = kOverlapBytes * graph.tensors,
+                 records = align_memory(sizeof(PlannedNode) * graph.nodes);
   const uint64_t lane = align_memory(ActivationCount(fp32, options).most()) + align_memory(scratch);
   return records + align_memory(packed > check ? packed : check) +
          static_cast<uint64_t>(lane_count(options.executor)) * lane + 2 * kMemoryAlignment;

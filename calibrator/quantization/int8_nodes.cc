@@ -493,4 +493,12 @@ bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& o
   return false;
 }
 
+bool sets_slots(const CalibratorOptions& options) {
+  return !options.slots.empty() || !options.ranges.empty() || !options.known.empty();
+}
+
+bool writes_codes(const Model& model, int32_t node, const CalibratorOptions& options) {
+  return becomes_int8(model, node, options) && answer_op(model, node, options) == Op::kNone;
+}
+
 }  // namespace intaglio

@@ -35,6 +35,9 @@ inline constexpr int32_t kWideBits = 16;
 // the tensor itself.
 int32_t known_bits(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input);
 
+// Whether a reader of a tensor may have other parameters than what wrote it: the options say something of single slots.
+bool sets_slots(const CalibratorOptions& options);
+
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
 // and it does not follow an answer (int8_nodes.h). One with codes of 16 bits needs a version for these. What stands
 // behind an operator that has none stays in FP32, too, as long as it has one input and no weights. What becomes an index stays
@@ -58,6 +61,9 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
 // With CalibratorOptions::int8_answers, and as other tools do it, no node is. Those of CalibratorOptions::float_results are
 // always; what stands behind them is not bound to FP32.
 Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options);
+
+// Whether a node computes in codes and writes them.
+bool writes_codes(const Model& model, int32_t node, const CalibratorOptions& options);
 
 // Whether a node with codes of 16 bits would give an answer, had it 8: its output has 16, too.
 bool gives_wide_answer(const Model& model, int32_t node, const CalibratorOptions& options);

@@ -333,7 +333,7 @@ size_t slot_bytes(const Model& model) {
 
 size_t most_observed(const Model& model, const CalibratorOptions& options) {
   // Settings and known parameters may give a reader a range of its own.
-  const bool shares = options.slots.empty() && options.ranges.empty() && options.known.empty();
+  const bool shares = !sets_slots(options);
   const auto rule_of = [&model](int32_t n) -> const QuantRule& {
     return find_op(float_ops(), model, model.node(n))->quant;
   };
@@ -342,9 +342,8 @@ size_t most_observed(const Model& model, const CalibratorOptions& options) {
     const TensorInfo info = model.tensor(t);
     if (info.is_constant() || info.dtype != DType::kF32) continue;
     const int32_t writer = writer_of(model, t);
-    const bool by_int8 = writer >= 0 && becomes_int8(model, writer, options);
-    if (shares && by_int8 && rule_of(writer).output == OutputRule::kSameAsInput) continue;
-    bool has_codes = by_int8 && answer_op(model, writer, options) == Op::kNone, is_read = false;
+    bool has_codes = writer >= 0 && writes_codes(model, writer, options), is_read = false;
+    if (shares && has_codes && rule_of(writer).output == OutputRule::kSameAsInput) continue;
     for (int32_t n = writer + 1; n < model.node_count() && !has_codes; ++n) {
       const Span<const int32_t> inputs = model.node_inputs(n);
       for (size_t i = 0; i < inputs.size; ++i) {

@@ -124,13 +124,10 @@ Error RecoveryContext::bake(const Candidate& candidate, int32_t half) {
 }
 
 Error RecoveryContext::use(const Network& wanted) {
-  SessionOptions session_options;
-  session_options.isa = fp32.isa;
-  session_options.executor = fp32.executor;
   network = &wanted;  // also where it fails: what ran before is gone
   SessionMemory memory = fp32.lanes.own();
   if (!wanted.persistent.empty()) memory.persistent = wanted.persistent;
-  const Result<Session> session = Session::create(wanted.model, float_ops(), memory, session_options);
+  const Result<Session> session = fp32.create_session(wanted.model, memory);
   if (!session) return session.error();
   fp32.model = wanted.model;
   fp32.session = *session;

@@ -1,5 +1,7 @@
 #include "calibrator/workspace/float_model.h"
 
+#include "intaglio/ops.h"
+
 namespace intaglio {
 
 Executor ThreadRegion::executor() {
@@ -64,6 +66,13 @@ void change_channels(const TensorView& view, Change&& change) {
 }
 
 }  // namespace
+
+Result<Session> FloatModel::create_session(const Model& like, const SessionMemory& memory) const {
+  SessionOptions options;
+  options.isa = isa;
+  options.executor = executor;
+  return Session::create(like, float_ops(), memory, options);
+}
 
 void FloatModel::run_nodes(Session& of_model, int32_t first, int32_t last) const {
   for (int32_t n = first; n < last && !functions.empty(); ++n) {

@@ -98,6 +98,8 @@ struct FloatModel {
   IsaMask isa = isa::kAll;
   Span<const FunctionFactors> functions;  // of each node of `model`; empty: none has factors
 
+  // A session of a model with the same nodes, with this one's kernels and threads.
+  Result<Session> create_session(const Model& like, const SessionMemory& memory) const;
   FunctionFactors factors_of(int32_t node) const {
     return functions.empty() ? FunctionFactors() : functions[static_cast<size_t>(node)];
   }
