@@ -149,7 +149,6 @@ std::string changed_command(const CalibrateArguments& arguments, const OptionCha
     }
   }
   if (!nodes.empty()) words.insert(words.end(), {kKeepFloat, nodes});
-  for (const std::string& set : changes.sets()) words.insert(words.end(), {"--set", set});
   return pasted("calibrate", words);
 }
 
@@ -285,7 +284,7 @@ Command add_calibrate_command(CLI::App& parent) {
   add_threads_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "print one JSON object: {verdict, remedy, trial:{helps, sure, left_out, keep_float, set, gain_db, sqnr_db_before, sqnr_db_after, "
+      "print one JSON object: {verdict, remedy, trial:{helps, sure, left_out, keep_float, gain_db, sqnr_db_before, sqnr_db_after, "
       "ms_int8, ms, ms_fp32, bytes_before, bytes}, command, images, seconds, sqnr_db, agreement, judged, low_sqnr_db, "
       "calibration_sqnr_db, calibration_agreement, errors:[{name, mean, largest, low, high}], worst:{name, sqnr_db}, sha256, stages:[{name, "
       "seconds}], warnings}. With --min-sqnr or "

@@ -92,8 +92,7 @@ TEST_CASE("the changed options as Python has them") {
   const WordedFor worded(Wording::kPython);
   OptionChanges changes;
   changes.float_nodes = {3, 7};
-  changes.wide_nodes = {5};
-  CHECK(option_text(changes) == "keep_float='@3,@7', set=['@5/out:bits=16']");
+  CHECK(option_text(changes) == "keep_float='@3,@7'");
 }
 
 }  // namespace intaglio::test::cli_verdict_test

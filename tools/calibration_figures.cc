@@ -213,12 +213,6 @@ std::string OptionChanges::kept() const {
   return nodes;
 }
 
-std::vector<std::string> OptionChanges::sets() const {
-  std::vector<std::string> words;
-  for (const int32_t n : wide_nodes) words.push_back("@" + std::to_string(n) + "/out:bits=16");
-  return words;
-}
-
 double judged_sqnr(const OutputQuality& quality) {
   return quality.worst ? quality.worst->sqnr : quality.sqnr;
 }
@@ -234,7 +228,6 @@ Json json_of(const std::optional<RemedyTrial>& trial) {
                {"sure", trial->sure},
                {"left_out", trial->changes.left_out},
                {"keep_float", keep},
-               {"set", trial->changes.sets()},
                {"gain_db", json_number(trial->gain())},
                {"sqnr_db_before", json_number(judged_sqnr(trial->before))},
                {"sqnr_db_after", json_number(judged_sqnr(trial->after))},

@@ -79,11 +79,9 @@ double judged_sqnr(const OutputQuality& quality);
 struct OptionChanges {
   std::vector<std::string> left_out;  // options, "int8-answers"
   std::vector<int32_t> float_nodes;   // of the FP32 model, ascending, besides those that are in FP32 anyway
-  std::vector<int32_t> wide_nodes;    // likewise, whose outputs get 16 bits
 
-  bool empty() const { return left_out.empty() && float_nodes.empty() && wide_nodes.empty(); }
-  std::string kept() const;               // "@3,@7"; empty: none
-  std::vector<std::string> sets() const;  // "@5/out:bits=16"
+  bool empty() const { return left_out.empty() && float_nodes.empty(); }
+  std::string kept() const;  // "@3,@7"; empty: none
 };
 
 // A second calibration, with these changes, beside the one whose model is written.

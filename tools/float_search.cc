@@ -367,15 +367,12 @@ Outcome<LayerProposal> propose_layers(const LoadedModel& fp32, const Model& int8
     for (size_t i = 0; i < types.size(); ++i) {
       const LayerSensitivity& layer = layers.layers()[i];
       const bool is_float = types[i] == LayerType::kFloat && !layer.is_float;
-      const bool is_wide = types[i] == LayerType::kInt16 && !layer.is_wide;
       for (const int32_t n : layer.nodes)
         if (is_float && std::find(kept.begin(), kept.end(), n) == kept.end())
           proposal.float_nodes.push_back(n);
-      if (is_wide) proposal.wide_nodes.push_back(layer.writer);
-      if (is_float || is_wide) ++proposal.layers;
+      if (is_float) ++proposal.layers;
     }
     std::sort(proposal.float_nodes.begin(), proposal.float_nodes.end());
-    std::sort(proposal.wide_nodes.begin(), proposal.wide_nodes.end());
     proposal.share = 1.0 - layers.error(types) / sum;
     break;
   }

@@ -48,10 +48,9 @@ Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSe
 
 Json json_of(const FloatSearchChoice& choice, const FloatSearchResult& result);
 
-// Layers to get more bits, by what each was measured to cost.
+// Layers to be FP32, by what each was measured to cost.
 struct LayerProposal {
   std::vector<int32_t> float_nodes;  // of the FP32 model, ascending, without those that are in FP32 anyway
-  std::vector<int32_t> wide_nodes;   // whose outputs get 16 bits
   size_t layers = 0;                 // that they make
   double share = 0.0;                // of the outputs' error, as it adds up
 };

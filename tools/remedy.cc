@@ -21,7 +21,7 @@ constexpr double kWantedSqnr = 21, kLeastWanted = 3.5, kMostWanted = 12;
 // To measure the layers takes half the products of the network a layer and sample. On a core of a desktop the most is a quarter of a minute.
 constexpr size_t kTrialSamples = 4, kTrialLayers = 400;
 constexpr int64_t kTrialProducts = int64_t{1} << 38;
-constexpr int32_t kTrialBits = 8, kTrialWide = 16;
+constexpr int32_t kTrialBits = 8;
 constexpr size_t kTrialReplayBytes = size_t{1} << 28;
 
 int64_t products_of(const Model& model) {
@@ -64,7 +64,6 @@ Outcome<Done> choose_layers(const RemedyJob& job, RemedyTrial& trial, Work& work
       propose_layers(job.file, job.int8, job.samples, count, wanted, job.options, job.execution, work);
   if (!proposal) return proposal.failure();
   trial.changes.float_nodes = proposal->float_nodes;
-  trial.changes.wide_nodes = proposal->wide_nodes;
   trial.layers = proposal->layers;
   trial.share = proposal->share;
   if (trial.changes.empty()) trial.untried = "no few layers make its error";
@@ -154,17 +153,8 @@ bool does_help(const RemedyTrial& trial, const Verdict& verdict) {
 std::string option_text(const OptionChanges& changes) {
   const bool is_python = wording_here() == Wording::kPython;
   std::string text;
-  const auto add = [&text, is_python](const std::string& words) {
-    text += (text.empty() ? "" : is_python ? ", " : " ") + words;
-  };
   if (!changes.float_nodes.empty())
-    add(option_word("keep-float", is_python ? "'" + changes.kept() + "'" : changes.kept()));
-  std::string list;
-  for (const std::string& set : changes.sets()) {
-    if (!is_python) add(option_word("set", set));
-    list += (list.empty() ? "'" : ", '") + set + "'";
-  }
-  if (is_python && !list.empty()) add(option_word("set", "[" + list + "]"));
+    text = option_word("keep-float", is_python ? "'" + changes.kept() + "'" : changes.kept());
   std::string without;
   for (const std::string& option : changes.left_out)
     without += (without.empty() ? "without " : " and ") + option_word(option.c_str());
@@ -189,10 +179,7 @@ Outcome<RemedyTrial> try_remedy(const RemedyJob& job, Work& work) {
   if (trial.changes.empty()) return trial;
   std::vector<int32_t> nodes(job.options.float_nodes.begin(), job.options.float_nodes.end());
   nodes.insert(nodes.end(), trial.changes.float_nodes.begin(), trial.changes.float_nodes.end());
-  std::vector<SlotSetting> slots(job.options.slots.begin(), job.options.slots.end());
-  for (const int32_t n : trial.changes.wide_nodes) slots.push_back({n, SlotRole::kOutput, -1, kTrialWide});
   options.float_nodes = {nodes.data(), nodes.size()};
-  options.slots = {slots.data(), slots.size()};
   options.recover = possible_recoveries(job.file.model(), options);
   if (auto step = calibrate_so(job, options, trial, work); !step) return step.failure();
   trial.helps = !trial.changes.empty() && does_help(trial, job.figures.verdict);
