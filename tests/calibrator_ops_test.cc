@@ -512,6 +512,23 @@ TEST_CASE("attention with a mask: its sum and its Softmax have 16 bits") {
   CHECK(outcome.decibels > 25.0);
 }
 
+TEST_CASE("elements that go back to where a pool took them keep their scale, and the map has its own") {
+  const Outcome outcome = round_trip(kStem, [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const Dims half{dims[0], dims[1] / 2, dims[2] / 2, dims[3]};
+    const int32_t pooled = b.tensor("pooled", DType::kF32, half), bent = b.tensor("bent", DType::kF32, half),
+                  y = b.tensor("middle", DType::kF32, dims);
+    auto& window = b.node(Op::kMaxPool2d, {x}, {pooled}).options.as<Window2d>();
+    window.kernel_h = window.kernel_w = window.stride_h = window.stride_w = 2;
+    b.node(Op::kTanh, {pooled}, {bent});
+    b.node(Op::kMaxUnpool2d, {bent, x}, {y});
+    return y;
+  });
+  CHECK(outcome.ops ==
+        std::vector<Op>{Op::kConv2d, Op::kMaxPool2d, Op::kLookup, Op::kMaxUnpool2d, Op::kConv2d});
+  CAPTURE(outcome.decibels);
+  CHECK(outcome.decibels > 15.0);  // two elements of one code may change places
+}
+
 TEST_CASE("what becomes an index stays in FP32 from the last layer with weights on") {
   const Outcome outcome = round_trip(
       kStem,

@@ -1,5 +1,5 @@
-// Operators that give or take indices, against plain loops: gathering by computed indices, the greatest elements, rows of
-// one-hot, casts; and what their plans refuse.
+// Operators that give or take indices, against plain loops: gathering by computed indices, the greatest elements and their
+// places, rows of one-hot, casts; and what their plans refuse.
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -185,6 +185,46 @@ TEST_CASE("the greatest and the least elements: of equal ones the first, or the 
   }
 }
 
+template <typename T>
+void check_max_unpool(Random& random) {
+  const int32_t n = random.between(1, 2), h = random.between(1, 4), w = random.between(1, 4),
+                c = random.between(1, 9), kh = random.between(1, 3), kw = random.between(1, 3);
+  const Dims in{n, h, w, c}, out{n, h * kh, w * kw, c};
+  const auto zero = static_cast<T>(sizeof(T) == 1 ? -3 : 0);
+  const std::vector<T> x = few_values<T>(random, elements(in)), map = few_values<T>(random, elements(out));
+  std::vector<T> expected(elements(out), zero);
+  const auto at = [&](int32_t picture, int32_t row, int32_t column, int32_t channel) {
+    return static_cast<size_t>(((picture * h * kh + row) * w * kw + column) * c + channel);
+  };
+  for (int32_t i = 0; i < n * h * w * c; ++i) {
+    const int32_t channel = i % c, column = i / c % w, row = i / c / w % h, picture = i / c / w / h;
+    size_t best = at(picture, row * kh, column * kw, channel);
+    for (int32_t tap = 1; tap < kh * kw; ++tap) {
+      const size_t other = at(picture, row * kh + tap / kw, column * kw + tap % kw, channel);
+      if (map[other] > map[best]) best = other;
+    }
+    expected[best] = x[static_cast<size_t>(i)];
+  }
+  ModelBuilder b;
+  const bool is_s8 = sizeof(T) == 1;
+  const int32_t tx = b.tensor("x", dtype_of<T>(), in, is_s8 ? 0.5f : 0.0f, zero),
+                tm = b.tensor("map", dtype_of<T>(), out, is_s8 ? 0.25f : 0.0f),
+                ty = b.tensor("y", dtype_of<T>(), out, is_s8 ? 0.5f : 0.0f, zero);
+  b.input(tx);
+  b.input(tm);
+  b.node(Op::kMaxUnpool2d, {tx, tm}, {ty});
+  b.output(ty);
+  REQUIRE(test::run_widths<T>(b, std::vector<std::vector<T>>{x, map}) == expected);
+}
+
+TEST_CASE("elements at the greatest of their windows: of equal ones the first") {
+  Random random(4);
+  for (int32_t trial = 0; trial < 200; ++trial) {
+    check_max_unpool<int8_t>(random);
+    check_max_unpool<float>(random);
+  }
+}
+
 TEST_CASE("one-hot rows") {
   Random random(3);
   for (int32_t trial = 0; trial < 100; ++trial) {
@@ -302,6 +342,29 @@ TEST_CASE("what the plans of indices refuse") {
   refuse(Op::kGatherElements, {4, 5}, s32, {4}, {4}, 1, Status::kBadRank, 1, 2);
   refuse(Op::kGatherElements, {4, 5}, s32, {4, 2}, {4, 2}, 2, Status::kBadAxis, 2, 2);
   refuse(Op::kGatherElements, {4, 5}, f32, {4, 2}, {4, 2}, 1, Status::kBadDType, kF32Value, kS32Value);
+}
+
+TEST_CASE("what the plan of windows refuses") {
+  const auto refuse = [](const Dims& x, const Dims& map, const Dims& y, Status status, int64_t value = 0,
+                         int64_t limit = 0) {
+    OneNode m;
+    const int32_t tx = m.f32(x), tm = m.f32(map);
+    m.node(Op::kMaxUnpool2d, {tx, tm}, m.f32(y));
+    m.check(status, value, limit);
+  };
+  refuse({1, 2, 3, 4}, {1, 4, 3, 4}, {1, 4, 3, 4}, Status::kOk);
+  refuse({1, 2, 3, 4}, {1, 5, 3, 4}, {1, 5, 3, 4}, Status::kShapeMismatch, 5, 2);
+  refuse({1, 2, 3, 4}, {1, 4, 2, 4}, {1, 4, 2, 4}, Status::kShapeMismatch, 2, 3);
+  refuse({1, 2, 3, 4}, {1, 4, 6, 8}, {1, 4, 6, 8}, Status::kShapeMismatch, 8, 4);
+  refuse({1, 2, 3, 4}, {2, 4, 6, 4}, {2, 4, 6, 4}, Status::kShapeMismatch, 2, 1);
+  refuse({1, 2, 3, 4}, {1, 4, 6, 4}, {1, 4, 3, 4}, Status::kShapeMismatch, 3, 6);
+  refuse({2, 3, 4}, {4, 6, 4}, {4, 6, 4}, Status::kBadRank, 3, 4);
+  for (const bool other_scale : {false, true}) {
+    OneNode m;
+    const int32_t tx = m.s8({1, 1, 1, 1}), tm = m.s8({1, 2, 2, 1}, 0.25f, 3);
+    m.node(Op::kMaxUnpool2d, {tx, tm}, m.s8({1, 2, 2, 1}, other_scale ? 0.25f : kScale));
+    m.check(other_scale ? Status::kQuantizationMismatch : Status::kOk);
+  }
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ constexpr OpTraits kTraits[] = {
     {Op::kOneHot},
     {Op::kNormalize, Axes::kLast, Int8Form::kRescales},
     {Op::kGroupedLookup, Axes::kFixed},
+    {Op::kMaxUnpool2d, Axes::kFixed, Int8Form::kSelects},
 };
 
 constexpr struct {

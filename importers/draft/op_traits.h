@@ -19,7 +19,7 @@ enum class Axes : uint8_t {
 enum class Int8Form : uint8_t {
   kNone,          // it stays in FP32
   kMoves,         // on codes: each element of the result is one of the input's
-  kSelects,       // on codes in the output's scale: elements of one input, and what its options add
+  kSelects,       // on codes in the output's scale: elements of the first input, zeros, and what its options add
   kJoins,         // on codes in the output's scale: elements of all inputs
   kCompares,      // on codes in the output's scale: of each place, one input's element
   kInterpolates,  // on codes in the output's scale, where its weights are exact

@@ -124,6 +124,7 @@ class QuantizeSweep {
         return true;
       case Int8Form::kSelects:
         if (node.op == Op::kPad) return is_code(node.options.as<PadOptions>().value, in);
+        if (node.op == Op::kMaxUnpool2d) return draft_.tensor(codes(node.inputs[1])).dtype == in.dtype;
         return keeps_codes(node.options.as<Clamp>(), in);
       case Int8Form::kRescales:
         return node.op == Op::kClamp && in.dtype == DType::kS8 && keeps_codes(node.options.as<Clamp>(), in);

@@ -232,7 +232,7 @@ struct NormalizeOptions {
 inline constexpr uint8_t kOptionsKinds[kOpCount] = {
     0, 1, 2, 3, 5, 4, 4, 7, 0, 0, 8, 6, 0, 0, 6, 6, 5, 9, 11, 12, 10, 13, 0, 14, 0, 0, 0, 14, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 14, 0, 0, 0, 6, 6, 6, 15, 16, 0, 0, 0, 0, 0, 0, 14, 14, 14, 14, 14, 0, 0, 0, 0, 0, 0, 17, 10,
-    18, 19, 0,
+    18, 19, 0, 0,
 };
 
 // Whose options an operator has.

@@ -77,7 +77,8 @@ enum class Op : uint16_t {
   kOneHot = 65,
   kNormalize = 66,
   kGroupedLookup = 67,
+  kMaxUnpool2d = 68,
 };
-inline constexpr int32_t kOpCount = 68;
+inline constexpr int32_t kOpCount = 69;
 
 }  // namespace intaglio
