@@ -157,6 +157,7 @@ TEST_CASE("places of the greatest, and numbers put back to them") {
   file.output("y");
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kMaxUnpool2d) == 1);
   RunningModel model(import.write());
   model.set_input(Reals{1, 2, 3, 9, 0, 0, 4, 8, 5, 9, 1, 2, -1, -2, -3, 0, 0, 0, -4, -5, -6, 0, 0, 7});
   model.session().run();

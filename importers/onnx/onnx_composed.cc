@@ -160,6 +160,7 @@ void decompose_max_pool(OnnxDecomposer& s) {
   s.check_inputs(1, 1);
   if (s.integer("storage_order", 0) != 0) fail("storage_order is not supported");
   const Blocks b = read_blocks(s, false);
+  s.note_places(s.output(1), s.input(0));
   if (s.has_output(0)) s.add_own("MaxPool", {s.input(0)}, {}, s.output(0));
   for (const char* name : {"auto_pad", "ceil_mode"}) s.ignore(name);
   const std::string apart = s.reshaped(s.input(0), {b.n * b.c, b.h, b.kh, b.w, b.kw});
@@ -187,17 +188,24 @@ void check_places(const std::vector<int64_t>& places, const Blocks& b) {
   }
 }
 
-// Each number at the place in its window that its index names, zeros elsewhere.
+// Each number at the place in its window that its index names, zeros elsewhere. Places of a MaxPool of the same windows are
+// found anew in what that has read; the node that is left has it in place of the indices.
 void decompose_max_unpool(OnnxDecomposer& s) {
   s.check_inputs(2, 3);
   s.check_one_output();
   const Blocks b = read_blocks(s, true);
   if (s.shape(1) != s.shape(0)) fail("its indices have the shape ", shape_text(s.shape(1)));
-  const std::string first = first_places(s, b);
-  check_places(s.constant(1), b);
   const int64_t width = b.width();
   if (s.has(2) && s.constant(2) != std::vector<int64_t>{b.n, b.c, b.h * b.kh, width})
     fail("its output_shape is not that of its windows");
+  const std::string map = s.map_of_places(1);
+  if (!map.empty() && s.shape_of(map) == Shape{narrow(b.n, "batch"), narrow(b.c, "channels"),
+                                               narrow(b.h * b.kh, "height"), narrow(width, "width")}) {
+    s.add("MaxUnpool", {s.input(0), map}, {}, s.output(0));
+    return;
+  }
+  const std::string first = first_places(s, b);
+  check_places(s.constant(1), b);
   const std::vector<int64_t> column{b.n * b.c, b.h, b.w, 1};
   const std::string number = s.reshaped(s.add("Sub", {s.as_real(s.input(1)), first}), column);
   std::vector<int64_t> taps;
@@ -219,12 +227,7 @@ constexpr OnnxDecomposition kOnnxComposedDecompositions[] = {
     {"Erfc", decompose_erfc, {Op::kErf, Op::kSub}, "No operator of ONNX: as tf2onnx leaves it.", true},
     {"Hardmax", decompose_hardmax, {Op::kTopK, Op::kOneHot}, "", true},
     {"MaxPool", decompose_max_pool, {}, nullptr, true},
-    {"MaxUnpool",
-     decompose_max_unpool,
-     {Op::kEqual, Op::kMul, Op::kTranspose},
-     "Of what a MaxPool of the same windows gives, which touch and do not overlap. A computed index outside its window "
-     "places nothing.",
-     true},
+    {"MaxUnpool", decompose_max_unpool, {}, nullptr, true},
     {"MeanVarianceNormalization", decompose_mean_variance, {Op::kMean, Op::kSub, Op::kDiv}, "", true},
     {"ReverseSequence",
      decompose_reverse,

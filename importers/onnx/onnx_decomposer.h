@@ -21,6 +21,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::string output(int i) const { return has_output(i) ? node_.output[i] : std::string(); }
   // The shape of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
   Shape shape(int i) const;
+  Shape shape_of(const std::string& name) const;
   bool all_constant() const;      // each input that is there: the operator itself computes it
   bool holds_codes(int i) const;  // whether a run computes the codes that input i is
   int64_t opset() const { return file_.opset; }
@@ -41,6 +42,14 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::vector<int64_t> list(const char* name) const { return OnnxNodeAttributes::integers(name); }
   // The same of `count` numbers from `least` to kMaxTensorBytes; `least` each where it is absent.
   std::vector<int64_t> list(const char* name, size_t count, int64_t least) const;
+
+  // `places` are those of the greatest elements of windows of `map`.
+  void note_places(const std::string& places, const std::string& map) { file_.maps_of_places[places] = map; }
+  // The map of which input i holds places; "": it is not known.
+  std::string map_of_places(int i) const {
+    const auto known = file_.maps_of_places.find(input(i));
+    return known == file_.maps_of_places.end() ? std::string() : known->second;
+  }
 
   // Throws where so many numbers more than those that nodes have used are more than constants may be.
   void check_room(size_t numbers) const;
@@ -102,7 +111,6 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::vector<onnx_file::NodeProto> take() { return std::move(nodes_); }
 
  private:
-  Shape shape_of(const std::string& name) const;
   onnx_file::NodeProto& append(const char* op_type, const std::vector<std::string>& inputs,
                                const std::string& output);
 

@@ -60,6 +60,7 @@ struct OnnxFile {
   std::unordered_map<std::string, int64_t> last_numbers;  // of names that unique_name() had to number
   std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
   std::unordered_map<std::string, OnnxGrid> grids;                     // of constants
+  std::unordered_map<std::string, std::string> maps_of_places;         // MaxPool's indices: what it reads
   IntegerCasts casts;
   Evaluation* evaluation = nullptr;                    // of a node whose inputs are constants
   std::unordered_map<std::string, int32_t> evaluated;  // its inputs that the handler has asked for

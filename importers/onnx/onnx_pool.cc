@@ -101,6 +101,15 @@ void import_max_pool(OnnxOp& op) {
   import_pool(op, Op::kMaxPool2d, op.activation_or_codes(0), Padding::kNothing);
 }
 
+// The inputs are x and, as decompose_max_unpool() writes it, the map whose greatest elements say the places.
+void import_max_unpool(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.nhwc(op.activation(0)), map = op.nhwc(op.activation(1));
+  const int32_t y = op.new_tensor(op.draft().tensor(map).shape);
+  op.add(Op::kMaxUnpool2d, {x, map}, y);
+  op.set_nhwc_output(y);
+}
+
 // (sum of |x|^p)^(1/p) of each window: all padding counts as zeros, and the mean times the window's size is the sum.
 void import_lp_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
@@ -155,6 +164,10 @@ constexpr OnnxOperator kOnnxPoolOperators[] = {
      import_max_pool,
      {Op::kMaxPool2d},
      "One to three dimensions; indices of pictures whose windows touch and do not overlap."},
+    {"MaxUnpool",
+     import_max_unpool,
+     {Op::kMaxUnpool2d, Op::kEqual, Op::kMul, Op::kTranspose},
+     "Windows touch and do not overlap. Indices that are no MaxPool's are compared; one outside its window places nothing."},
 };
 
 }  // namespace
