@@ -168,6 +168,34 @@ TEST_CASE("places of the greatest, and numbers put back to them") {
   CHECK(Import(file.bytes()).says("places of the greatest are not supported with pads"));
 }
 
+TEST_CASE("numbers put back to their places on codes, whose map has another scale") {
+  OnnxBuilder file(17);
+  file.input("x", {1, 1, 2, 4});
+  file.floats("s", {}, {0.5f});
+  file.floats("t", {}, {0.25f});
+  whole(file, "zero", {}, {0});
+  set(file.node("Cast", {"zero"}, "z"), "to", int64_t{Type::INT8});
+  file.node("QuantizeLinear", {"x", "s", "z"}, "q");
+  file.node("DequantizeLinear", {"q", "s", "z"}, "d");
+  auto& pool = file.node("MaxPool", {"d"}, "p");
+  pool.output.push_back("i");
+  file.node("QuantizeLinear", {"p", "t", "z"}, "pq");
+  file.node("DequantizeLinear", {"pq", "t", "z"}, "pd");
+  auto& back = file.node("MaxUnpool", {"pd", "i"}, "u");
+  for (auto* node : {&pool, &back}) {
+    set(*node, "kernel_shape", Ints{2, 2});
+    set(*node, "strides", Ints{2, 2});
+  }
+  file.node("QuantizeLinear", {"u", "t", "z"}, "uq");
+  file.node("DequantizeLinear", {"uq", "t", "z"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kQuantize) == 1);
+  CHECK(import.count(Op::kDequantize) == 1);
+  CHECK(run_import<float>(import, Reals{1, 2, -3, -4, 0.5f, 0, -1.5f, -1}) == Reals{0, 2, 0, 0, 0, 0, 0, -1});
+}
+
 TEST_CASE("windows and places that do not fit are refused") {
   constexpr int64_t kHuge = int64_t{1} << 62;
   const auto unpool = [](const Ints& shape, const Ints& kernel, const Ints& places = {}) {

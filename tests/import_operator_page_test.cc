@@ -63,11 +63,19 @@ std::string table_of(const std::string& title, const std::vector<ImportedOperato
   return text;
 }
 
+std::vector<ImportedOperator> custom_operators() {
+  std::vector<ImportedOperator> list;
+  for (const importers::TfliteCustomOperator& row : importers::tflite_custom_operators())
+    list.push_back(importers::imported_operator("", row.name, row.becomes, row.limits, true));
+  return list;
+}
+
 std::string page() {
   return std::string(kHead) + "\n" +
          table_of("## ONNX, opset " + std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset),
                   onnx_operators()) +
-         "\n" + table_of("## TFLite, schema version 3", tflite_operators());
+         "\n" + table_of("## TFLite, schema version 3", tflite_operators()) + "\n" +
+         table_of("## TFLite's custom operators of MediaPipe", custom_operators());
 }
 
 std::string content(const std::string& path) {
@@ -90,8 +98,10 @@ TEST_CASE("docs/operators.md is up to date") {
 }
 
 TEST_CASE("each operator stands once, and what it says of limits is a sentence") {
-  for (const std::vector<ImportedOperator>& list : {onnx_operators(), tflite_operators()}) {
-    CHECK(list.size() > 50);
+  CHECK(onnx_operators().size() > 50);
+  CHECK(tflite_operators().size() > 50);
+  for (const std::vector<ImportedOperator>& list :
+       {onnx_operators(), tflite_operators(), custom_operators()}) {
     for (size_t i = 0; i < list.size(); ++i) {
       CAPTURE(list[i].name);
       CHECK((list[i].is_float || list[i].is_int8 || list[i].is_folded));

@@ -43,6 +43,8 @@ struct TfliteFile {
   bool has_codes = false;       // activations of 8 bits with a scale
   size_t calls = 0;             // graphs that are being read in one another, in place of operators
   size_t called_operators = 0;  // of all calls so far
+  // MediaPipe's indices of greatest elements, a graph's tensor: the draft tensor that they are places in.
+  std::map<std::pair<const tflite::SubGraph*, int32_t>, int32_t> maps_of_places;
   IntegerCasts casts;
   TfliteVariables variables;
   Evaluation* evaluation = nullptr;                // of an operator whose inputs are constants

@@ -24,10 +24,6 @@ const TfliteOperator* find_tflite_operator(Builtin builtin) {
   return nullptr;
 }
 
-void (*find_tflite_custom_operator(const std::string& code))(TfliteOp& op) {
-  return code == "Convolution2DTransposeBias" ? import_transpose_conv_bias : nullptr;
-}
-
 std::vector<ImportedOperator> tflite_operators() {
   std::vector<ImportedOperator> list;
   for (const Family family : kFamilies) {

@@ -22,8 +22,14 @@ struct TfliteOperator {
 };
 
 const TfliteOperator* find_tflite_operator(Builtin builtin);  // nullptr: not supported
-// An operator of another tool, by its name; nullptr: not supported.
-void (*find_tflite_custom_operator(const std::string& code))(TfliteOp& op);
+// An operator of another tool, by its name.
+struct TfliteCustomOperator {
+  const char* name;
+  void (*import)(TfliteOp& op);
+  Op becomes[4];
+  const char* limits;
+};
+Span<const TfliteCustomOperator> tflite_custom_operators();  // by name
 // MediaPipe's transposed convolution.
 void import_transpose_conv_bias(TfliteOp& op);
 // Old files have the code in a byte, new ones beside it in 32 bits; the larger one counts.

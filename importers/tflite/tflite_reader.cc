@@ -212,7 +212,10 @@ class Reader {
 
   void (*custom_operator(const tflite::Operator& op, Builtin code) const)(TfliteOp&) {
     const auto* const name = opcode(*file_.model, op).custom_code();
-    return code == Builtin::CUSTOM && name != nullptr ? find_tflite_custom_operator(name->str()) : nullptr;
+    if (code != Builtin::CUSTOM || name == nullptr) return nullptr;
+    for (const TfliteCustomOperator& row : tflite_custom_operators())
+      if (name->str() == row.name) return row.import;
+    return nullptr;
   }
 
   // Complex numbers are their magnitudes here, which no more than these can work with.

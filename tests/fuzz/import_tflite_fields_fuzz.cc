@@ -108,6 +108,7 @@ void change(const tflite::Model& model, Random& random) {
     case 7:
       return op == nullptr ? void() : change_one(op->outputs(), random);
     case 8:
+      if (op != nullptr && op->custom_options() != nullptr) return change_one(op->custom_options(), random);
       // The verifier does not look at options of a kind that it does not know.
       if (op == nullptr || op->options_type() == tflite::Options::NONE ||
           *tflite::EnumNameOptions(op->options_type()) == '\0')

@@ -1,3 +1,7 @@
+#include <flatbuffers/flexbuffers.h>
+
+#include <functional>
+
 #include "tests/hostile/hostile_runs.h"
 #include "tests/support/tflite_builder.h"
 
@@ -132,11 +136,51 @@ std::string computed() {
   return file.finish({x, w}, {z});
 }
 
+std::vector<uint8_t> flexible(const std::function<void(flexbuffers::Builder& b)>& fill) {
+  flexbuffers::Builder b;
+  b.Map([&] { fill(b); });
+  b.Finish();
+  return b.GetBuffer();
+}
+
+// MediaPipe's operators: a pool and what turns it back, and a picture cut out as landmarks stand.
+std::string landmarks() {
+  TfliteBuilder file;
+  const int32_t pool[] = {1, 2, 2, 2, 2, 0};
+  std::vector<uint8_t> window(sizeof pool);
+  std::memcpy(window.data(), pool, sizeof pool);
+  const auto real = [&](const char* name, const Ints& shape) {
+    return file.tensor(name, kTfliteFloat, shape);
+  };
+  const int32_t x = real("x", {1, 4, 4, 2}), half = real("half", {1, 2, 2, 2}),
+                places = real("places", {1, 2, 2, 2}), whole = real("whole", {1, 4, 4, 2}),
+                marks = real("marks", {1, 4, 3}), matrix = real("matrix", {1, 4, 4}),
+                cut = real("cut", {1, 2, 3, 2}), moved = real("moved", {1, 4, 3});
+  file.custom("MaxPoolingWithArgmax2D", {x}, {half, places}, window);
+  file.custom("MaxUnpooling2D", {half, places}, {whole}, window);
+  file.custom("Landmarks2TransformMatrix", {marks}, {matrix}, flexible([](flexbuffers::Builder& b) {
+                b.TypedVector("subset_idxs", [&] {
+                  for (const int index : {0, 3}) b.Int(index);
+                });
+                b.Int("left_rotation_idx", 1);
+                b.Int("right_rotation_idx", 2);
+                b.Float("target_rotation_radians", 0.5f);
+                for (const char* name : {"output_width", "output_height"}) b.Int(name, 3);
+                for (const char* name : {"scale_x", "scale_y"}) b.Float(name, 1.5f);
+              }));
+  file.custom("TransformTensorBilinear", {whole, matrix}, {cut}, flexible([](flexbuffers::Builder& b) {
+                b.Int("output_height", 2);
+                b.Int("output_width", 3);
+              }));
+  file.custom("TransformLandmarks", {marks, matrix}, {moved});
+  return file.finish({x, marks}, {cut, moved});
+}
+
 }  // namespace
 
 std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
   std::vector<std::vector<uint8_t>> seeds;
-  for (const std::string& file : {loop(), decision(), sparse(), computed()})
+  for (const std::string& file : {loop(), decision(), sparse(), computed(), landmarks()})
     seeds.emplace_back(file.begin(), file.end());
   return seeds;
 }

@@ -113,11 +113,11 @@ class TfliteBuilder {
                                                       options));
   }
   void custom(const std::string& name, const std::vector<int32_t>& inputs,
-              const std::vector<int32_t>& outputs) {
+              const std::vector<int32_t>& outputs, const std::vector<uint8_t>& options = {}) {
     constexpr int32_t kCustom = 32;
     codes_.push_back(tflite::CreateOperatorCodeDirect(fbb_, kCustom, name.c_str(), 1, kCustom));
-    operators_.push_back(
-        tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs, &outputs));
+    operators_.push_back(tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs,
+                                                      &outputs, tflite::Options::NONE, 0, &options));
   }
   // An entry of the file's metadata.
   void metadata(const std::string& name, const std::vector<uint8_t>& bytes) {
