@@ -1,6 +1,8 @@
 // One operator of a TFLite file as its handler sees it: tensors, inputs and outputs, and what is refused.
 #include <cmath>
+#include <functional>
 
+#include "tests/support/imported.h"
 #include "tests/support/one_tflite_op.h"
 #include "tests/support/thrown.h"
 
@@ -21,6 +23,56 @@ using Reals = std::vector<float>;
 constexpr int8_t kHalf = 1, kInt16 = 7;
 
 }  // namespace
+
+// y = x - the constant, which `constant` adds.
+std::string difference(const std::function<int32_t(TfliteBuilder& file)>& constant) {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2, 3}), c = constant(file),
+                y = file.tensor("y", kTfliteFloat, {2, 3});
+  constexpr int32_t kSub = 41;
+  file.op(kSub, {x, c}, {y}, tflite::Options::SubOptions, tflite::CreateSubOptions(file.fbb()).Union());
+  return file.finish({x}, {y});
+}
+
+TEST_CASE("a constant with a zero point for each channel becomes reals") {
+  for (const int8_t type : {kTfliteInt8, kTfliteUint8}) {
+    const int64_t shift = type == kTfliteUint8 ? 128 : 0;
+    const std::string bytes = difference([&](TfliteBuilder& file) {
+      const std::vector<float> scale{0.5f, 2.0f};
+      const std::vector<int64_t> zero_points{shift - 3, shift + 127};
+      const auto quantization = tflite::CreateQuantizationDirect(file.fbb(), &scale, &zero_points, 0);
+      std::vector<uint8_t> codes;
+      for (const int64_t code : {-3, -1, 127, -128, 127, 0})
+        codes.push_back(static_cast<uint8_t>(code + shift));
+      const int32_t w = file.tensor("w", type, {2, 3}, quantization, file.buffer(codes)),
+                    reals = file.tensor("reals", kTfliteFloat, {2, 3});
+      file.op(kTfliteDequantize, {w}, {reals});
+      return reals;
+    });
+    Import import(bytes);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(run_import<float>(import, Reals(6, 0.0f)) == Reals{0, -1, -65, 510, 0, 254});
+  }
+}
+
+TEST_CASE("a constant whose bytes stand behind the model's tables") {
+  const Reals values{1, 2, 3, 4, 5, 6};
+  const auto file_of = [&](uint64_t offset, uint64_t size) {
+    std::string bytes = difference([&](TfliteBuilder& file) {
+      return file.tensor("c", kTfliteFloat, {2, 3}, TfliteScales(), file.buffer_behind(offset, size));
+    });
+    bytes.append(reinterpret_cast<const char*>(values.data()), sizeof(float) * values.size());
+    return bytes;
+  };
+  const uint64_t size = sizeof(float) * values.size(), offset = file_of(4096, size).size() - size;
+  Import import(file_of(offset, size));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, Reals(6, 1.0f)) == Reals{0, -1, -2, -3, -4, -5});
+  for (const uint64_t far : {offset + 1, uint64_t{1} << 40, UINT64_MAX})
+    CHECK(Import(file_of(far, size)).says("its 24 bytes at " + std::to_string(far) + " are not in the file"));
+  CHECK(Import(file_of(offset, UINT64_MAX)).says("are not in the file"));
+  CHECK(!Import(file_of(offset, size - 1)).good());
+}
 
 TEST_CASE("tensors: types, names and quantization") {
   const auto read = [](int8_t type, const TfliteScales& scales = {}, const Dims& dims = {2, 3}) {

@@ -62,9 +62,30 @@ bool is_plain_integer(const tflite::Tensor& tensor) {
   return tensor.type() == kTfliteInt32 || tensor.type() == kTfliteInt64;
 }
 
+// The code of 0 of uint8 is 128 above that of int8.
+int64_t code_shift(const tflite::Tensor& tensor) { return tensor.type() == kTfliteUint8 ? 128 : 0; }
+
+// The zero point of each channel, in int8, where some is not the code of 0.
+std::vector<int32_t> channel_zero_points(const tflite::Tensor& tensor) {
+  const tflite::Quantization* const quantization = tensor.quantization();
+  if (quantization == nullptr || quantization->scale() == nullptr || quantization->zero_point() == nullptr)
+    return {};
+  const auto& given = *quantization->zero_point();
+  if (quantization->scale()->size() < 2 || given.size() != quantization->scale()->size()) return {};
+  std::vector<int32_t> zero_points;
+  bool any = false;
+  for (uint32_t i = 0; i < given.size(); ++i) {
+    const int64_t zero_point = long_at(given, i) - code_shift(tensor);
+    if (zero_point < -128 || zero_point > 127) return {};
+    any = any || zero_point != 0;
+    zero_points.push_back(static_cast<int32_t>(zero_point));
+  }
+  return any ? zero_points : std::vector<int32_t>();
+}
+
 // A scale that is nearly nothing, as of a tensor that is always 0, becomes the least one: whatever its codes are, the numbers
-// are below 2^-32.
-void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
+// are below 2^-32. A constant may have a zero point for each channel: it becomes reals on their grid.
+void read_quantization(const tflite::Tensor& tensor, bool is_constant, DraftTensor& made) {
   const tflite::Quantization* quantization = tensor.quantization();
   if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
   const auto* scale = quantization->scale();
@@ -83,7 +104,11 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
     if (static_cast<int64_t>(scale->size()) != made.shape[static_cast<size_t>(made.axis)])
       fail(scale->size(), " scales do not fit axis ", made.axis, " of ", shape_text(made.shape));
   }
-  const int64_t shift = tensor.type() == kTfliteUint8 ? 128 : 0;
+  const int64_t shift = code_shift(tensor);
+  if (is_constant && made.dtype == DType::kS8 && !channel_zero_points(tensor).empty()) {
+    made.dtype = DType::kF32;
+    return;
+  }
   made.zero_point = static_cast<int32_t>(-shift);
   if (quantization->zero_point() == nullptr) return;
   const auto* zero_points = quantization->zero_point();
@@ -108,20 +133,25 @@ auto with_name(const TfliteFile& file, int32_t index, Body&& body) {
   }
 }
 
-const tflite::Buffer* buffer_of(const TfliteFile& file, const tflite::Tensor& tensor) {
+// A constant's bytes: in its buffer, or behind the model's tables, where large files and some converters put them.
+Span<const uint8_t> stored_data(const TfliteFile& file, const tflite::Tensor& tensor) {
   const auto* buffers = file.model->buffers();
-  if (tensor.buffer() == 0) return nullptr;  // the empty one, by the format's rule
+  if (tensor.buffer() == 0) return {};  // the empty one, by the format's rule
   if (buffers == nullptr || tensor.buffer() >= buffers->size())
     fail("its buffer ", tensor.buffer(), " does not exist; the file has ",
          buffers == nullptr ? 0 : buffers->size());
-  return buffers->Get(tensor.buffer());
+  const tflite::Buffer& buffer = *buffers->Get(tensor.buffer());
+  if (buffer.data() != nullptr && buffer.data()->size() > 0)
+    return {buffer.data()->data(), buffer.data()->size()};
+  if (buffer.offset() < 2) return {};  // 0 and 1 say that there is none
+  const uint64_t size = file.bytes.size;
+  if (buffer.offset() > size || buffer.size() > size - buffer.offset())
+    fail("its ", buffer.size(), " bytes at ", buffer.offset(), " are not in the file, which has ", size);
+  return {file.bytes.data + buffer.offset(), static_cast<size_t>(buffer.size())};
 }
 
 bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
-  const tflite::Buffer* buffer = buffer_of(file, tensor);
-  if (buffer != nullptr && (buffer->offset() > 1 || buffer->size() > 1))
-    fail("its data stands behind the model's tables (files of more than 2 GB); this is not supported");
-  return buffer != nullptr && buffer->data() != nullptr && buffer->data()->size() > 0;
+  return stored_data(file, tensor).size > 0;
 }
 
 // With the scales that codes of 16 bits have in the file, where `with_codes`: then its type is s32.
@@ -135,7 +165,7 @@ DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
     made.dtype = with_codes && tensor.type() == kTfliteInt16 ? DType::kS32 : dtype_of(tensor.type());
     made.shape = shape_of(tensor);
     made.is_of_file = true;
-    read_quantization(tensor, made);
+    read_quantization(tensor, has_data(file, tensor), made);
     return made;
   });
 }
@@ -274,12 +304,21 @@ DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
     if (!has_data(file, source)) fail("it must be a constant");
     if (made.shape.empty()) made.shape = {1};
     check_shape(made.shape, made.dtype);
-    const auto* data = buffer_of(file, source)->data();
+    const bool is_moved =
+        made.dtype == DType::kF32 && !made.scales.empty();  // by a zero point for each channel
+    if (is_moved) made.dtype = DType::kS8;
     file.draft->budget->spend_constant(static_cast<uint64_t>(elements(made.shape)),
-                                       decoded_bytes(source.type()));
+                                       is_moved ? sizeof(float) : decoded_bytes(source.type()));
     made.constant = true;
-    made.data = tflite_bytes(source, made.shape, {data->data(), data->size()});
+    made.data = tflite_bytes(source, made.shape, stored_data(file, source));
     convert_stored(source.type(), made);
+    if (!is_moved) return;
+    const std::vector<int32_t> zero_points = channel_zero_points(source);
+    const size_t behind = elements_behind(made.shape, made.axis);
+    std::vector<int32_t> steps;
+    for (const int8_t code : values_of<int8_t>(made))
+      steps.push_back(code - zero_points[steps.size() / behind % zero_points.size()]);
+    set_reals_on_grid(made, steps);
   });
   return made;
 }
@@ -298,14 +337,13 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
     }
     if (!has_data(file_, source)) fail("it must be a constant");
     if (source.sparsity() != nullptr) fail("sparse integers are not supported");
-    const auto* data = buffer_of(file_, source)->data();
-    if (data->size() % size != 0 || data->size() / size > kMaxIntegers)
-      fail("it holds ", data->size(), " bytes");
-    file_.draft->budget->spend_constant(data->size() / size, sizeof(int64_t));
-    for (size_t at = 0; at < data->size(); at += size) {
+    const Span<const uint8_t> data = stored_data(file_, source);
+    if (data.size % size != 0 || data.size / size > kMaxIntegers) fail("it holds ", data.size, " bytes");
+    file_.draft->budget->spend_constant(data.size / size, sizeof(int64_t));
+    for (size_t at = 0; at < data.size; at += size) {
       int64_t wide = 0;
       int32_t small = 0;
-      std::memcpy(size == 8 ? static_cast<void*>(&wide) : &small, data->data() + at, size);
+      std::memcpy(size == 8 ? static_cast<void*>(&wide) : &small, data.data + at, size);
       values.push_back(size == 8 ? wide : small);
     }
     if (!is_count_of(shape_of(source), values.size()))

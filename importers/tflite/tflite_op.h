@@ -35,6 +35,7 @@ void add_tflite_states(const TfliteVariables& variables, Draft& draft);
 
 // The file and what has been made of it so far.
 struct TfliteFile {
+  Span<const uint8_t> bytes;
   const tflite::Model* model = nullptr;
   const tflite::SubGraph* graph = nullptr;
   Draft* draft = nullptr;

@@ -54,6 +54,7 @@ class Reader {
          Problems& problems)
       : options_(options), problems_(problems) {
     draft_.budget = budget;
+    file_.bytes = bytes;
     file_.model = &verified(bytes);
     file_.graph = &main_graph(*file_.model);
     file_.draft = &draft_;

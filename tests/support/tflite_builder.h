@@ -61,6 +61,15 @@ class TfliteBuilder {
     tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type, buffer, name.c_str(), quantization));
     return static_cast<int32_t>(tensors_.size()) - 1;
   }
+  uint32_t buffer(const std::vector<uint8_t>& bytes) {
+    buffers_.push_back(tflite::CreateBufferDirect(fbb_, &bytes));
+    return static_cast<uint32_t>(buffers_.size()) - 1;
+  }
+  // A buffer whose bytes stand behind the model's tables.
+  uint32_t buffer_behind(uint64_t offset, uint64_t size) {
+    buffers_.push_back(tflite::CreateBuffer(fbb_, 0, offset, size));
+    return static_cast<uint32_t>(buffers_.size()) - 1;
+  }
   // A tensor with axes that the file leaves open: -1 in the signature.
   int32_t open_tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
                       const std::vector<int32_t>& signature) {
