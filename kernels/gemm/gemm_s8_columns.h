@@ -9,12 +9,11 @@
 namespace intaglio {
 namespace {
 
-inline constexpr int32_t kSideBySide = 4;
+inline constexpr int32_t kSideBySide = 4, kMostSums = 16;
 
-// Columns side by side, so that a code of a row is read once for all: their sums, their weights, and how many of these have been
-// multiplied. Unsigned: sums in between may wrap. The assembly below knows how it lies.
+// Columns side by side, so that a code of a row is read once for all: their weights, and how many of these have been multiplied.
+// The assembly below knows how it lies.
 struct ColumnTile {
-  uint32_t sums[kSideBySide];
   const int8_t* w[kSideBySide];
   int32_t done;
 };
@@ -45,7 +44,8 @@ struct CodeLines {
   "adds r3, #1\n"
 
 // Adds the products of these codes with each column's next weights. r12: where the quads of a line end; lr: where it ends.
-__attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const CodeLines*, ColumnTile*) {
+__attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const CodeLines*, ColumnTile*,
+                                                      uint32_t* /*sums*/) {
   __asm__(
       ".syntax unified\n"
       "push {r4, r5, r6, r7, lr}\n"
@@ -54,9 +54,9 @@ __attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const 
       "mov r6, r10\n"
       "mov r7, r11\n"
       "push {r4, r5, r6, r7}\n"
-      "ldr r3, [r1, #8]\n"
-      "push {r1, r2, r3}\n"  // the last: lines left
-      "ldmia r2!, {r4, r5, r6, r7}\n"
+      "ldr r4, [r1, #8]\n"
+      "push {r1, r2, r3, r4}\n"  // the last: lines left
+      "ldmia r3!, {r4, r5, r6, r7}\n"
       "mov r8, r4\n"
       "mov r9, r5\n"
       "mov r10, r6\n"
@@ -87,17 +87,17 @@ __attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const 
       "ldr r1, [sp]\n"
       "ldr r0, [r1, #4]\n"
       "adds r2, r0\n"
-      "ldr r0, [sp, #8]\n"
+      "ldr r0, [sp, #12]\n"
       "subs r0, #1\n"
-      "str r0, [sp, #8]\n"
+      "str r0, [sp, #12]\n"
       "bne 1b\n"
-      "pop {r0, r1, r2}\n"
-      "str r3, [r1, #32]\n"
+      "pop {r0, r1, r2, r4}\n"
+      "str r3, [r1, #16]\n"
       "mov r4, r8\n"
       "mov r5, r9\n"
       "mov r6, r10\n"
       "mov r7, r11\n"
-      "stmia r1!, {r4, r5, r6, r7}\n"
+      "stmia r2!, {r4, r5, r6, r7}\n"
       "pop {r4, r5, r6, r7}\n"
       "mov r8, r4\n"
       "mov r9, r5\n"
@@ -111,9 +111,10 @@ __attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const 
 #else
 
 // Adds the products of these codes with each column's next weights.
-[[gnu::noinline]] inline void add_to_columns(const int8_t* x, const CodeLines* lines, ColumnTile* tile) {
+[[gnu::noinline]] inline void add_to_columns(const int8_t* x, const CodeLines* lines, ColumnTile* tile,
+                                             uint32_t* sums) {
   const int8_t *const w0 = tile->w[0], *const w1 = tile->w[1], *const w2 = tile->w[2], *const w3 = tile->w[3];
-  uint32_t s0 = tile->sums[0], s1 = tile->sums[1], s2 = tile->sums[2], s3 = tile->sums[3];
+  uint32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
   int32_t i = tile->done;
   for (int32_t line = lines->lines; line > 0; --line, x += lines->gap)
     for (const int32_t end = i + lines->bytes; i < end; ++i) {
@@ -123,46 +124,50 @@ __attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const 
       s2 += static_cast<uint32_t>(v * w2[i]);
       s3 += static_cast<uint32_t>(v * w3[i]);
     }
-  tile->sums[0] = s0;
-  tile->sums[1] = s1;
-  tile->sums[2] = s2;
-  tile->sums[3] = s3;
+  sums[0] = s0;
+  sums[1] = s1;
+  sums[2] = s2;
+  sums[3] = s3;
   tile->done = i;
 }
 
 #endif
 
-// The tile's codes of one row, as many as there are columns left.
-[[gnu::noinline]] inline void store_codes(const GemmS8Args& args, const OutputSoft& output, int32_t c,
-                                          ptrdiff_t row, const ColumnTile& tile) {
-  const int32_t count = args.n - c < kSideBySide ? args.n - c : kSideBySide;
+// The codes of one row's columns from number c on.
+[[gnu::noinline]] inline void store_codes(const GemmS8Args& args, const OutputSoft& output, ptrdiff_t row, int32_t c,
+                                          int32_t count, const uint32_t* sums) {
   int8_t* const y = args.output + row * static_cast<ptrdiff_t>(args.output_stride) + c;
-  const int8_t* const residual =
-      args.residual == nullptr ? nullptr
-                               : args.residual + row * static_cast<ptrdiff_t>(args.residual_stride) + c;
-  for (int32_t i = 0; i < count; ++i) {
-    int8_t q = requantize_soft(static_cast<int32_t>(tile.sums[i]), args.multiplier[c + i], args.requant, output);
-    if (residual != nullptr) q = add_s8(q, residual[i], *args.add);
-    y[i] = q;
-  }
+  const int8_t* residual = args.residual;
+  if (residual == nullptr) return requantize_run(sums, args.multiplier + c, count, args.requant, output, y);
+  int8_t codes[kMostSums];
+  requantize_run(sums, args.multiplier + c, count, args.requant, output, codes);
+  residual += row * static_cast<ptrdiff_t>(args.residual_stride) + c;
+  for (int32_t i = 0; i < count; ++i) y[i] = add_s8(codes[i], residual[i], *args.add);
 }
 
-// All columns of row r; add(tile) adds the products of a tile. Behind the last column it stands once more.
+// All columns of row r; add(tile, sums) adds the products of a tile. Behind the last column it stands once more.
 template <typename Add>
 inline void columns_of_row(const GemmS8Args& args, const OutputSoft& output, int32_t r, Add add) {
   const ptrdiff_t depth = static_cast<ptrdiff_t>(args.taps) * args.k;
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t c = 0; c < args.n; c += kSideBySide) {
-    ColumnTile tile;
-    tile.done = 0;
-    for (int32_t i = 0; i < kSideBySide; ++i) {
-      tile.w[i] = w;
-      const int32_t column = c + i < args.n ? c + i : args.n - 1;
-      tile.sums[i] = static_cast<uint32_t>(args.folded_bias[column]);
-      if (c + i < args.n - 1) w += depth;
+  for (int32_t c = 0; c < args.n; c += kMostSums) {
+    const int32_t count = args.n - c < kMostSums ? args.n - c : kMostSums;
+    const int32_t* bias = args.folded_bias + c;
+    uint32_t sums[kMostSums];
+    for (int32_t i = 0; i < count; i += kSideBySide) {
+      ColumnTile tile;
+      tile.done = 0;
+      for (int32_t j = 0; j < kSideBySide; ++j) {
+        tile.w[j] = w;
+        sums[i + j] = static_cast<uint32_t>(*bias);
+        if (i + j + 1 >= count) continue;
+        w += depth;
+        ++bias;
+      }
+      add(&tile, sums + i);
     }
-    add(&tile);
-    store_codes(args, output, c, r, tile);
+    w += depth;
+    store_codes(args, output, r, c, count, sums);
   }
 }
 
@@ -171,7 +176,9 @@ inline void gemm_s8_by_columns(const GemmS8Args& args) {
   const CodeLines whole = {args.taps * args.k, 0, 1};
   const int8_t* x = args.first_row;
   for (int32_t r = 0; r < args.m; ++r, x += args.row_distance)
-    columns_of_row(args, output, r, [&](ColumnTile* tile) { add_to_columns(x, &whole, tile); });
+    columns_of_row(args, output, r, [&](ColumnTile* tile, uint32_t* sums) {
+      add_to_columns(x, &whole, tile, sums);
+    });
 }
 
 inline void gemm_s8_windows_by_columns(GemmS8Args& args) {
@@ -185,18 +192,18 @@ inline void gemm_s8_windows_by_columns(GemmS8Args& args) {
   WindowWalk walk(of, args.first_window);
   for (int32_t r = 0; r < args.m; ++r) {
     const WindowAt at = walk.next();
-    columns_of_row(args, output, r, [&](ColumnTile* tile) {
-      if (at.inside && runs.runs == 1) return add_to_columns(args.first_row + at.from, &inside, tile);
+    columns_of_row(args, output, r, [&](ColumnTile* tile, uint32_t* sums) {
+      if (at.inside && runs.runs == 1) return add_to_columns(args.first_row + at.from, &inside, tile, sums);
       for_window(
           of, args.first_row, runs, args.k, at,
           [&](const int8_t* from, int32_t bytes) {
             const CodeLines one = {bytes, 0, 1};
-            add_to_columns(from, &one, tile);
+            add_to_columns(from, &one, tile, sums);
           },
           [&](int32_t bytes) {
             for (; bytes > 0; bytes -= kPadding) {
               const CodeLines some = {bytes < kPadding ? bytes : kPadding, 0, 1};
-              add_to_columns(padding, &some, tile);
+              add_to_columns(padding, &some, tile, sums);
             }
           });
     });
