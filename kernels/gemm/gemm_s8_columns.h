@@ -9,18 +9,19 @@
 namespace intaglio {
 namespace {
 
-inline constexpr int32_t kSideBySide = 4, kMostSums = 16;
+inline constexpr int32_t kSideBySide = 4, kMostColumns = 16;
 
-// Columns side by side, so that a code of a row is read once for all: their weights, and how many of these have been multiplied.
-// The assembly below knows how it lies.
-struct ColumnTile {
-  const int8_t* w[kSideBySide];
-  int32_t done;
+// Some columns: `tiles` times four, side by side, so that a code of a row is read once for four of them. Behind the last column it
+// stands once more. Sums are unsigned: in between they may wrap. The assembly below knows how this lies.
+struct ColumnTiles {
+  const int8_t* w[kMostColumns];
+  uint32_t sums[kMostColumns];
+  int32_t tiles;
 };
 
-// Codes of a row: `lines` times `bytes` of them, `gap` between two lines. At least one.
+// Codes of a row: `lines` times `bytes` of them, at least one, `gap` between two lines. Each column has `done` weights before theirs.
 struct CodeLines {
-  int32_t bytes, gap, lines;
+  int32_t bytes, gap, lines, done;
 };
 
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH_ISA_THUMB == 1
@@ -43,9 +44,9 @@ struct CodeLines {
   "add r11, r1\n"          \
   "adds r3, #1\n"
 
-// Adds the products of these codes with each column's next weights. r12: where the quads of a line end; lr: where it ends.
-__attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const CodeLines*, ColumnTile*,
-                                                      uint32_t* /*sums*/) {
+// Adds the products of these codes with each column's weights. r12: where the quads of a line end; lr: where it ends. On the stack:
+// the codes, their lines, where the next tile's weights are, how many tiles are left, how many lines.
+__attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const CodeLines*, ColumnTiles*) {
   __asm__(
       ".syntax unified\n"
       "push {r4, r5, r6, r7, lr}\n"
@@ -54,16 +55,28 @@ __attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const 
       "mov r6, r10\n"
       "mov r7, r11\n"
       "push {r4, r5, r6, r7}\n"
-      "ldr r4, [r1, #8]\n"
-      "push {r1, r2, r3, r4}\n"  // the last: lines left
+      "movs r4, r2\n"
+      "adds r4, #128\n"
+      "ldr r3, [r4]\n"
+      "sub sp, #4\n"
+      "push {r0, r1, r2, r3}\n"
+      "6:\n"  // a tile
+      "ldr r2, [sp, #8]\n"
+      "movs r3, r2\n"
+      "adds r3, #64\n"
       "ldmia r3!, {r4, r5, r6, r7}\n"
       "mov r8, r4\n"
       "mov r9, r5\n"
       "mov r10, r6\n"
       "mov r11, r7\n"
       "ldmia r2!, {r4, r5, r6, r7}\n"
-      "ldr r3, [r2]\n"
-      "subs r2, r0, r3\n"
+      "str r2, [sp, #8]\n"
+      "ldr r2, [sp]\n"
+      "ldr r1, [sp, #4]\n"
+      "ldr r0, [r1, #8]\n"
+      "str r0, [sp, #16]\n"
+      "ldr r3, [r1, #12]\n"
+      "subs r2, r3\n"
       "1:\n"  // a line
       "ldr r0, [r1]\n"
       "adds r1, r0, r3\n"
@@ -84,20 +97,25 @@ __attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const 
       "cmp r3, lr\n"
       "bne 4b\n"
       "5:\n"
-      "ldr r1, [sp]\n"
+      "ldr r1, [sp, #4]\n"
       "ldr r0, [r1, #4]\n"
       "adds r2, r0\n"
-      "ldr r0, [sp, #12]\n"
+      "ldr r0, [sp, #16]\n"
       "subs r0, #1\n"
-      "str r0, [sp, #12]\n"
+      "str r0, [sp, #16]\n"
       "bne 1b\n"
-      "pop {r0, r1, r2, r4}\n"
-      "str r3, [r1, #16]\n"
+      "ldr r3, [sp, #8]\n"
+      "adds r3, #48\n"
       "mov r4, r8\n"
       "mov r5, r9\n"
       "mov r6, r10\n"
       "mov r7, r11\n"
-      "stmia r2!, {r4, r5, r6, r7}\n"
+      "stmia r3!, {r4, r5, r6, r7}\n"
+      "ldr r0, [sp, #12]\n"
+      "subs r0, #1\n"
+      "str r0, [sp, #12]\n"
+      "bne 6b\n"
+      "add sp, #20\n"
       "pop {r4, r5, r6, r7}\n"
       "mov r8, r4\n"
       "mov r9, r5\n"
@@ -110,75 +128,82 @@ __attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const 
 
 #else
 
-// Adds the products of these codes with each column's next weights.
-[[gnu::noinline]] inline void add_to_columns(const int8_t* x, const CodeLines* lines, ColumnTile* tile,
-                                             uint32_t* sums) {
-  const int8_t *const w0 = tile->w[0], *const w1 = tile->w[1], *const w2 = tile->w[2], *const w3 = tile->w[3];
-  uint32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
-  int32_t i = tile->done;
-  for (int32_t line = lines->lines; line > 0; --line, x += lines->gap)
-    for (const int32_t end = i + lines->bytes; i < end; ++i) {
-      const int32_t v = *x++;
-      s0 += static_cast<uint32_t>(v * w0[i]);
-      s1 += static_cast<uint32_t>(v * w1[i]);
-      s2 += static_cast<uint32_t>(v * w2[i]);
-      s3 += static_cast<uint32_t>(v * w3[i]);
-    }
-  sums[0] = s0;
-  sums[1] = s1;
-  sums[2] = s2;
-  sums[3] = s3;
-  tile->done = i;
+// Adds the products of these codes with each column's weights.
+[[gnu::noinline]] inline void add_to_columns(const int8_t* x, const CodeLines* lines, ColumnTiles* columns) {
+  for (int32_t c = 0; c < kSideBySide * columns->tiles; c += kSideBySide) {
+    const int8_t* const* const w = columns->w + c;
+    const int8_t *const w0 = w[0], *const w1 = w[1], *const w2 = w[2], *const w3 = w[3], *next = x;
+    uint32_t* const sums = columns->sums + c;
+    uint32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
+    int32_t i = lines->done;
+    for (int32_t line = lines->lines; line > 0; --line, next += lines->gap)
+      for (const int32_t end = i + lines->bytes; i < end; ++i) {
+        const int32_t v = *next++;
+        s0 += static_cast<uint32_t>(v * w0[i]);
+        s1 += static_cast<uint32_t>(v * w1[i]);
+        s2 += static_cast<uint32_t>(v * w2[i]);
+        s3 += static_cast<uint32_t>(v * w3[i]);
+      }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+  }
 }
 
 #endif
 
-// The codes of one row's columns from number c on.
-[[gnu::noinline]] inline void store_codes(const GemmS8Args& args, const OutputSoft& output, ptrdiff_t row, int32_t c,
-                                          int32_t count, const uint32_t* sums) {
-  int8_t* const y = args.output + row * static_cast<ptrdiff_t>(args.output_stride) + c;
-  const int8_t* residual = args.residual;
-  if (residual == nullptr) return requantize_run(sums, args.multiplier + c, count, args.requant, output, y);
-  int8_t codes[kMostSums];
-  requantize_run(sums, args.multiplier + c, count, args.requant, output, codes);
-  residual += row * static_cast<ptrdiff_t>(args.residual_stride) + c;
-  for (int32_t i = 0; i < count; ++i) y[i] = add_s8(codes[i], residual[i], *args.add);
-}
-
-// All columns of row r; add(tile, sums) adds the products of a tile. Behind the last column it stands once more.
-template <typename Add>
-inline void columns_of_row(const GemmS8Args& args, const OutputSoft& output, int32_t r, Add add) {
-  const ptrdiff_t depth = static_cast<ptrdiff_t>(args.taps) * args.k;
-  const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t c = 0; c < args.n; c += kMostSums) {
-    const int32_t count = args.n - c < kMostSums ? args.n - c : kMostSums;
-    const int32_t* bias = args.folded_bias + c;
-    uint32_t sums[kMostSums];
-    for (int32_t i = 0; i < count; i += kSideBySide) {
-      ColumnTile tile;
-      tile.done = 0;
-      for (int32_t j = 0; j < kSideBySide; ++j) {
-        tile.w[j] = w;
-        sums[i + j] = static_cast<uint32_t>(*bias);
-        if (i + j + 1 >= count) continue;
-        w += depth;
-        ++bias;
-      }
-      add(&tile, sums + i);
+// Some columns of all rows.
+class ColumnsOfRows {
+ public:
+  ColumnsOfRows(const GemmS8Args& args, int32_t first)
+      : args_(args), first_(first), count_(args.n - first < kMostColumns ? args.n - first : kMostColumns) {
+    const ptrdiff_t depth = static_cast<ptrdiff_t>(args.taps) * args.k;
+    const int8_t* w = static_cast<const int8_t*>(args.weights) + first * depth;
+    columns_.tiles = (count_ + kSideBySide - 1) / kSideBySide;
+    for (int32_t i = 0; i < kSideBySide * columns_.tiles; ++i) {
+      const int32_t column = i < count_ ? i : count_ - 1;
+      columns_.w[i] = w + column * depth;
+      bias_[i] = args.folded_bias[first + column];
     }
-    w += depth;
-    store_codes(args, output, r, c, count, sums);
   }
-}
+
+  ColumnTiles* begin_row() {
+    for (int32_t i = 0; i < kSideBySide * columns_.tiles; ++i)
+      columns_.sums[i] = static_cast<uint32_t>(bias_[i]);
+    return &columns_;
+  }
+
+  void end_row(const OutputSoft& output, ptrdiff_t row) {
+    int8_t* const y = args_.output + row * static_cast<ptrdiff_t>(args_.output_stride) + first_;
+    const float* const multiplier = args_.multiplier + first_;
+    if (args_.residual == nullptr)
+      return requantize_run(columns_.sums, multiplier, count_, args_.requant, output, y);
+    int8_t codes[kMostColumns];
+    requantize_run(columns_.sums, multiplier, count_, args_.requant, output, codes);
+    const int8_t* const residual =
+        args_.residual + row * static_cast<ptrdiff_t>(args_.residual_stride) + first_;
+    for (int32_t i = 0; i < count_; ++i) y[i] = add_s8(codes[i], residual[i], *args_.add);
+  }
+
+ private:
+  const GemmS8Args& args_;
+  const int32_t first_, count_;
+  ColumnTiles columns_;
+  int32_t bias_[kMostColumns];
+};
 
 inline void gemm_s8_by_columns(const GemmS8Args& args) {
   const OutputSoft output = make_output_soft(args.requant);
-  const CodeLines whole = {args.taps * args.k, 0, 1};
-  const int8_t* x = args.first_row;
-  for (int32_t r = 0; r < args.m; ++r, x += args.row_distance)
-    columns_of_row(args, output, r, [&](ColumnTile* tile, uint32_t* sums) {
-      add_to_columns(x, &whole, tile, sums);
-    });
+  const CodeLines whole = {args.taps * args.k, 0, 1, 0};
+  for (int32_t c = 0; c < args.n; c += kMostColumns) {
+    ColumnsOfRows columns(args, c);
+    const int8_t* x = args.first_row;
+    for (int32_t r = 0; r < args.m; ++r, x += args.row_distance) {
+      add_to_columns(x, &whole, columns.begin_row());
+      columns.end_row(output, r);
+    }
+  }
 }
 
 inline void gemm_s8_windows_by_columns(GemmS8Args& args) {
@@ -186,27 +211,30 @@ inline void gemm_s8_windows_by_columns(GemmS8Args& args) {
   const GemmS8Windows& of = *args.windows;
   const OutputSoft output = make_output_soft(args.requant);
   const WindowRuns runs(of, args.k);
-  const CodeLines inside = {runs.bytes, of.dilation_h * of.w * of.channels - runs.bytes, of.kernel_h};
+  const CodeLines inside = {runs.bytes, of.dilation_h * of.w * of.channels - runs.bytes, of.kernel_h, 0};
   int8_t padding[kPadding];
   memset(padding, of.zero_point, sizeof padding);
-  WindowWalk walk(of, args.first_window);
-  for (int32_t r = 0; r < args.m; ++r) {
-    const WindowAt at = walk.next();
-    columns_of_row(args, output, r, [&](ColumnTile* tile, uint32_t* sums) {
-      if (at.inside && runs.runs == 1) return add_to_columns(args.first_row + at.from, &inside, tile, sums);
-      for_window(
-          of, args.first_row, runs, args.k, at,
-          [&](const int8_t* from, int32_t bytes) {
-            const CodeLines one = {bytes, 0, 1};
-            add_to_columns(from, &one, tile, sums);
-          },
-          [&](int32_t bytes) {
-            for (; bytes > 0; bytes -= kPadding) {
-              const CodeLines some = {bytes < kPadding ? bytes : kPadding, 0, 1};
-              add_to_columns(padding, &some, tile, sums);
-            }
-          });
-    });
+  for (int32_t c = 0; c < args.n; c += kMostColumns) {
+    ColumnsOfRows columns(args, c);
+    WindowWalk walk(of, args.first_window);
+    for (int32_t r = 0; r < args.m; ++r) {
+      const WindowAt at = walk.next();
+      ColumnTiles* const sums = columns.begin_row();
+      if (at.inside && runs.runs == 1) {
+        add_to_columns(args.first_row + at.from, &inside, sums);
+      } else {
+        CodeLines piece = {0, 0, 1, 0};
+        const auto add = [&](const int8_t* from, int32_t bytes) {
+          piece.bytes = bytes;
+          add_to_columns(from, &piece, sums);
+          piece.done += bytes;
+        };
+        for_window(of, args.first_row, runs, args.k, at, add, [&](int32_t bytes) {
+          for (; bytes > 0; bytes -= kPadding) add(padding, bytes < kPadding ? bytes : kPadding);
+        });
+      }
+      columns.end_row(output, r);
+    }
   }
 }
 
