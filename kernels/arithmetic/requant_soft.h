@@ -66,7 +66,7 @@ struct SoftRun {
   OutputSoft output;
 };
 
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH_ISA_THUMB == 1 && !defined(__ARM_FP)
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FP)
 
 static_assert(kNear == 130 << 7 && kFraction == 22);
 

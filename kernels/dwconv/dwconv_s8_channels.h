@@ -27,7 +27,7 @@ inline uint32_t add_channel(const PixelTaps& at, ptrdiff_t x, ptrdiff_t w, uint3
   return sum;
 }
 
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH_ISA_THUMB == 1
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_DSP)
 
 // A code of a row at r4 times its weight at r2, `add` to the sum; r3 is the channel.
 #define ITG_NEXT_CHANNEL \
@@ -37,7 +37,7 @@ inline uint32_t add_channel(const PixelTaps& at, ptrdiff_t x, ptrdiff_t w, uint3
 
 // Adds the products of four channels. 34 cycles of a Cortex-M0+ a tap. r1 the rows, r7 their end, r12 the first code, lr from
 // weights to weights, r8 to r11 the sums.
-__attribute__((naked, noinline)) void add_four_channels(const PixelTaps*, uint32_t* /*sums*/) {
+__attribute__((naked, noinline, unused)) void add_four_channels(const PixelTaps*, uint32_t* /*sums*/) {
   __asm__(
       ".syntax unified\n"
       "push {r4, r5, r6, r7, lr}\n"

@@ -53,6 +53,7 @@ void dwconv_s8_scalar(const DwconvS8Args& args) { dwconv_s8_by_channels(args); }
 #else
 
 void dwconv_s8_scalar(const DwconvS8Args& args) {
+  const OutputSoft output = make_output_soft(args.requant);
   const ptrdiff_t outputs = static_cast<ptrdiff_t>(args.channels) * args.depth_multiplier;
   for (int32_t p = 0; p < args.pixels; ++p) {
     const bool even = args.pixel_step != 0;
@@ -66,7 +67,7 @@ void dwconv_s8_scalar(const DwconvS8Args& args) {
         auto acc = static_cast<uint32_t>(args.folded_bias[o]);
         for (int32_t t = 0; t < args.taps; ++t)
           acc += static_cast<uint32_t>(int32_t{rows[t][behind + c]} * args.weights[t * outputs + o]);
-        y[o] = requantize_s8(static_cast<int32_t>(acc), args.multiplier[o], args.requant);
+        requantize_run(&acc, args.multiplier + o, 1, args.requant, output, y + o);
       }
     }
   }

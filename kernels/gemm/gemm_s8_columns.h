@@ -24,7 +24,7 @@ struct CodeLines {
   int32_t bytes, gap, lines, done;
 };
 
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH_ISA_THUMB == 1
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_DSP)
 
 // A code times the next weight of each column. r0 and r1 are free, r2 the codes, r3 how many are done, r4 to r7 the weights, r8
 // to r11 the sums. 19 cycles of a Cortex-M0+.
@@ -46,7 +46,7 @@ struct CodeLines {
 
 // Adds the products of these codes with each column's weights. r12: where the quads of a line end; lr: where it ends. On the stack:
 // the codes, their lines, where the next tile's weights are, how many tiles are left, how many lines.
-__attribute__((naked, noinline)) void add_to_columns(const int8_t* /*x*/, const CodeLines*, ColumnTiles*) {
+__attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/, const CodeLines*, ColumnTiles*) {
   __asm__(
       ".syntax unified\n"
       "push {r4, r5, r6, r7, lr}\n"
