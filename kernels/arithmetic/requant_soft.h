@@ -41,7 +41,7 @@ static inline int32_t requantize_by_words(int32_t acc, float multiplier, const O
   if (shift > 31) return kUndecided;
   const uint32_t m = (bits << 8 | 1u << 31) >> 16;
   const auto shifted = static_cast<int32_t>(static_cast<uint32_t>(acc) << shift);
-  uint32_t above;  // the lowest value
+  uint32_t above;                 // the lowest value
   if (shifted >> shift != acc) {  // |v| is at least 256 - 2^-8
     above = acc < 0 ? 0 : output.codes_above;
   } else {
@@ -84,20 +84,20 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "ldmia r0!, {r4, r5, r6, r7}\n"
       "subs r5, r4\n"
       "ldmia r0!, {r1, r2, r3}\n"
-      "mov lr, r1\n"        // the lowest code
-      "mov r12, r2\n"       // codes above it
+      "mov lr, r1\n"   // the lowest code
+      "mov r12, r2\n"  // codes above it
       "rsbs r3, r3, #0\n"
-      "mov r11, r3\n"       // the lowest value, negative
+      "mov r11, r3\n"  // the lowest value, negative
       "movs r0, #128\n"
       "lsls r1, r0, #8\n"
-      "mov r8, r1\n"        // the mantissa's first bit, 2^15
+      "mov r8, r1\n"  // the mantissa's first bit, 2^15
       "movs r1, #130\n"
       "lsls r1, #18\n"
-      "mov r10, r1\n"       // twice kNear << 10
+      "mov r10, r1\n"  // twice kNear << 10
       "lsls r0, #24\n"
       "lsrs r1, #1\n"
       "adds r0, r1\n"
-      "mov r9, r0\n"        // a half and kNear << 10
+      "mov r9, r0\n"  // a half and kNear << 10
       "1:\n"
       "ldr r1, [r4, r5]\n"  // the multiplier, rounded to a mantissa of 16 bits
       "ldr r0, [r4]\n"
@@ -106,7 +106,7 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "subs r2, #104\n"
       "cmp r2, #31\n"
       "bhi 5f\n"
-      "movs r3, r0\n"       // the sum, shifted; where bits are lost, it passes every code
+      "movs r3, r0\n"  // the sum, shifted; where bits are lost, it passes every code
       "lsls r3, r2\n"
       "asrs r3, r2\n"
       "cmp r3, r0\n"
@@ -115,7 +115,7 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "lsls r1, #9\n"
       "lsrs r1, #17\n"
       "add r1, r8\n"
-      "uxth r2, r3\n"       // times the mantissa, by halfwords
+      "uxth r2, r3\n"  // times the mantissa, by halfwords
       "muls r2, r1\n"
       "lsrs r2, #16\n"
       "asrs r3, #16\n"
@@ -128,7 +128,7 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "asrs r3, #21\n"
       "adds r3, #1\n"
       "asrs r3, #1\n"
-      "add r3, r11\n"       // from the lowest value
+      "add r3, r11\n"  // from the lowest value
       "cmp r3, r12\n"
       "bhi 3f\n"
       "2:\n"
@@ -139,7 +139,7 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "cmp r4, r7\n"
       "bne 1b\n"
       "b 5f\n"
-      "3:\n"                // below the lowest or above the highest code
+      "3:\n"  // below the lowest or above the highest code
       "movs r0, r3\n"
       "4:\n"
       "mvns r3, r0\n"
@@ -163,8 +163,7 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
 
 static inline void requantize_decided(SoftRun* run) {
   for (; run->sums != run->end; ++run->sums, ++run->multiplier) {
-    const int32_t code =
-        requantize_by_words(static_cast<int32_t>(*run->sums), *run->multiplier, run->output);
+    const int32_t code = requantize_by_words(static_cast<int32_t>(*run->sums), *run->multiplier, run->output);
     if (code == kUndecided) return;
     *run->y++ = static_cast<int8_t>(code);
   }

@@ -28,25 +28,26 @@ struct CodeLines {
 
 // A code times the next weight of each column. r0 and r1 are free, r2 the codes, r3 how many are done, r4 to r7 the weights, r8
 // to r11 the sums. 19 cycles of a Cortex-M0+.
-#define ITG_NEXT_CODE      \
-  "ldrsb r0, [r2, r3]\n"   \
-  "ldrsb r1, [r4, r3]\n"   \
-  "muls r1, r0\n"          \
-  "add r8, r1\n"           \
-  "ldrsb r1, [r5, r3]\n"   \
-  "muls r1, r0\n"          \
-  "add r9, r1\n"           \
-  "ldrsb r1, [r6, r3]\n"   \
-  "muls r1, r0\n"          \
-  "add r10, r1\n"          \
-  "ldrsb r1, [r7, r3]\n"   \
-  "muls r1, r0\n"          \
-  "add r11, r1\n"          \
+#define ITG_NEXT_CODE    \
+  "ldrsb r0, [r2, r3]\n" \
+  "ldrsb r1, [r4, r3]\n" \
+  "muls r1, r0\n"        \
+  "add r8, r1\n"         \
+  "ldrsb r1, [r5, r3]\n" \
+  "muls r1, r0\n"        \
+  "add r9, r1\n"         \
+  "ldrsb r1, [r6, r3]\n" \
+  "muls r1, r0\n"        \
+  "add r10, r1\n"        \
+  "ldrsb r1, [r7, r3]\n" \
+  "muls r1, r0\n"        \
+  "add r11, r1\n"        \
   "adds r3, #1\n"
 
 // Adds the products of these codes with each column's weights. r12: where the quads of a line end; lr: where it ends. On the stack:
 // the codes, their lines, where the next tile's weights are, how many tiles are left, how many lines.
-__attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/, const CodeLines*, ColumnTiles*) {
+__attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/, const CodeLines*,
+                                                             ColumnTiles*) {
   __asm__(
       ".syntax unified\n"
       "push {r4, r5, r6, r7, lr}\n"
