@@ -7,12 +7,6 @@
 
 namespace intaglio {
 
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FP)
-inline constexpr bool kFloatIsSoftware = true;
-#else
-inline constexpr bool kFloatIsSoftware = false;
-#endif
-
 // OutputS8 in integers, made once a call: the lowest code, how many are above it, and the value of it.
 struct OutputSoft {
   int32_t lowest_code;
@@ -57,7 +51,9 @@ static inline int32_t requantize_by_words(int32_t acc, float multiplier, const O
   return output.lowest_code + static_cast<int32_t>(above);
 }
 
-// Sums of neighbouring channels and their codes; the pointers move on. The assembly below knows how it lies.
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FP)
+
+// Sums of neighbouring channels and their codes; the pointers move on. The assembly knows how it lies, and the constants above.
 struct SoftRun {
   const uint32_t* sums;
   const float* multiplier;
@@ -65,13 +61,12 @@ struct SoftRun {
   const uint32_t* end;  // of the sums
   OutputSoft output;
 };
-
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FP)
-
 static_assert(kNear == 130 << 7 && kFraction == 22);
 
-// requantize_by_words(), 42 cycles of a Cortex-M0+ a code. Ends at the first sum that is undecided. r4 sums, r5 from a sum to its
-// multiplier, r6 codes, r7 the end; r8 to lr constants.
+// requantize_by_words() of one sum after the other, 42 cycles each on a Cortex-M0+. Ends at the first one that is undecided.
+//
+// r4 the sum, r5 from a sum to its multiplier, r6 the code, r7 the end of the sums; r8 2^15, r9 2^31 + (kNear << 10), r10 twice
+// kNear << 10, r11 the lowest value, negative, r12 how many codes are above it, lr its code.
 __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*) {
   __asm__(
       ".syntax unified\n"
@@ -84,51 +79,57 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "ldmia r0!, {r4, r5, r6, r7}\n"
       "subs r5, r4\n"
       "ldmia r0!, {r1, r2, r3}\n"
-      "mov lr, r1\n"   // the lowest code
-      "mov r12, r2\n"  // codes above it
+      "mov lr, r1\n"
+      "mov r12, r2\n"
       "rsbs r3, r3, #0\n"
-      "mov r11, r3\n"  // the lowest value, negative
+      "mov r11, r3\n"
       "movs r0, #128\n"
       "lsls r1, r0, #8\n"
-      "mov r8, r1\n"  // the mantissa's first bit, 2^15
+      "mov r8, r1\n"
       "movs r1, #130\n"
       "lsls r1, #18\n"
-      "mov r10, r1\n"  // twice kNear << 10
+      "mov r10, r1\n"
       "lsls r0, #24\n"
       "lsrs r1, #1\n"
       "adds r0, r1\n"
-      "mov r9, r0\n"  // a half and kNear << 10
+      "mov r9, r0\n"
       "1:\n"
-      "ldr r1, [r4, r5]\n"  // the multiplier, rounded to a mantissa of 16 bits
+      // r1: the multiplier, to be rounded to 16 bits; r2: by how much the sum is shifted.
+      "ldr r1, [r4, r5]\n"
       "ldr r0, [r4]\n"
       "adds r1, #128\n"
       "lsrs r2, r1, #23\n"
       "subs r2, #104\n"
       "cmp r2, #31\n"
       "bhi 5f\n"
-      "movs r3, r0\n"  // the sum, shifted; where bits are lost, it passes every code
+      // r3: the sum r0, shifted. Where it does not come back, it is past every code.
+      "movs r3, r0\n"
       "lsls r3, r2\n"
       "asrs r3, r2\n"
       "cmp r3, r0\n"
       "bne 4f\n"
       "lsls r3, r2\n"
+      // r1: the multiplier's 16 bits.
       "lsls r1, #9\n"
       "lsrs r1, #17\n"
       "add r1, r8\n"
-      "uxth r2, r3\n"  // times the mantissa, by halfwords
+      // r3: their product less its lower 16 bits, from two halves.
+      "uxth r2, r3\n"
       "muls r2, r1\n"
       "lsrs r2, #16\n"
       "asrs r3, #16\n"
       "muls r3, r1\n"
       "adds r3, r2\n"
-      "lsls r2, r3, #10\n"  // near a half?
+      // Near a half?
+      "lsls r2, r3, #10\n"
       "add r2, r9\n"
       "cmp r2, r10\n"
       "bls 5f\n"
+      // r3: rounded, from the lowest value on.
       "asrs r3, #21\n"
       "adds r3, #1\n"
       "asrs r3, #1\n"
-      "add r3, r11\n"  // from the lowest value
+      "add r3, r11\n"
       "cmp r3, r12\n"
       "bhi 3f\n"
       "2:\n"
@@ -139,7 +140,8 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "cmp r4, r7\n"
       "bne 1b\n"
       "b 5f\n"
-      "3:\n"  // below the lowest or above the highest code
+      // Outside the codes: r3 becomes 0 where r0 is negative, else the highest.
+      "3:\n"
       "movs r0, r3\n"
       "4:\n"
       "mvns r3, r0\n"
@@ -159,26 +161,9 @@ __attribute__((naked, noinline, unused)) static void requantize_decided(SoftRun*
       "pop {r4, r5, r6, r7, pc}\n");
 }
 
-#else
-
-static inline void requantize_decided(SoftRun* run) {
-  for (; run->sums != run->end; ++run->sums, ++run->multiplier) {
-    const int32_t code = requantize_by_words(static_cast<int32_t>(*run->sums), *run->multiplier, run->output);
-    if (code == kUndecided) return;
-    *run->y++ = static_cast<int8_t>(code);
-  }
-}
-
-#endif
-
-// Codes of `count` sums, at least one, of neighbouring channels.
+// requantize_s8() of `count` sums, at least one, of neighbouring channels; whichever way is the shorter here.
 static inline void requantize_run(const uint32_t* sums, const float* multiplier, int32_t count,
                                   const OutputS8& output, const OutputSoft& in_integers, int8_t* y) {
-  if (!kFloatIsSoftware) {
-    for (int32_t i = 0; i < count; ++i)
-      y[i] = requantize_s8(static_cast<int32_t>(sums[i]), multiplier[i], output);
-    return;
-  }
   SoftRun run = {sums, multiplier, y, sums + count, in_integers};
   do {
     requantize_decided(&run);
@@ -186,5 +171,15 @@ static inline void requantize_run(const uint32_t* sums, const float* multiplier,
     *run.y++ = requantize_s8(static_cast<int32_t>(*run.sums++), *run.multiplier++, output);
   } while (run.sums != run.end);
 }
+
+#else
+
+static inline void requantize_run(const uint32_t* sums, const float* multiplier, int32_t count,
+                                  const OutputS8& output, const OutputSoft&, int8_t* y) {
+  for (int32_t i = 0; i < count; ++i)
+    y[i] = requantize_s8(static_cast<int32_t>(sums[i]), multiplier[i], output);
+}
+
+#endif
 
 }  // namespace intaglio

@@ -1,5 +1,6 @@
 // The scalar depthwise kernel with four channels side by side and requantizing in integers, for cores without DSP extension
-// (Cortex-M0+, M3, M23). dwconv_s8_scalar() is the plain form of it, which defines the answer.
+// (Cortex-M0+, M3, M23). dwconv_scalar.cc has the plain form of it, which defines the answer. Instructions are those of ARMv6-M; a
+// plain loop stands for them where the host tests the rest.
 #pragma once
 
 #include "kernels/arithmetic/requant_soft.h"

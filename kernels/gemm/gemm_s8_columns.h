@@ -1,6 +1,6 @@
 // The scalar gemm kernels with four columns side by side and requantizing in integers, for cores without DSP extension
 // (Cortex-M0+, M3, M23): there it takes a third of the cycles. gemm_s8_scalar.cc is the plain form of it, which defines the
-// answer.
+// answer. Instructions are those of ARMv6-M; a plain loop stands for them where the host tests the rest.
 #pragma once
 
 #include "kernels/arithmetic/requant_soft.h"
@@ -26,8 +26,7 @@ struct CodeLines {
 
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_DSP)
 
-// A code times the next weight of each column. r0 and r1 are free, r2 the codes, r3 how many are done, r4 to r7 the weights, r8
-// to r11 the sums. 19 cycles of a Cortex-M0+.
+// A code times the next weight of each column: 19 cycles of a Cortex-M0+.
 #define ITG_NEXT_CODE    \
   "ldrsb r0, [r2, r3]\n" \
   "ldrsb r1, [r4, r3]\n" \
@@ -44,8 +43,11 @@ struct CodeLines {
   "add r11, r1\n"        \
   "adds r3, #1\n"
 
-// Adds the products of these codes with each column's weights. r12: where the quads of a line end; lr: where it ends. On the stack:
-// the codes, their lines, where the next tile's weights are, how many tiles are left, how many lines.
+// Adds the products of these codes with each column's weights.
+//
+// r2 the line's codes, less what was done before them; r3 how many weights are done; r4 to r7 a tile's weights, r8 to r11 its
+// sums; r12 where the quads of a line end, lr where it ends. On the stack: x, the CodeLines, the next tile's weights, tiles left,
+// lines left.
 __attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/, const CodeLines*,
                                                              ColumnTiles*) {
   __asm__(
@@ -57,11 +59,11 @@ __attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/
       "mov r7, r11\n"
       "push {r4, r5, r6, r7}\n"
       "movs r4, r2\n"
-      "adds r4, #128\n"
+      "adds r4, #128\n"  // tiles
       "ldr r3, [r4]\n"
       "sub sp, #4\n"
       "push {r0, r1, r2, r3}\n"
-      "6:\n"  // a tile
+      "1:\n"  // a tile: its sums and weights
       "ldr r2, [sp, #8]\n"
       "movs r3, r2\n"
       "adds r3, #64\n"
@@ -74,11 +76,11 @@ __attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/
       "str r2, [sp, #8]\n"
       "ldr r2, [sp]\n"
       "ldr r1, [sp, #4]\n"
-      "ldr r0, [r1, #8]\n"
+      "ldr r0, [r1, #8]\n"  // lines
       "str r0, [sp, #16]\n"
-      "ldr r3, [r1, #12]\n"
+      "ldr r3, [r1, #12]\n"  // done
       "subs r2, r3\n"
-      "1:\n"  // a line
+      "2:\n"  // a line: its quads, then the rest
       "ldr r0, [r1]\n"
       "adds r1, r0, r3\n"
       "mov lr, r1\n"
@@ -87,25 +89,25 @@ __attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/
       "adds r0, r3\n"
       "mov r12, r0\n"
       "cmp r3, r12\n"
-      "beq 3f\n"
-      "2:\n" ITG_NEXT_CODE ITG_NEXT_CODE ITG_NEXT_CODE ITG_NEXT_CODE
+      "beq 4f\n"
+      "3:\n" ITG_NEXT_CODE ITG_NEXT_CODE ITG_NEXT_CODE ITG_NEXT_CODE
       "cmp r3, r12\n"
-      "bne 2b\n"
-      "3:\n"
+      "bne 3b\n"
+      "4:\n"
       "cmp r3, lr\n"
-      "beq 5f\n"
-      "4:\n" ITG_NEXT_CODE
+      "beq 6f\n"
+      "5:\n" ITG_NEXT_CODE
       "cmp r3, lr\n"
-      "bne 4b\n"
-      "5:\n"
+      "bne 5b\n"
+      "6:\n"  // the next line
       "ldr r1, [sp, #4]\n"
       "ldr r0, [r1, #4]\n"
       "adds r2, r0\n"
       "ldr r0, [sp, #16]\n"
       "subs r0, #1\n"
       "str r0, [sp, #16]\n"
-      "bne 1b\n"
-      "ldr r3, [sp, #8]\n"
+      "bne 2b\n"
+      "ldr r3, [sp, #8]\n"  // back to the sums, and the next tile
       "adds r3, #48\n"
       "mov r4, r8\n"
       "mov r5, r9\n"
@@ -115,7 +117,7 @@ __attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/
       "ldr r0, [sp, #12]\n"
       "subs r0, #1\n"
       "str r0, [sp, #12]\n"
-      "bne 6b\n"
+      "bne 1b\n"
       "add sp, #20\n"
       "pop {r4, r5, r6, r7}\n"
       "mov r8, r4\n"
@@ -130,25 +132,13 @@ __attribute__((naked, noinline, unused)) void add_to_columns(const int8_t* /*x*/
 #else
 
 // Adds the products of these codes with each column's weights.
-[[gnu::noinline]] inline void add_to_columns(const int8_t* x, const CodeLines* lines, ColumnTiles* columns) {
-  for (int32_t c = 0; c < kSideBySide * columns->tiles; c += kSideBySide) {
-    const int8_t* const* const w = columns->w + c;
-    const int8_t *const w0 = w[0], *const w1 = w[1], *const w2 = w[2], *const w3 = w[3], *next = x;
-    uint32_t* const sums = columns->sums + c;
-    uint32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
-    int32_t i = lines->done;
-    for (int32_t line = lines->lines; line > 0; --line, next += lines->gap)
-      for (const int32_t end = i + lines->bytes; i < end; ++i) {
-        const int32_t v = *next++;
-        s0 += static_cast<uint32_t>(v * w0[i]);
-        s1 += static_cast<uint32_t>(v * w1[i]);
-        s2 += static_cast<uint32_t>(v * w2[i]);
-        s3 += static_cast<uint32_t>(v * w3[i]);
-      }
-    sums[0] = s0;
-    sums[1] = s1;
-    sums[2] = s2;
-    sums[3] = s3;
+inline void add_to_columns(const int8_t* x, const CodeLines* lines, ColumnTiles* columns) {
+  for (int32_t c = 0; c < kSideBySide * columns->tiles; ++c) {
+    const int8_t* codes = x;
+    const int8_t* w = columns->w[c] + lines->done;
+    for (int32_t line = 0; line < lines->lines; ++line, codes += lines->gap)
+      for (int32_t i = 0; i < lines->bytes; ++i)
+        columns->sums[c] += static_cast<uint32_t>(int32_t{*codes++} * *w++);
   }
 }
 
