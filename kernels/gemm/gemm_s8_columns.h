@@ -153,15 +153,16 @@ class ColumnsOfRows {
     const int8_t* w = static_cast<const int8_t*>(args.weights) + first * depth;
     columns_.tiles = (count_ + kSideBySide - 1) / kSideBySide;
     for (int32_t i = 0; i < kSideBySide * columns_.tiles; ++i) {
-      const int32_t column = i < count_ ? i : count_ - 1;
-      columns_.w[i] = w + column * depth;
-      bias_[i] = args.folded_bias[first + column];
+      columns_.w[i] = w;
+      columns_.sums[i] = 0;
+      if (i < count_ - 1) w += depth;
     }
   }
 
   ColumnTiles* begin_row() {
-    for (int32_t i = 0; i < kSideBySide * columns_.tiles; ++i)
-      columns_.sums[i] = static_cast<uint32_t>(bias_[i]);
+    const int32_t* bias = args_.folded_bias + first_;
+    for (uint32_t *sum = columns_.sums, *const end = sum + count_; sum != end; ++sum)
+      *sum = static_cast<uint32_t>(*bias++);
     return &columns_;
   }
 
@@ -181,7 +182,6 @@ class ColumnsOfRows {
   const GemmS8Args& args_;
   const int32_t first_, count_;
   ColumnTiles columns_;
-  int32_t bias_[kMostColumns];
 };
 
 inline void gemm_s8_by_columns(const GemmS8Args& args) {
