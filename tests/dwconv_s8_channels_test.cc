@@ -18,14 +18,11 @@ TEST_CASE("channels side by side: the scalar kernel's codes") {
     const int32_t step = random.one_in(2) ? channels : 0;
     const Exact<int8_t> input(
         random.codes(static_cast<size_t>(8 * channels + (step == 0 ? 0 : (pixels - 1) * step))));
-    std::vector<const int8_t*> rows;
-    for (int32_t t = 0; t < (step == 0 ? pixels * taps : taps); ++t)
-      rows.push_back(input.data() + random.between(0, 7) * channels);
-    const Exact<const int8_t*> exact_rows(rows);
+    Exact<const int8_t*> rows(static_cast<size_t>(step == 0 ? pixels * taps : taps));
+    for (size_t t = 0; t < rows.size(); ++t) rows[t] = input.data() + random.between(0, 7) * channels;
     const Exact<int8_t> weights(random.codes(static_cast<size_t>(taps * outputs)));
-    std::vector<int32_t> bias;
-    for (int32_t o = 0; o < outputs; ++o) bias.push_back(random.between(-20000, 20000));
-    const Exact<int32_t> exact_bias(bias);
+    Exact<int32_t> bias(static_cast<size_t>(outputs));
+    for (size_t o = 0; o < bias.size(); ++o) bias[o] = random.between(-20000, 20000);
     const Exact<float> multiplier(random.reals(static_cast<size_t>(outputs), 0.0001f, 0.02f));
     const auto stride = static_cast<size_t>(outputs + random.between(0, 3)),
                used = (static_cast<size_t>(pixels) - 1) * stride + static_cast<size_t>(outputs);
@@ -34,9 +31,9 @@ TEST_CASE("channels side by side: the scalar kernel's codes") {
     memset(found.data(), 0x5a, used);
 
     DwconvS8Args args{};
-    args.rows = exact_rows.data();
+    args.rows = rows.data();
     args.weights = weights.data();
-    args.folded_bias = exact_bias.data();
+    args.folded_bias = bias.data();
     args.multiplier = multiplier.data();
     args.output_stride = stride;
     args.requant = make_output_s8(random.between(-128, 127), random.between(-128, 0), random.between(0, 127));

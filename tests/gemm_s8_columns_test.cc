@@ -26,9 +26,8 @@ TEST_CASE("columns side by side: the scalar kernel's codes") {
         random.codes(static_cast<size_t>(images * windows.h * windows.w * windows.channels)));
     const Exact<int8_t> rows(random.codes(static_cast<size_t>(m * taps * k)));
     const Exact<int8_t> weights(random.codes(static_cast<size_t>(n * taps * k)));
-    std::vector<int32_t> bias;
-    for (int32_t c = 0; c < n; ++c) bias.push_back(random.between(-20000, 20000));
-    const Exact<int32_t> exact_bias(bias);
+    Exact<int32_t> bias(static_cast<size_t>(n));
+    for (size_t c = 0; c < bias.size(); ++c) bias[c] = random.between(-20000, 20000);
     const Exact<float> multiplier(random.reals(static_cast<size_t>(n), 0.0001f, 0.02f));
     const auto count = static_cast<size_t>(m * n);
     const Exact<int8_t> residual(random.codes(count));
@@ -43,7 +42,7 @@ TEST_CASE("columns side by side: the scalar kernel's codes") {
 
     GemmS8Args args{};
     args.weights = weights.data();
-    args.folded_bias = exact_bias.data();
+    args.folded_bias = bias.data();
     args.multiplier = multiplier.data();
     args.output_stride = args.residual_stride = static_cast<size_t>(n);
     args.residual = random.one_in(2) ? residual.data() : nullptr;
