@@ -17,17 +17,17 @@ TEST_CASE("columns side by side: the scalar kernel's codes") {
   const int32_t cases = shape_count(400);
   for (int32_t i = 0; i < cases; ++i) {
     CAPTURE(i);
-    const int32_t m = random.between(1, 11), n = random.between(1, 9), taps = random.between(1, 9),
-                  k = random.between(1, 20), first = random.between(0, 5);
+    const int32_t m = random.between(1, 11),
+                  n = random.one_in(4) ? random.between(1, 40) : random.between(1, 9),
+                  taps = random.between(1, 9), k = random.between(1, 20), first = random.between(0, 5);
     const GemmS8Windows windows = random_windows(first + m, taps, k, random);
     const int32_t images = (first + m + windows.oh * windows.ow - 1) / (windows.oh * windows.ow);
     const Exact<int8_t> picture(
         random.codes(static_cast<size_t>(images * windows.h * windows.w * windows.channels)));
     const Exact<int8_t> rows(random.codes(static_cast<size_t>(m * taps * k)));
     const Exact<int8_t> weights(random.codes(static_cast<size_t>(n * taps * k)));
-    std::vector<int32_t> bias;
-    for (int32_t c = 0; c < n; ++c) bias.push_back(random.between(-20000, 20000));
-    const Exact<int32_t> exact_bias(bias);
+    Exact<int32_t> bias(static_cast<size_t>(n));
+    for (size_t c = 0; c < bias.size(); ++c) bias[c] = random.between(-20000, 20000);
     const Exact<float> multiplier(random.reals(static_cast<size_t>(n), 0.0001f, 0.02f));
     const auto count = static_cast<size_t>(m * n);
     const Exact<int8_t> residual(random.codes(count));
@@ -42,7 +42,7 @@ TEST_CASE("columns side by side: the scalar kernel's codes") {
 
     GemmS8Args args{};
     args.weights = weights.data();
-    args.folded_bias = exact_bias.data();
+    args.folded_bias = bias.data();
     args.multiplier = multiplier.data();
     args.output_stride = args.residual_stride = static_cast<size_t>(n);
     args.residual = random.one_in(2) ? residual.data() : nullptr;
@@ -64,12 +64,6 @@ TEST_CASE("columns side by side: the scalar kernel's codes") {
       in_windows ? gemm_s8_windows(isa::kScalar)(of_expected) : scalar_kernel().function(of_expected);
       in_windows ? gemm_s8_windows_by_columns(of_found) : gemm_s8_by_columns(of_found);
       CHECK(memcmp(expected.data(), found.data(), count) == 0);
-      // And by the integer form of requantizing, which only cores without floating point take by themselves.
-      const OutputSoft output = make_output_soft(args.requant);
-      for (int32_t c = 0; c < n; ++c)
-        CHECK(requantize_in_integers(bias[static_cast<size_t>(c)], multiplier[static_cast<size_t>(c)],
-                                     output) ==
-              requantize_s8(bias[static_cast<size_t>(c)], multiplier[static_cast<size_t>(c)], args.requant));
     }
   }
 }

@@ -7,13 +7,13 @@
 
 Flash is everything but the model: start-up, main, our code and libgcc's and libc's; a plan's tables are in it. Memory is
 activations, bookkeeping and scratch, as Session::measure gives it on the board. Instructions are those of one run (two
-runs less one); they are no time. Cycles are estimated from what was executed, for Cortex-M4 alone, whose timings are
-documented. Each model has two programs, and those of pictures three: one that checks it on the board, one whose session the
-build machine planned, and one of these that is fed by rows. The stack, from main() on, is the deepest that stack_bound.py
-finds; what a run uses must not be more. Fails where a figure is above its budget: what was reached, rounded up; and where README.md's table is a
+runs less one); they are no time. Cycles are estimated from what was executed, for cores whose timings are documented. Each
+model has two programs, and those of pictures three: one that checks it on the board, one whose session the build machine
+planned, and one of these that is fed by rows. The stack, from main() on, is the deepest that stack_bound.py finds; what a run
+uses must not be more. Fails where a figure is above its budget: what was reached, rounded up; and where README.md's table is a
 hundredth away.
-`peer` is TensorFlow Lite Micro with CMSIS-NN, measured in the same way: flash at -Os; arena; instructions at -O2, in
-millions.
+`peer` is TensorFlow Lite Micro with CMSIS-NN, measured in the same way, but for cores without DSP extension: flash at -Os;
+arena; instructions at -O2.
 """
 import argparse
 import pathlib
@@ -24,9 +24,8 @@ import sys
 from stack_bound import stack_bound
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "instruction_count"))
-from cortex_m4_cycles import cycles_of_a_run  # noqa: E402
+from cortex_m_cycles import CORES, cycles_of_a_run  # noqa: E402
 
-CPUS = ("cortex-m4", "cortex-m7", "cortex-m55")
 MODELS = ("resnet8", "vww_96", "kws", "ad01")
 NAMES = ("ResNet-8", "VWW 96", "KWS", "AD")  # in README's table, which has the figures of cortex-m4
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
@@ -35,8 +34,8 @@ PEER_FLASH = {"cortex-m4": (42612, 45480, 45480, 22192), "cortex-m7": (40264, 43
               "cortex-m55": (37464, 40576, 40576, 18452)}
 PEER_MEMORY = {"cortex-m4": (55008, 100720, 22832, 3024), "cortex-m7": (55008, 100720, 22832, 3024),
                "cortex-m55": (55040, 100784, 27360, 9712)}
-PEER_INSTRUCTIONS = {"cortex-m4": (29.86, 24.10, 7.701, 0.583), "cortex-m7": (30.02, 24.03, 7.647, 0.583),
-                     "cortex-m55": (4.914, 6.558, 1.817, 0.150)}
+PEER_INSTRUCTIONS = {"cortex-m4": (29.86e6, 24.10e6, 7.701e6, 0.583e6), "cortex-m7": (30.02e6, 24.03e6, 7.647e6, 0.583e6),
+                     "cortex-m55": (4.914e6, 6.558e6, 1.817e6, 0.150e6)}
 # With the loader, which checks every byte of the model, and planned on the build machine (export-c --planned), which links
 # no check: the peer has none either.
 FLASH = {"cortex-m4": (28890, 34270, 34260, 20190),
@@ -46,7 +45,7 @@ MEMORY = {"cortex-m4": (37760, 57344, 17216, 2304), "cortex-m7": (37760, 57344, 
           "cortex-m55": (35392, 57216, 17536, 1664)}
 INSTRUCTIONS = {"cortex-m4": (12.0e6, 6.44e6, 3.22e6, 0.381e6), "cortex-m7": (12.0e6, 6.44e6, 3.22e6, 0.381e6),
                 "cortex-m55": (3.11e6, 3.10e6, 1.19e6, 0.088e6)}
-CYCLES = {"cortex-m4": (20.73e6, 10.33e6, 5.21e6, 0.562e6)}  # estimated (cortex_m4_cycles.py); other cores publish no timings
+CYCLES = {"cortex-m4": (20.73e6, 10.33e6, 5.21e6, 0.562e6)}  # estimated (cortex_m_cycles.py)
 PLANNED_FLASH = {"cortex-m4": (14090, 18720, 18580, 8400),
                  "cortex-m7": (14100, 18750, 18600, 8410),
                  "cortex-m55": (13440, 16730, 16590, 8020)}
@@ -97,9 +96,10 @@ def stale(name, found):
         last_digit = 10 ** (6 - len(number.partition(".")[2])) if millions else 1
         return abs(written - of) <= max(of / 100, last_digit) and abs(float(ratio) - of / peer) <= 0.011
 
-    if len(cells) == len(found) and all(pair is None or is_near(cell, *pair) for cell, pair in zip(cells, found)):
+    if len(cells) == len(found) and all(of is None or is_near(cell, of, peer) for cell, (of, peer) in zip(cells, found)):
         return []
-    return [f"README.md, {name}: its row should be " + " | ".join(shown(*pair) if pair else "..." for pair in found)]
+    return [f"README.md, {name}: its row should be " +
+            " | ".join("..." if of is None else shown(of, peer) for of, peer in found)]
 
 
 def printed(command, what):
@@ -122,25 +122,23 @@ def main():
     arguments = parser.parse_args()
     folder, cpu, failed = pathlib.Path(arguments.folder), arguments.cpu, []
 
-    def judge(name, what, found, budgets, peer):
-        budget = budgets.get(cpu, (None,) * len(MODELS))[MODELS.index(name.split()[0])]
+    def judge(name, what, found, budgets, peers):
+        model = MODELS.index(name.split()[0])
+        budget = budgets.get(cpu, (None,) * len(MODELS))[model]
         if budget is not None and found > budget:
             failed.append(f"{name}: {what}: {found}, budget {budget}")
-        return f"{found:10} {found / peer:5.2f}"
+        return f"{found:10} " + (f"{found / peers[cpu][model]:5.2f}" if cpu in peers else "    -")
 
     def run_of(elf):
         runs = [executed(arguments.emulator.split(";"), arguments.plugin, elf(n)) for n in (1, 2)]
         return runs[1] - runs[0]
 
-    def in_millions(instructions, i):
-        return instructions and (float(instructions), PEER_INSTRUCTIONS[cpu][i] * 1e6)
-
     def measure(i, name, program, sizes, budgets):
         """One line: a program's `name_1.elf` and its like, bytes of memory {total, activations, bookkeeping, scratch}."""
         elf = lambda kind: folder / f"{program}_{kind}.elf"
         flash_bytes, instructions = flash(arguments.size, elf(1)), None
-        line = judge(name, "flash", flash_bytes, budgets[0], PEER_FLASH[cpu][i])
-        line += " " + judge(name, "memory", sizes[0], budgets[1], PEER_MEMORY[cpu][i])
+        line = judge(name, "flash", flash_bytes, budgets[0], PEER_FLASH)
+        line += " " + judge(name, "memory", sizes[0], budgets[1], PEER_MEMORY)
         line += " " + " ".join(f"{size:11}" for size in sizes[1:])
         stack = stack_bound(arguments.objdump, elf(1))
         if stack > budgets[2]:
@@ -153,22 +151,22 @@ def main():
             if used > most:
                 failed.append(f"{name}: stack: {used} used where at most {most} should be")
             instructions = run_of(elf)
-            line += f" {used:6} " + judge(name, "instructions", instructions, INSTRUCTIONS, PEER_INSTRUCTIONS[cpu][i] * 1e6)
-            if cpu in CYCLES:
-                cycles = sum(cycles_of_a_run(emulator, arguments.plugin, arguments.objdump, (elf(1), elf(2))).values())
+            line += f" {used:6} " + judge(name, "instructions", instructions, INSTRUCTIONS, PEER_INSTRUCTIONS)
+            if cpu in CORES:
+                cycles = sum(cycles_of_a_run(cpu, emulator, arguments.plugin, arguments.objdump, (elf(1), elf(2))).values())
                 line += f" {cycles:10}"
                 if cycles > CYCLES[cpu][i]:
                     failed.append(f"{name}: cycles: {cycles}, budget {CYCLES[cpu][i]}")
         print(f"{name:17} {line}")
-        return (flash_bytes, PEER_FLASH[cpu][i]), (sizes[0], PEER_MEMORY[cpu][i]), in_millions(instructions, i)
+        return flash_bytes, sizes[0], instructions
 
-    def measure_rows(i, name, sizes):
+    def measure_rows(name, sizes):
         """One line: the program that is fed by rows. Its stack is what a run uses, since calls through a streamed plan's
         pointers are not bounded from the outside."""
         elf = lambda kind: folder / f"{name}_rows_{kind}.elf"
         flash_bytes, instructions = flash(arguments.size, elf(1)), None
-        line = judge(name, "flash by rows", flash_bytes, ROWS_FLASH, PEER_FLASH[cpu][i])
-        line += " " + judge(name, "memory by rows", sizes[0], ROWS_MEMORY, PEER_MEMORY[cpu][i])
+        line = judge(name, "flash by rows", flash_bytes, ROWS_FLASH, PEER_FLASH)
+        line += " " + judge(name, "memory by rows", sizes[0], ROWS_MEMORY, PEER_MEMORY)
         line += " " + " ".join(f"{size:11}" for size in sizes[1:])
         if arguments.plugin:
             emulator = arguments.emulator.split(";")
@@ -177,13 +175,13 @@ def main():
                 failed.append(f"{name}: stack by rows: {used}, budget {ROWS_STACK[cpu]}")
             instructions = run_of(elf)
             line += f" {'':6} {used:6} " + judge(name, "instructions by rows", instructions, ROWS_INSTRUCTIONS,
-                                                 PEER_INSTRUCTIONS[cpu][i] * 1e6)
+                                                 PEER_INSTRUCTIONS)
         print(f"{name + ' rows fed':17} {line}")
-        return (flash_bytes, PEER_FLASH[cpu][i]), (sizes[0], PEER_MEMORY[cpu][i]), in_millions(instructions, i)
+        return flash_bytes, sizes[0], instructions
 
     print(f"{cpu}: bytes and instructions, each with its ratio to TensorFlow Lite Micro's with CMSIS-NN")
     print(f"{'model':17} {'flash':>16} {'memory':>16} activations bookkeeping     scratch  stack   used {'instructions':>16}"
-          + ("     cycles" if cpu in CYCLES else ""))
+          + ("     cycles" if cpu in CORES else ""))
     for i, model in enumerate(MODELS):
         sizes, planned = constants(folder / model / "board_model.h"), constants(folder / model / "planned/net_model.h")
         bound = sizes["kLowerBound"]
@@ -200,10 +198,13 @@ def main():
         rows = folder / model / "rows/net_model.h"
         if rows.exists():
             sizes = constants(rows)
-            fed = measure_rows(i, model, [sizes[f"NET_{part}_BYTES"] for part in
+            fed = measure_rows(model, [sizes[f"NET_{part}_BYTES"] for part in
                                           ("MEMORY", "ACTIVATION", "PERSISTENT", "SCRATCH")])
         if cpu == "cortex-m4":
-            failed += stale(NAMES[i], [checked[0], ahead[0], fed[0], checked[1], ahead[1], fed[1], checked[2], fed[2]])
+            flash_peer, memory_peer, instructions_peer = (peer[cpu][i] for peer in (PEER_FLASH, PEER_MEMORY, PEER_INSTRUCTIONS))
+            failed += stale(NAMES[i], [(found[0], flash_peer) for found in (checked, ahead, fed)] +
+                            [(found[1], memory_peer) for found in (checked, ahead, fed)] +
+                            [(found[2] and float(found[2]), instructions_peer) for found in (checked, fed)])
     for text in failed:
         print("failed:", text)
     return 1 if failed else 0

@@ -1,12 +1,12 @@
 // The lists of depthwise kernels, and the scalar ones.
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/arithmetic/output_f32.h"
-#include "kernels/arithmetic/requant_soft.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/dwconv/dwconv_f32.h"
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s16.h"
 #include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/dwconv/dwconv_s8_channels.h"
 
 namespace intaglio {
 
@@ -46,6 +46,12 @@ int64_t dwconv_s8_scratch_bytes(const DwconvS8Kernel& kernel, int32_t taps) {
 
 void dwconv_s8_scalar(const DwconvS8Args& args);
 
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_DSP)
+
+void dwconv_s8_scalar(const DwconvS8Args& args) { dwconv_s8_by_channels(args); }
+
+#else
+
 void dwconv_s8_scalar(const DwconvS8Args& args) {
   const OutputSoft output = make_output_soft(args.requant);
   const ptrdiff_t outputs = static_cast<ptrdiff_t>(args.channels) * args.depth_multiplier;
@@ -61,11 +67,13 @@ void dwconv_s8_scalar(const DwconvS8Args& args) {
         auto acc = static_cast<uint32_t>(args.folded_bias[o]);
         for (int32_t t = 0; t < args.taps; ++t)
           acc += static_cast<uint32_t>(int32_t{rows[t][behind + c]} * args.weights[t * outputs + o]);
-        y[o] = requantize_soft(static_cast<int32_t>(acc), args.multiplier[o], args.requant, output);
+        requantize_run(&acc, args.multiplier + o, 1, args.requant, output, y + o);
       }
     }
   }
 }
+
+#endif
 
 #define ITG_DWCONV_S8_F32(isa, ...) void dwconv_s8_f32_##isa(const DwconvS8F32Args& args);
 #include "kernels/dwconv/dwconv_s8_f32_kernels.inc"

@@ -1,6 +1,7 @@
 // The kernels of this build against the scalar one, on a board as on the build machine: tolerance 0,
 // and one checksum of all results, which is the same on every machine. Ends with 0 where both hold.
 #include "intaglio/platform.h"
+#include "kernels/arithmetic/requant_soft.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s8.h"
@@ -69,6 +70,27 @@ void compare(const char* name, int32_t count) {
 }
 
 void prepare_outputs() { memset(y, kUntouched, sizeof y); }
+
+// Sums of any size by multipliers of any, some near a half.
+void check_requantizing() {
+  const uint32_t common = state;
+  const int32_t count = between(1, 40);
+  uint32_t sums[40];
+  const OutputS8 output = random_output();
+  prepare_outputs();
+  for (int32_t i = 0; i < count; ++i) {
+    sums[i] = static_cast<uint32_t>(between(-65536, 65535) * 32768 + random_below(32768)) >> random_below(32);
+    if (random_below(2) == 0) sums[i] = 0 - sums[i];
+    constexpr int32_t kMantissas[] = {0, 1, 0x400000, 0x7fff7f, 0x7fff80, 0x7fffff};
+    const int32_t mantissa = random_below(2) == 0 ? random_below(1 << 23) : kMantissas[random_below(6)],
+                  bits = (random_below(8) == 0 ? between(1, 254) : between(100, 127)) * (1 << 23) + mantissa;
+    memcpy(multiplier + i, &bits, sizeof bits);
+    y[0][i] = requantize_s8(static_cast<int32_t>(sums[i]), multiplier[i], output);
+  }
+  requantize_run(sums, multiplier, count, output, make_output_soft(output), y[1]);
+  compare("requantize_run", count);
+  state = common;
+}
 
 // Windows of a picture in `x`, perhaps far outside it, or rows at one distance; at least `rows` of them from `first` on.
 GemmS8Windows random_windows(int32_t taps, int32_t k, int32_t first, int32_t rows) {
@@ -317,6 +339,7 @@ extern "C" int main() {
   for (int32_t i = 0; i < 600 && failed == nullptr; ++i) {
     check_gemm();
     check_dwconv();
+    check_requantizing();
     if (kListsDwconvMapS8) check_dwconv_map();
     check_eltwise();
     check_normalize();

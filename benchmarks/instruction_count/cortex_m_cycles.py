@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Cycles of a Cortex-M4 by its documented timings (technical reference manual r0p1, section 3.3), for memory without
-wait states, from what qemu executed.
+"""Cycles of a Cortex-M by its documented timings (the technical reference manuals of M4, M3 and M0+, section 3.3), for memory
+without wait states, from what qemu executed.
 
-  cortex_m4_cycles.py --plugin instruction_plugin.so --emulator "qemu-system-arm;-M;...;-kernel" PROGRAM_1 PROGRAM_2
+  cortex_m_cycles.py --cpu cortex-m4 --plugin instruction_plugin.so --emulator "qemu-system-arm;-M;...;-kernel"
+                     PROGRAM_1 PROGRAM_2
 
 Prints the second program's cycles less the first one's (programs that differ by one run), by class of instruction with
---classes. An estimate: what the manual gives as a range stands at one value (REFILL, DIVISION), and it says nothing of
-the floating-point unit's results that the next instruction waits for.
+--classes. An estimate: what the manual gives as a range stands at one value (CORES), and it says nothing of the
+floating-point unit's results that the next instruction waits for. A Cortex-M0+ is taken with the multiplier of one cycle.
 """
 import argparse
 import collections
@@ -16,8 +17,16 @@ import sys
 
 from register_list import registers
 
-REFILL = 2  # of the pipeline, behind a taken branch: 1 to 3
-DIVISION = 7  # 2 to 12, by the operands
+# refill: of the pipeline, behind what does not go on to the next instruction; of a POP that returns, the cycles besides. Is
+# pipelined: a load or a store directly behind another takes one cycle, and the write buffer has a store alone; else each takes
+# two. cycles: of mnemonics, where they are not one, refill not counted; the first that fits.
+Core = collections.namedtuple("Core", "refill pop_return is_pipelined cycles")
+M3_CYCLES = (("tb", 2), (r"[su]div", 7))  # refill is 1 to 3 there, a division 2 to 12
+CORES = {
+    "cortex-m4": Core(2, 0, True, (*M3_CYCLES, (r"v(div|sqrt)", 14), (r"v(mla|mls|nml|fma|fms|fnm)", 3))),
+    "cortex-m3": Core(2, 0, True, (*M3_CYCLES, (r"ml[as]", 2), (r"[su]m(ul|la)l", 4))),  # the last 3 to 7
+    "cortex-m0plus": Core(1, 1, False, (("bl$", 2), (r"mrs|msr|dmb|dsb|isb", 3))),
+}
 LOADS = re.compile(r"v?ldr(?!e)|ldr$")
 STORES = re.compile(r"v?str(?!e)")
 MULTIPLE = re.compile(r"(ldm|stm|push|pop|vldm|vstm|vpush|vpop|ldrd|strd)")
@@ -58,15 +67,17 @@ def class_of(instruction):
     return "other"
 
 
-def cost(instruction, kind, before, behind):
+def cost(core, instruction, kind, before, behind):
     """Without the refill of a taken branch. `before` and `behind`: neighbours in a straight line, or None."""
     m, operands = instruction.mnemonic, instruction.operands
     if kind == "several words":
         if m.startswith(("ldrd", "strd")):
             return 3
         words = registers(re.search(r"\{(.*)\}", operands).group(1))
-        return 1 + (2 * words if re.search(r"\{d", operands) else words)
+        return 1 + (2 * words if re.search(r"\{d", operands) else words) + core.pop_return * ("pc" in operands)
     if kind in ("load", "store"):
+        if not core.is_pipelined:
+            return 2
         single = before is not None and class_of(before) in ("load", "store")
         if single:  # it follows at once, unless the one before makes its address
             target = re.match(r"\w+", before.operands).group(0) if class_of(before) == "load" else None
@@ -77,20 +88,13 @@ def cost(instruction, kind, before, behind):
         return 2
     if kind == "it":
         return 0 if before is not None and before.size == 2 else 1
-    if kind == "division":
-        return DIVISION
-    if kind == "branch":
-        return 2 if m.startswith("tb") else 1
-    if kind == "floating point":
-        if re.match(r"v(div|sqrt)", m):
-            return 14
-        if re.match(r"v(mla|mls|nml|fma|fms|fnm)", m):
-            return 3
-        return 2 if m.startswith("vmov") and operands.count(",") == 3 else 1  # between pairs of registers
-    return 1
+    for mnemonics, cycles in core.cycles:
+        if re.match(mnemonics, m):
+            return cycles
+    return 2 if m.startswith("vmov") and operands.count(",") == 3 else 1  # between pairs of registers
 
 
-def estimate(emulator, plugin, objdump, program):
+def estimate(core, emulator, plugin, objdump, program):
     """Cycles by class."""
     output = subprocess.run([emulator[0], "-plugin", f"{plugin},blocks=on", "-d", "plugin", *emulator[1:], program],
                             capture_output=True, text=True)
@@ -107,26 +111,27 @@ def estimate(emulator, plugin, objdump, program):
                 break
             kind = class_of(instruction)
             behind = code.get(at) if at < end else None
-            cycles[kind] += count * cost(instruction, kind, before, behind)
+            cycles[kind] += count * cost(core, instruction, kind, before, behind)
             before = instruction
-        cycles["refill"] += int(taken) * REFILL
+        cycles["refill"] += int(taken) * core.refill
     return cycles
 
 
-def cycles_of_a_run(emulator, plugin, objdump, programs):
-    first, second = (estimate(emulator, plugin, objdump, program) for program in programs)
+def cycles_of_a_run(cpu, emulator, plugin, objdump, programs):
+    first, second = (estimate(CORES[cpu], emulator, plugin, objdump, program) for program in programs)
     return collections.Counter({kind: second[kind] - first[kind] for kind in second})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs=2)
+    parser.add_argument("--cpu", required=True, choices=CORES)
     parser.add_argument("--plugin", required=True)
     parser.add_argument("--emulator", required=True)
     parser.add_argument("--objdump", default="arm-none-eabi-objdump")
     parser.add_argument("--classes", action="store_true")
     arguments = parser.parse_args()
-    cycles = cycles_of_a_run(arguments.emulator.split(";"), arguments.plugin, arguments.objdump, arguments.programs)
+    cycles = cycles_of_a_run(arguments.cpu, arguments.emulator.split(";"), arguments.plugin, arguments.objdump, arguments.programs)
     print("cycles", sum(cycles.values()))
     if arguments.classes:
         for kind, count in cycles.most_common():
