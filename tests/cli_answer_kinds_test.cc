@@ -310,4 +310,16 @@ TEST_CASE("outputs are judged as the caller reads them: behind Sigmoid, Tanh and
   }
 }
 
+TEST_CASE("a network that gives the same outputs for every sample is told, and is not good") {
+  const CommandFolder folder;
+  put_samples(folder);
+  for (const bool is_constant : {true, false}) {
+    CAPTURE(is_constant);
+    put(folder, Network(5, is_constant ? 1000.0f : -1000.0f).finish());
+    const Ran ran = folder.good(kCalibrate);
+    CHECK(holds(ran.err, "the FP32 model gives the same outputs for every sample") == is_constant);
+    CHECK(holds(ran.out, "verdict      good") != is_constant);
+  }
+}
+
 }  // namespace intaglio::test::cli_answer_kinds_test

@@ -64,8 +64,9 @@ class Run {
   std::string preprocessing_sign() const {
     const std::string& of_values = job_.facts.preprocessing_sign;
     if (!of_values.empty()) return of_values;
-    const std::string of_classes = fp32_classes_.preprocessing_sign();
-    return of_classes.empty() ? better_recipe_ : of_classes;
+    for (const std::string& sign : {fp32_outputs_.preprocessing_sign(), fp32_classes_.preprocessing_sign()})
+      if (!sign.empty()) return sign;
+    return better_recipe_;
   }
   // Not where another preprocessing would make other samples, nor where mixed precision was asked for, scales are known, or the
   // samples cannot be had again.
@@ -93,6 +94,7 @@ class Run {
   int32_t steps_ = 0;                   // of the progress: the calibrator's, the samples held out, the page
   std::optional<ClassOutput> classes_;  // none where no output is classes
   SampleClasses fp32_classes_;
+  SampleOutputs fp32_outputs_;
   std::string better_recipe_;  // as a clause; empty: none
   std::vector<int32_t> int8_classes_;
   CalibratedModel made_;
@@ -147,12 +149,15 @@ Outcome<Done> Run::observe(HeldOut& held_out) {
   if (classes_) fp32_classes_.set_output(*classes_);
   const SampleSource source = job_.samples.source([&](size_t i, const Session& fp32) {
     if (classes_) fp32_classes_.add(i, job_.samples.name(i), fp32);
+    const std::vector<Digest>& digests = job_.facts.digests;  // the same sample gives the same outputs
+    if (i == 0 || (i < digests.size() && !(digests[i] == digests[0]))) fp32_outputs_.add(fp32);
   });
   int32_t bad = -1;
   const Error error = held_out.add_all(source, &bad);
   if (!error.ok()) return failure_of(error, bad);
   job_.work.clear();
-  fp32_classes_.warn(job_.work);
+  fp32_outputs_.warn(job_.work);
+  if (!fp32_outputs_.are_constant()) fp32_classes_.warn(job_.work);
   if (fp32_classes_.are_doubtful()) {
     classes_.reset();
     fp32_classes_.forget();

@@ -28,10 +28,11 @@ bool surely_below(double agreement, double share, size_t judged) {
 Grade grade_of(const Judgeable& figures) {
   if (figures.judged == 0 || std::isnan(figures.sqnr)) return Grade::kNone;
   if (figures.sqnr < kPoorSqnr) return Grade::kPoor;
-  if (!figures.agreement) return figures.sqnr >= kGoodSqnr ? Grade::kGood : Grade::kFair;
-  if (surely_below(*figures.agreement, kPoorAgreement, figures.judged)) return Grade::kPoor;
-  const bool good = (figures.sqnr >= kGoodSqnr && *figures.agreement >= kGoodAgreement) ||
-                    (figures.sqnr >= kFairSqnr && *figures.agreement >= kBestAgreement);
+  if (figures.agreement && surely_below(*figures.agreement, kPoorAgreement, figures.judged))
+    return Grade::kPoor;
+  const double agreement = figures.agreement.value_or(kGoodAgreement);
+  const bool good = (figures.sqnr >= kGoodSqnr && agreement >= kGoodAgreement) ||
+                    (figures.sqnr >= kFairSqnr && agreement >= kBestAgreement);
   // With another preprocessing these figures are of other samples than the network will see.
   return good && figures.preprocessing_sign.empty() ? Grade::kGood : Grade::kFair;
 }

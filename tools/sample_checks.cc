@@ -176,6 +176,31 @@ void SampleClasses::warn(Work& work) const {
                    : ""));
 }
 
+void SampleOutputs::add(const Session& fp32) {
+  std::vector<float> values;
+  for (int32_t i = 0; i < static_cast<int32_t>(fp32.model().outputs().size); ++i) {
+    const TensorView output = fp32.output(i);
+    const std::vector<float> reals = real_values(output);
+    values.insert(values.end(), reals.begin(), reals.end());
+  }
+  if (samples_++ == 0) first_ = values;
+  for (size_t i = 0; i < values.size(); ++i) {
+    largest_ = std::max(largest_, std::abs(values[i]));
+    spread_ = std::max(spread_, std::abs(values[i] - first_[i]));
+  }
+}
+
+std::string SampleOutputs::preprocessing_sign() const {
+  return are_constant() ? "the FP32 model gives the same outputs for every sample" : "";
+}
+
+void SampleOutputs::warn(Work& work) const {
+  if (are_constant())
+    work.warn(
+        "the FP32 model gives the same outputs for every sample, so that no figure says how good the int8 model is; check "
+        "the preprocessing, and the network itself");
+}
+
 namespace {
 
 double width(const Range& range) { return range.hi - range.lo; }

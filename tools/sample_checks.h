@@ -49,6 +49,23 @@ class SampleClasses {
   Suspects uniform_;
 };
 
+// Whether the FP32 model's outputs follow the samples at all: no figure says anything of one that gives the same for each.
+class SampleOutputs {
+ public:
+  // A sample's, in any order.
+  void add(const Session& fp32);
+  bool are_constant() const { return samples_ > 1 && largest_ > 0.0f && spread_ <= kNothing * largest_; }
+  void warn(Work& work) const;
+  std::string preprocessing_sign() const;  // as in SampleFacts
+
+ private:
+  static constexpr float kNothing = 1e-6f;  // beside the largest: what roundings of FP32 make
+
+  size_t samples_ = 0;
+  std::vector<float> first_;
+  float spread_ = 0.0f, largest_ = 0.0f;
+};
+
 // Whether arrays hold values in the unit of a model's inputs, for what runs them without a calibration.
 
 // The unit of an input, and the values that it was given. Values that cannot be meant:

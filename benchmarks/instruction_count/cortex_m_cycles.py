@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Cycles of a Cortex-M by its documented timings (the technical reference manuals of M4, M3 and M0+, section 3.3), for memory
-without wait states, from what qemu executed.
+"""Cycles of a Cortex-M by its documented timings (the technical reference manuals of M4, M3 and M0+, section 3.3), from what
+qemu executed: for memory without wait states, or with --chip for that chip's flash and its cache.
 
-  cortex_m_cycles.py --cpu cortex-m4 --plugin instruction_plugin.so --emulator "qemu-system-arm;-M;...;-kernel"
-                     PROGRAM_1 PROGRAM_2
+  cortex_m_cycles.py --cpu cortex-m4 [--chip stm32l4r5] --plugin instruction_plugin.so
+                     --emulator "qemu-system-arm;-M;...;-kernel" PROGRAM_1 PROGRAM_2
 
 Prints the second program's cycles less the first one's (programs that differ by one run), by class of instruction with
 --classes. An estimate: what the manual gives as a range stands at one value (CORES), and it says nothing of the
@@ -27,6 +27,12 @@ CORES = {
     "cortex-m3": Core(2, 0, True, (*M3_CYCLES, (r"ml[as]", 2), (r"[su]m(ul|la)l", 4))),  # the last 3 to 7
     "cortex-m0plus": Core(1, 1, False, (("bl$", 2), (r"mrs|msr|dmb|dsb|isb", 3))),
 }
+# A flash read through a cache for code and one for data, in lines of so many bytes, the least recently used one replaced; a miss
+# takes the wait states. What crosses a word takes one more. A program's flash lies below FLASH_END. STM32L4R5 (reference manual
+# RM0432, 3.3.4): 1 KB for code, 256 bytes for data, five wait states at 120 MHz, reads of 128 bits with a single bank.
+Chip = collections.namedtuple("Chip", "mhz wait_states line code_lines data_lines")
+CHIPS = {"stm32l4r5": Chip(120, 5, 16, 64, 16)}
+FLASH_END = 0x20000000
 LOADS = re.compile(r"v?ldr(?!e)|ldr$")
 STORES = re.compile(r"v?str(?!e)")
 MULTIPLE = re.compile(r"(ldm|stm|push|pop|vldm|vstm|vpush|vpop|ldrd|strd)")
@@ -94,10 +100,11 @@ def cost(core, instruction, kind, before, behind):
     return 2 if m.startswith("vmov") and operands.count(",") == 3 else 1  # between pairs of registers
 
 
-def estimate(core, emulator, plugin, objdump, program):
+def estimate(core, chip, emulator, plugin, objdump, program):
     """Cycles by class."""
-    output = subprocess.run([emulator[0], "-plugin", f"{plugin},blocks=on", "-d", "plugin", *emulator[1:], program],
-                            capture_output=True, text=True)
+    flash = f",flash={FLASH_END:x},line={chip.line},code={chip.code_lines},data={chip.data_lines}" if chip else ""
+    output = subprocess.run([emulator[0], "-plugin", f"{plugin},blocks=on{flash}", "-d", "plugin", *emulator[1:],
+                             program], capture_output=True, text=True)
     if output.returncode != 0:
         sys.exit(f"{program}: {output.returncode}: {output.stderr[-500:]}")
     code, cycles = disassembled(objdump, program), collections.Counter()
@@ -114,11 +121,17 @@ def estimate(core, emulator, plugin, objdump, program):
             cycles[kind] += count * cost(core, instruction, kind, before, behind)
             before = instruction
         cycles["refill"] += int(taken) * core.refill
+    for code_misses, data_misses, split in re.findall(r"^flash (\d+) (\d+) (\d+)$", output.stdout + output.stderr,
+                                                      re.MULTILINE):
+        cycles["flash, code"] = int(code_misses) * chip.wait_states
+        cycles["flash, data"] = int(data_misses) * chip.wait_states
+        cycles["across words"] = int(split)
     return cycles
 
 
-def cycles_of_a_run(cpu, emulator, plugin, objdump, programs):
-    first, second = (estimate(CORES[cpu], emulator, plugin, objdump, program) for program in programs)
+def cycles_of_a_run(cpu, emulator, plugin, objdump, programs, chip=None):
+    first, second = (estimate(CORES[cpu], CHIPS[chip] if chip else None, emulator, plugin, objdump, program)
+                     for program in programs)
     return collections.Counter({kind: second[kind] - first[kind] for kind in second})
 
 
@@ -126,12 +139,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs=2)
     parser.add_argument("--cpu", required=True, choices=CORES)
+    parser.add_argument("--chip", choices=CHIPS)
     parser.add_argument("--plugin", required=True)
     parser.add_argument("--emulator", required=True)
     parser.add_argument("--objdump", default="arm-none-eabi-objdump")
     parser.add_argument("--classes", action="store_true")
     arguments = parser.parse_args()
-    cycles = cycles_of_a_run(arguments.cpu, arguments.emulator.split(";"), arguments.plugin, arguments.objdump, arguments.programs)
+    cycles = cycles_of_a_run(arguments.cpu, arguments.emulator.split(";"), arguments.plugin, arguments.objdump, arguments.programs,
+                             arguments.chip)
     print("cycles", sum(cycles.values()))
     if arguments.classes:
         for kind, count in cycles.most_common():

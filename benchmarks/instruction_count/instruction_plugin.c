@@ -10,6 +10,9 @@
 // instructions before it. marks=on is for AArch64 and Linux alone, and allows several threads that do not run at once.
 // With marks=on,trace=FILE the file gets what ran between the last two marks, the number of each run of instructions as
 // uint32, one after another. FILE.runs gets a line for each run: its number, start, bytes in hexadecimal and function.
+// With flash=END,line=BYTES,code=N,data=N a flash below the address END (hexadecimal) is read through a cache of N lines for
+// code and one for data, each with the least recently used line replaced: "flash CODE DATA SPLIT" are the misses of both, and
+// the loads and stores anywhere that cross a word of four bytes.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,12 +26,16 @@ typedef uint64_t PluginId;
 typedef struct qemu_plugin_tb Block;
 typedef struct qemu_plugin_insn Instruction;
 struct Info;
-enum { kAddTo64 = 0, kNoRegisters = 0 };  // QEMU_PLUGIN_INLINE_ADD_U64, QEMU_PLUGIN_CB_NO_REGS
+enum { kAddTo64 = 0, kNoRegisters = 0, kReadsAndWrites = 3 };  // QEMU_PLUGIN_INLINE_ADD_U64, _CB_NO_REGS, _MEM_RW
 
 extern void qemu_plugin_register_vcpu_tb_trans_cb(PluginId, void (*)(PluginId, Block*));
 extern void qemu_plugin_register_vcpu_insn_exec_inline(Instruction*, int operation, void* counter,
                                                        uint64_t amount);
 extern void qemu_plugin_register_vcpu_tb_exec_cb(Block*, void (*)(unsigned, void*), int flags, void*);
+extern void qemu_plugin_register_vcpu_mem_cb(Instruction*, void (*)(unsigned, uint32_t info, uint64_t address, void*),
+                                             int flags, int reads_and_writes, void*);
+extern unsigned qemu_plugin_mem_size_shift(uint32_t info);
+extern bool qemu_plugin_mem_is_store(uint32_t info);
 extern void qemu_plugin_register_vcpu_syscall_cb(PluginId,
                                                  void (*)(PluginId, unsigned, int64_t, uint64_t, uint64_t, uint64_t,
                                                           uint64_t, uint64_t, uint64_t, uint64_t, uint64_t));
@@ -72,6 +79,43 @@ static FILE* trace_runs;
 static uint32_t traced_runs;
 static Trace current, complete;  // since the last mark, and between the last two
 
+// Lines, the last used first.
+typedef struct Cache {
+  uint64_t lines[256];
+  size_t count, room;
+  uint64_t misses;
+} Cache;
+static uint64_t flash_end, split;
+static unsigned flash_line;
+static Cache code_cache, data_cache;
+
+static void fetch(Cache* cache, uint64_t line) {
+  if (cache->count > 0 && cache->lines[0] == line) return;
+  size_t at = 0;
+  while (at < cache->count && cache->lines[at] != line) ++at;
+  if (at == cache->count) {
+    ++cache->misses;
+    if (cache->count < cache->room) ++cache->count;
+    else at = cache->count - 1;
+  }
+  memmove(cache->lines + 1, cache->lines, at * sizeof *cache->lines);
+  cache->lines[0] = line;
+}
+
+static void on_access(unsigned cpu, uint32_t info, uint64_t address, void* unused) {
+  (void)cpu, (void)unused;
+  const unsigned bytes = 1u << qemu_plugin_mem_size_shift(info);
+  const unsigned place = (unsigned)(address % 4);
+  if (bytes <= 4 ? place + bytes > 4 : place != 0) ++split;
+  if (qemu_plugin_mem_is_store(info) || address >= flash_end) return;
+  for (uint64_t line = address / flash_line; line <= (address + bytes - 1) / flash_line; ++line) fetch(&data_cache, line);
+}
+
+static void fetch_code(uint64_t start, uint64_t end) {
+  if (start >= flash_end) return;
+  for (uint64_t line = start / flash_line; line <= (end - 1) / flash_line; ++line) fetch(&code_cache, line);
+}
+
 static uint64_t* counter_of(const char* name) {
   if (name == NULL) name = "?";
   for (Function* f = functions; f != NULL; f = f->next)
@@ -92,6 +136,7 @@ static void on_block(unsigned cpu, void* data) {
   if (last_run != NULL && (run->start <= last_run->last || run->start > last_run->end)) ++last_run->taken;
   ++run->count;
   last_run = run;
+  if (flash_line > 0) fetch_code(run->start, run->end);
 }
 
 static void on_traced(unsigned cpu, void* data) {
@@ -140,6 +185,8 @@ static void on_translation(PluginId id, Block* block) {
   for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); ++i) {
     Instruction* const instruction = qemu_plugin_tb_get_insn(block, i);
     qemu_plugin_register_vcpu_insn_exec_inline(instruction, kAddTo64, &total, 1);
+    if (flash_line > 0)
+      qemu_plugin_register_vcpu_mem_cb(instruction, on_access, kNoRegisters, kReadsAndWrites, NULL);
     if (by_function)
       qemu_plugin_register_vcpu_insn_exec_inline(instruction, kAddTo64,
                                                  counter_of(qemu_plugin_insn_symbol(instruction)), 1);
@@ -174,6 +221,11 @@ static void on_exit_of_guest(PluginId id, void* unused) {
   snprintf(line, sizeof line, "instructions %llu\n", (unsigned long long)total);
   qemu_plugin_outs(line);
   if (trace_path != NULL) write_trace();
+  if (flash_line > 0) {
+    snprintf(line, sizeof line, "flash %llu %llu %llu\n", (unsigned long long)code_cache.misses,
+             (unsigned long long)data_cache.misses, (unsigned long long)split);
+    qemu_plugin_outs(line);
+  }
   for (const Function* f = functions; f != NULL; f = f->next) {
     snprintf(line, sizeof line, "instructions %llu %s\n", (unsigned long long)f->count, f->name);
     qemu_plugin_outs(line);
@@ -186,10 +238,31 @@ static void on_exit_of_guest(PluginId id, void* unused) {
   }
 }
 
+static bool read_number(const char* argument, const char* name, int base, unsigned long long most,
+                        unsigned long long* value) {
+  const size_t size = strlen(name);
+  if (strncmp(argument, name, size) != 0) return false;
+  *value = strtoull(argument + size, NULL, base);
+  if (*value < 1 || *value > most) {
+    fprintf(stderr, "instruction_plugin: %s is not in 1 to %llu\n", argument, most);
+    exit(2);
+  }
+  return true;
+}
+
 EXPORTED int qemu_plugin_install(PluginId id, const struct Info* info, int argc, char** argv) {
   (void)info;
+  unsigned long long number = 0;
   for (int i = 0; i < argc; ++i)
-    if (strcmp(argv[i], "functions=on") == 0) {
+    if (read_number(argv[i], "flash=", 16, UINT32_MAX, &number)) {
+      flash_end = number;
+    } else if (read_number(argv[i], "line=", 10, 4096, &number)) {
+      flash_line = (unsigned)number;
+    } else if (read_number(argv[i], "code=", 10, 256, &number)) {
+      code_cache.room = number;
+    } else if (read_number(argv[i], "data=", 10, 256, &number)) {
+      data_cache.room = number;
+    } else if (strcmp(argv[i], "functions=on") == 0) {
       by_function = true;
     } else if (strcmp(argv[i], "blocks=on") == 0) {
       by_block = true;
@@ -204,6 +277,7 @@ EXPORTED int qemu_plugin_install(PluginId id, const struct Info* info, int argc,
       trace_runs = fopen(name, "w");
       if (trace_runs == NULL) return -1;
     }
+  if (flash_line > 0 && (flash_end == 0 || code_cache.room == 0 || data_cache.room == 0)) return -1;
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit_of_guest, NULL);
   return 0;
