@@ -33,6 +33,7 @@ CORES = {
 Chip = collections.namedtuple("Chip", "mhz wait_states line code_lines data_lines")
 CHIPS = {"stm32l4r5": Chip(120, 5, 16, 64, 16)}
 FLASH_END = 0x20000000
+OF_CHIP = ("flash, code", "flash, data", "across words")  # classes of cycles that a core without wait states has not
 LOADS = re.compile(r"v?ldr(?!e)|ldr$")
 STORES = re.compile(r"v?str(?!e)")
 MULTIPLE = re.compile(r"(ldm|stm|push|pop|vldm|vstm|vpush|vpop|ldrd|strd)")
@@ -123,9 +124,8 @@ def estimate(core, chip, emulator, plugin, objdump, program):
         cycles["refill"] += int(taken) * core.refill
     for code_misses, data_misses, split in re.findall(r"^flash (\d+) (\d+) (\d+)$", output.stdout + output.stderr,
                                                       re.MULTILINE):
-        cycles["flash, code"] = int(code_misses) * chip.wait_states
-        cycles["flash, data"] = int(data_misses) * chip.wait_states
-        cycles["across words"] = int(split)
+        waits = (int(code_misses) * chip.wait_states, int(data_misses) * chip.wait_states, int(split))
+        cycles.update(dict(zip(OF_CHIP, waits)))
     return cycles
 
 
