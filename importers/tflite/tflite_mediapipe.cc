@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "importers/tflite/tflite_operators.h"
+#include "importers/tflite/tflite_steps.h"
 
 namespace intaglio::importers {
 namespace {
@@ -91,50 +92,24 @@ flexbuffers::Reference option(const flexbuffers::Map& map, const char* name) {
   return found;
 }
 
-// FP32 nodes of one operator.
-class Reals {
+// FP32 nodes on matrices, whose operands are repeated along sides of 1.
+class Reals : public Steps {
  public:
-  explicit Reals(TfliteOp& op) : op_(op) {}
+  using Steps::Steps;
 
-  int32_t add(int32_t a, int32_t b) { return add_real_binary(op_, Op::kAdd, a, b); }
-  int32_t sub(int32_t a, int32_t b) { return add_real_binary(op_, Op::kSub, a, b); }
-  int32_t mul(int32_t a, int32_t b) { return add_real_binary(op_, Op::kMul, a, b); }
-  int32_t div(int32_t a, int32_t b) { return add_real_binary(op_, Op::kDiv, a, b); }
+  int32_t add(int32_t a, int32_t b) { return add_real_binary(op(), Op::kAdd, a, b); }
+  int32_t sub(int32_t a, int32_t b) { return add_real_binary(op(), Op::kSub, a, b); }
+  int32_t mul(int32_t a, int32_t b) { return add_real_binary(op(), Op::kMul, a, b); }
+  int32_t div(int32_t a, int32_t b) { return add_real_binary(op(), Op::kDiv, a, b); }
   int32_t number(float value) { return constant({1, 1}, {value}); }
-  int32_t constant(const Shape& shape, const std::vector<float>& values) {
-    return add_constant(op_.draft(), op_.name(), DType::kF32, shape, values);
-  }
-  int32_t unary(Op function, int32_t x) {
-    const int32_t y = add_activation(op_.draft(), op_.name(), DType::kF32, op_.draft().tensor(x).shape);
-    op_.add(function, {x}, y);
-    return y;
-  }
-  int32_t clamp(int32_t x, float low, float high) {
-    const int32_t y = unary(Op::kClamp, x);
-    auto& limits = op_.draft().nodes.back().options.as<Clamp>();
-    limits.min = low;
-    limits.max = high;
-    return y;
-  }
-  int32_t reshaped(int32_t x, const Shape& shape) {
-    return add_reshape(op_.draft(), op_.name(), op_.source(), x, shape);
-  }
-  // Element or column i of [rows, columns].
-  int32_t column(int32_t x, int32_t i) {
-    return add_slice(op_.draft(), op_.name(), op_.source(), x, {0, i}, {1, 1},
-                     {op_.draft().tensor(x).shape[0], 1});
-  }
-  // Columns [rows, ...] side by side.
+  int32_t column(int32_t x, int32_t i) { return columns(x, i, 1); }
   int32_t joined(const std::vector<int32_t>& parts) {
-    Shape shape{op_.draft().tensor(parts[0]).shape[0], 0};
-    for (const int32_t part : parts) shape[1] += op_.draft().tensor(part).shape[1];
-    const int32_t y = add_activation(op_.draft(), op_.name(), DType::kF32, shape);
-    op_.add(Op::kConcat, parts, y).options.as<ConcatOptions>().axis = 1;
+    Shape shape{info(parts[0]).shape[0], 0};
+    for (const int32_t part : parts) shape[1] += info(part).shape[1];
+    const int32_t y = real(shape);
+    op().add(Op::kConcat, parts, y).options.as<ConcatOptions>().axis = 1;
     return y;
   }
-
- private:
-  TfliteOp& op_;
 };
 
 // The 4 x 4 matrix of input i as [1, 16].
@@ -143,7 +118,7 @@ int32_t read_matrix(TfliteOp& op, Reals& r, size_t i) {
   const Shape shape = op.draft().tensor(matrix).shape;
   if (elements(shape) != 16)
     fail("its matrix has the shape ", shape_text(shape), "; 16 elements are expected");
-  return r.reshaped(matrix, {1, 16});
+  return r.reshape(matrix, {1, 16});
 }
 
 // Landmarks [1, n, 2 or 3] as [n, 2 or 3].
@@ -152,7 +127,7 @@ int32_t read_landmarks(TfliteOp& op, Reals& r, bool has_depth) {
   const Shape shape = op.draft().tensor(x).shape;
   if (shape.size() != 3 || shape[0] != 1 || (shape[2] != 3 && (shape[2] != 2 || has_depth)))
     fail("its landmarks have the shape ", shape_text(shape), "; [1, n, 3] is expected");
-  return r.reshaped(x, {shape[1], shape[2]});
+  return r.reshape(x, {shape[1], shape[2]});
 }
 
 // Row `row` of the matrix times (x, y, 0, 1).
@@ -170,7 +145,7 @@ void import_transform_landmarks(TfliteOp& op) {
   for (const int32_t row : {0, 1})
     columns.push_back(transformed(r, matrix, row, x, y, r.column(matrix, 4 * row + 3)));
   if (shape[1] == 3) columns.push_back(r.column(landmarks, 2));
-  finish_real(op, r.reshaped(r.joined(columns), {1, shape[0], shape[1]}));
+  finish_real(op, r.reshape(r.joined(columns), {1, shape[0], shape[1]}));
 }
 
 // The matrix of a square around some landmarks, turned as two of them stand, to pixels of the result. The cosine and sine of the
@@ -240,9 +215,9 @@ void import_landmarks_to_matrix(TfliteOp& op) {
   };
   const int32_t zero = r.number(0.0f);
   const int32_t rest = r.constant({1, 8}, {0, 0, 1, 0, 0, 0, 0, 1});
-  finish_real(op, r.reshaped(r.joined({m00, m01, zero, shift(centre_x, m00, m01), m10, m11, zero,
-                                       shift(centre_y, m10, m11), rest}),
-                             {1, 4, 4}));
+  finish_real(op, r.reshape(r.joined({m00, m01, zero, shift(centre_x, m00, m01), m10, m11, zero,
+                                      shift(centre_y, m10, m11), rest}),
+                            {1, 4, 4}));
 }
 
 // A picture [1, h, w, c] at the places where the matrix takes the result's pixels; 0 outside.
@@ -269,10 +244,11 @@ void import_transform_bilinear(TfliteOp& op) {
   const Shape out{1, static_cast<int32_t>(height), static_cast<int32_t>(width), from[3]};
   const auto pixels = static_cast<int32_t>(height * width);
   std::vector<float> columns, lines;
-  for (int32_t i = 0; i < pixels; ++i) {
-    columns.push_back(static_cast<float>(i % out[2]) + 0.5f);
-    lines.push_back(static_cast<float>(i / out[2]) + 0.5f);
-  }
+  for (int32_t line = 0; line < out[1]; ++line)
+    for (int32_t column = 0; column < out[2]; ++column) {
+      columns.push_back(static_cast<float>(column) + 0.5f);
+      lines.push_back(static_cast<float>(line) + 0.5f);
+    }
   const int32_t across = r.constant({pixels, 1}, columns), down = r.constant({pixels, 1}, lines);
 
   struct Side {
@@ -289,18 +265,18 @@ void import_transform_bilinear(TfliteOp& op) {
                 r.sub(r.clamp(place, 0.0f, last), first), inside};
   };
   const Side h = side(0, from[2]), v = side(1, from[1]);
-  const int32_t list = r.reshaped(picture, {from[1] * from[2], from[3]});
+  const int32_t list = r.reshape(picture, {from[1] * from[2], from[3]});
   const auto pixel = [&](int32_t line, int32_t column) {
     const int32_t number = r.add(r.mul(line, r.number(static_cast<float>(from[2]))), column);
     return add_gather_by(op.draft(), op.name(), op.source(), list, 0,
-                         r.reshaped(op.as_index(number), {pixels}));
+                         r.reshape(op.as_index(number), {pixels}));
   };
   const auto between = [&](int32_t a, int32_t b, int32_t share) {
     return r.add(a, r.mul(r.sub(b, a), share));
   };
   const int32_t upper = between(pixel(v.first, h.first), pixel(v.first, h.second), h.share),
                 lower = between(pixel(v.second, h.first), pixel(v.second, h.second), h.share);
-  finish_real(op, r.reshaped(r.mul(between(upper, lower, v.share), r.mul(h.inside, v.inside)), out));
+  finish_real(op, r.reshape(r.mul(between(upper, lower, v.share), r.mul(h.inside, v.inside)), out));
 }
 
 constexpr TfliteCustomOperator kOperators[] = {
