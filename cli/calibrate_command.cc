@@ -250,8 +250,8 @@ Command add_calibrate_command(CLI::App& parent) {
   add_quantization_options(*app, arguments->quantization);
   add_option(
       *app, "--recover", arguments->recover,
-      "steps that lessen the error of quantization: default (depthwise,method,bias, and cle where normalizations "
-      "have factors), all, none, or a list of " +
+      "steps that lessen the error of quantization: none, or a list of default (depthwise,method,bias, and cle where "
+      "normalizations have factors; in a list without it), " +
           recovery_names())
       .checked(readable_by(parse_recover))
       .type_name("LIST")

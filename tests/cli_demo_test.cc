@@ -114,7 +114,7 @@ TEST_CASE("layers around a function with factors of its channels have no figures
 TEST_CASE("safe pairs") {
   const CommandFolder folder;
   folder.good(kImport);
-  folder.good(kCalibrate + " --safe-pairs --recover all");
+  folder.good(kCalibrate + " --safe-pairs --recover default");
   const Ran inspected = folder.good("inspect %/int8.itg");
   CHECK(holds(inspected.out, "8-bit weights in safe pairs"));
   CHECK(!holds(inspected.out, "adaptive rounding"));

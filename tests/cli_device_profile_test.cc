@@ -85,7 +85,7 @@ TEST_CASE("calibrate --profile device gives the bytes of a board") {
   CalibratorOptions mse = CalibratorOptions::device();
   mse.method = RangeMethod::kMse;
   CHECK(on_a_board(folder, mse, true, false) == folder.bytes("mse.itg"));
-  for (const char* const words : {"device --recover all", "device --min-sqnr 20"}) {
+  for (const char* const words : {"device --recover adaround", "device --min-sqnr 20"}) {
     const Ran ran =
         folder.run(std::string("calibrate %/net.itg --images %/x.npy -o %/no.itg --profile ") + words);
     CHECK(ran.code == 2);

@@ -312,7 +312,7 @@ LayerAdvice advise(const LayerFacts& facts) {
     advice.reason =
         "Its rounded weights make most of the error, not the codes of its output. Recoveries choose them so that "
         "the output suffers least (" +
-        option_word("recover", "all") + ").";
+        option_word("recover", "default,adaround") + ").";
   } else {
     advice.reason = "256 codes are few for what it puts out. In FP32 this layer loses nothing.";
   }

@@ -270,7 +270,6 @@ Outcome<std::optional<RecoveryMask>> parse_recover(const std::string& list) {
   using Chosen = std::optional<RecoveryMask>;
   if (list == "default") return Chosen();
   if (list == "none") return Chosen(recovery::kNone);
-  if (list == "all") return Chosen(recovery::kAll);
   RecoveryMask mask = recovery::kNone;
   for (size_t start = 0; start <= list.size();) {
     const size_t comma = std::min(list.find(',', start), list.size());
@@ -278,12 +277,11 @@ Outcome<std::optional<RecoveryMask>> parse_recover(const std::string& list) {
     RecoveryMask bit = recovery::kNone;
     for (const RecoveryRule& rule : recovery_rules())
       if (name == rule.name) bit = rule.bit;
-    if (name == "default" || name == "all" || name == "none")
-      return Failure{option_word("recover") + ": '" + name + "' cannot be combined; without it there are " +
-                     recovery_names()};
+    if (name == "default") bit = recovery::kDefault;
     if (bit == recovery::kNone)
-      return Failure{option_word("recover") + ": '" + name + "' is no recovery; there are " +
-                     recovery_names() + ", and, each alone, default, all and none"};
+      return Failure{option_word("recover") + ": '" + name + "' " +
+                     (name == "none" ? "cannot be combined" : "is no recovery") + "; there are " +
+                     recovery_names() + ", default for the usual ones, and none, alone"};
     mask |= bit;
     start = comma + 1;
   }

@@ -50,7 +50,7 @@ Outcome<Done> set_quantization(const QuantizationChoice& choice, const LoadedMod
 
 // "method, bias, ..."
 std::string recovery_names();
-// The mask of "none", "all" or a list of names with commas between them; nothing for "default".
+// The mask of "none", or of a list of names with commas between them, of which "default" is the usual ones; nothing for it alone.
 Outcome<std::optional<RecoveryMask>> parse_recover(const std::string& list);
 
 // The words of --profile: whose defaults hold.

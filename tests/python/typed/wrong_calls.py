@@ -24,7 +24,7 @@ intaglio.evaluate(net, "pictures", "labels.txt", steps=0.5)  # E: arg-type
 intaglio.compare(net, net, "pictures", score="0.5")  # E: arg-type
 intaglio.simulate(net)  # E: call-arg
 intaglio.simulate(net, "pictures", exact=1)  # E: arg-type
-intaglio.simulate(net, "pictures", recover="all")  # E: call-arg
+intaglio.simulate(net, "pictures", recover="bias")  # E: call-arg
 intaglio.plan(net, memory="most")  # E: arg-type
 intaglio.plan(net, feed_rows="yes")  # E: arg-type
 intaglio.plan(net, 1000)  # E: misc
