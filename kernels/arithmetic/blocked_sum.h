@@ -23,15 +23,21 @@ static inline int32_t sum_levels(int32_t n, int32_t block) {
   return levels;
 }
 
-// The block at hand is whole, the `blocks`-th, and others follow. It becomes 0.
-static inline void add_block(int32_t blocks, float* block, float* levels, int32_t lanes) {
-  for (;; block = levels, levels += lanes, blocks /= kSumBlock) {
-    for (int32_t i = 0; i < lanes; ++i) {
-      levels[i] = (blocks == 1 ? 0.0f : levels[i]) + block[i];
-      block[i] = 0.0f;
-    }
-    if (blocks % kSumBlock != 0) return;
+// The block at hand is whole, the `blocks`-th, and others follow. It becomes 0. In line, where compilers know how many lanes there are.
+__attribute__((always_inline)) static inline void add_whole(int32_t blocks, float* block, float* level,
+                                                            int32_t lanes) {
+  if (blocks == 1) {
+    for (int32_t i = 0; i < lanes; ++i) level[i] = block[i];
+  } else {
+    for (int32_t i = 0; i < lanes; ++i) level[i] += block[i];
   }
+  for (int32_t i = 0; i < lanes; ++i) block[i] = 0.0f;
+}
+__attribute__((always_inline)) static inline void add_block(int32_t blocks, float* block, float* levels,
+                                                            int32_t lanes) {
+  add_whole(blocks, block, levels, lanes);
+  for (; blocks % kSumBlock == 0; levels += lanes)
+    add_whole(blocks /= kSumBlock, levels, levels + lanes, lanes);
 }
 
 // Makes the whole sum of the last block, behind `blocks` others.

@@ -148,25 +148,33 @@ inline void pool_vectors(const float* x, const Taps& taps, int32_t block, float*
   float32x4_t folded[Vectors];
 #pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::start(vld1q_f32(x + kLanes * v));
-  constexpr int32_t kChannels = kLanes * Vectors;
-  float sums[kChannels], levels[kSumLevels * kChannels];
-  int32_t blocks = 0;
-  const auto keep_sums = [&](auto&& change) {
-    for (int32_t v = 0; v < Vectors; ++v) vst1q_f32(sums + kLanes * v, folded[v]);
-    change();
-    for (int32_t v = 0; v < Vectors; ++v) folded[v] = vld1q_f32(sums + kLanes * v);
-  };
-  for_each_tap(
-      taps, block,
-      [&](ptrdiff_t offset) {
+  const auto visit = [&](ptrdiff_t offset) {
 #pragma GCC unroll 4
-        for (int32_t v = 0; v < Vectors; ++v)
-          folded[v] = Fold::next(folded[v], vld1q_f32(x + offset + kLanes * v));
-      },
-      [&] {
-        if constexpr (Fold::kAdds) keep_sums([&] { add_block(++blocks, sums, levels, kChannels); });
-      });
-  if (blocks > 0) keep_sums([&] { add_levels(blocks, sums, levels, kChannels); });
+    for (int32_t v = 0; v < Vectors; ++v)
+      folded[v] = Fold::next(folded[v], vld1q_f32(x + offset + kLanes * v));
+  };
+  if (!Fold::kAdds || taps_count(taps) <= block) {
+    for_each_tap(taps, visit);
+  } else {
+    constexpr int32_t kChannels = kLanes * Vectors;
+    float levels[kSumLevels * kChannels];
+    int32_t blocks = 0;
+    const auto add_to_level = [&] {
+#pragma GCC unroll 4
+      for (int32_t v = 0; v < Vectors; ++v) {
+        float* const level = levels + kLanes * v;
+        vst1q_f32(level, blocks == 0 ? folded[v] : vaddq_f32(vld1q_f32(level), folded[v]));
+        folded[v] = vdupq_n_f32(0.0f);
+      }
+    };
+    for_each_tap(taps, block, visit, [&] {
+      add_to_level();
+      if (++blocks % kSumBlock == 0) add_block(blocks / kSumBlock, levels, levels + kChannels, kChannels);
+    });
+    add_to_level();
+    add_levels(blocks / kSumBlock, levels, levels + kChannels, kChannels);
+    for (int32_t v = 0; v < Vectors; ++v) folded[v] = vld1q_f32(levels + kLanes * v);
+  }
 #pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) vst1q_f32(y + kLanes * v, end(folded[v]));
 }
