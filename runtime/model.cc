@@ -220,6 +220,8 @@ PackInfo Model::pack(int32_t node) const {
   return {};
 }
 
+bool Model::blocked_sums() const { return root_of(root_).blocked_sums(); }
+
 uint16_t Model::format_version() const { return root_of(root_).format_version(); }
 
 size_t Model::activation_bytes() const { return plan_of(root_, streaming_).activation_bytes(); }

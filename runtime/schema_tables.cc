@@ -16,6 +16,7 @@ const uint8_t kFields[] = {
     // 0: Model
     kField16, kField16, kField32, tables(3), tables(8), tables(2), kFieldWords, kFieldWords, tables(9),
     tables(10), table(12), table(13), table(14), tables(15), tables(16), table(12), kFieldBytes, kField32,
+    kField8,
     // 1: Quantization
     kFieldWords, kField32, kField8, kField32,
     // 2: Buffer
@@ -89,8 +90,8 @@ const uint8_t kFields[] = {
     kField32, kField32, kField8, kField8,
 };
 const uint8_t kFirstField[] = {
-    0, 18, 22, 24, 31, 42, 46, 49, 51, 57, 60, 67, 75, 79, 85, 87, 90, 94, 100, 103, 105, 107, 109, 110, 112,
-    113, 114, 115, 117, 119, 122, 124, 125, 127, 130, 134, 138,
+    0, 19, 23, 25, 32, 43, 47, 50, 52, 58, 61, 68, 76, 80, 86, 88, 91, 95, 101, 104, 106, 108, 110, 111, 113,
+    114, 115, 116, 118, 120, 123, 125, 126, 128, 131, 135, 139,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;

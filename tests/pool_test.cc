@@ -7,6 +7,7 @@
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/pool/pool.h"
+#include "tests/support/blocked_sums.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
@@ -58,10 +59,17 @@ void mean_s8_f32(const int8_t* x, const Taps& taps, int32_t x_zero_point, float 
   });
 }
 
-void average_f32(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
+void average_f32(const float* x, const Taps& taps, int32_t block, int32_t n, const ClampF32& clamp, float* y,
                  int32_t channels) {
   call_every(pool_f32_count(), pool_f32_kernel, y, channels,
-             [&](const PoolF32Kernel& k, float* out) { k.average(x, taps, n, clamp, out, channels); });
+             [&](const PoolF32Kernel& k, float* out) { k.average(x, taps, block, n, clamp, out, channels); });
+}
+
+// Channel c of the taps' elements.
+std::vector<float> terms_of(const test::Exact<float>& x, const std::vector<size_t>& offsets, size_t c) {
+  std::vector<float> terms;
+  for (const size_t offset : offsets) terms.push_back(x[offset + c]);
+  return terms;
 }
 
 void max_f32(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {
@@ -76,9 +84,9 @@ struct RandomTaps {
   std::vector<size_t> offsets;
 };
 
-RandomTaps random_taps(Random& random, int32_t channels) {
+RandomTaps random_taps(Random& random, int32_t channels, int32_t most = 5) {
   RandomTaps r{};
-  for (int32_t i = 0; i < 3; ++i) r.taps.count[i] = random.between(1, 5);
+  for (int32_t i = 0; i < 3; ++i) r.taps.count[i] = random.between(1, most);
   r.taps.step[2] = channels + random.between(0, 4);
   r.taps.step[1] = r.taps.step[2] * random.between(1, 6);
   r.taps.step[0] = r.taps.step[1] * random.between(1, 6);
@@ -182,19 +190,19 @@ TEST_CASE("the largest proved number of taps does not overflow") {
   CHECK(mean == static_cast<float>(-255 * taps_count(taps)) * 0.5f);
 }
 
-TEST_CASE("FP32 average: a chain of plain additions in the order of the taps") {
+TEST_CASE("FP32 average: plain additions in the order of the taps, in blocks or in one chain") {
   Random random(3);
   for (int32_t trial = 0; trial < 60; ++trial) {
     for (const int32_t channels : kChannels) {
-      const RandomTaps t = random_taps(random, channels);
-      const std::vector<float> x = random.reals(t.elements, -3.0f, 5.0f);
+      const RandomTaps t = random_taps(random, channels, trial % 10 == 0 ? 18 : 5);
+      const test::Exact<float> x(random.reals(t.elements, -3.0f, 5.0f));
+      const int32_t block = random.one_in(2) ? kSumBlock : kOneBlock;
       const int32_t n = static_cast<int32_t>(t.offsets.size()) + random.between(0, 3);
       const ClampF32 clamp = trial % 2 == 0 ? kNoClamp : ClampF32{0.0f, 1.0f};
       std::vector<float> y(static_cast<size_t>(channels)), expected(y.size());
-      average_f32(x.data(), t.taps, n, clamp, y.data(), channels);
+      average_f32(x.data(), t.taps, block, n, clamp, y.data(), channels);
       for (size_t c = 0; c < y.size(); ++c) {
-        float sum = 0.0f;
-        for (const size_t offset : t.offsets) sum = sum + x[offset + c];
+        const float sum = test::sum_of(terms_of(x, t.offsets, c), block);
         expected[c] = std::min(std::max(sum / static_cast<float>(n), clamp.lo), clamp.hi);
       }
       REQUIRE(bits_of(y) == bits_of(expected));
@@ -231,14 +239,13 @@ TEST_CASE("every FP32 kernel, random sizes and values") {
     const int32_t n = static_cast<int32_t>(t.offsets.size()) + random.between(0, 3);
     const ClampF32 clamp = random.one_in(2) ? kNoClamp : ClampF32{-0.5f, 3.0f};
     std::vector<float> averages(static_cast<size_t>(channels)), largest(averages.size());
-    average_f32(x.data(), t.taps, n, clamp, averages.data(), channels);
+    const int32_t block = random.one_in(2) ? kSumBlock : kOneBlock;
+    average_f32(x.data(), t.taps, block, n, clamp, averages.data(), channels);
     max_f32(x.data(), t.taps, clamp, largest.data(), channels);
     for (size_t c = 0; c < averages.size(); ++c) {
-      float sum = 0.0f, best = -kInf;
-      for (const size_t offset : t.offsets) {
-        sum = sum + x[offset + c];
-        best = std::max(best, x[offset + c]);
-      }
+      const float sum = test::sum_of(terms_of(x, t.offsets, c), block);
+      float best = -kInf;
+      for (const size_t offset : t.offsets) best = std::max(best, x[offset + c]);
       REQUIRE(bits_of(averages[c]) == bits_of(finish_f32(sum / static_cast<float>(n), clamp)));
       REQUIRE(bits_of(largest[c]) == bits_of(finish_f32(best, clamp)));
     }
@@ -257,7 +264,7 @@ TEST_CASE("a window without taps gives the real zero, clamped") {
   max_s8(nullptr, none, -5, -128, -7, y.data(), 40);
   CHECK(y == std::vector<int8_t>(40, -7));
   std::vector<float> f(20, 1.0f);
-  average_f32(nullptr, none, 0, kNoClamp, f.data(), 20);
+  average_f32(nullptr, none, kSumBlock, 0, kNoClamp, f.data(), 20);
   CHECK(bits_of(f) == std::vector<uint32_t>(20, 0u));
   max_f32(nullptr, none, {1.5f, 2.0f}, f.data(), 20);
   CHECK(f == std::vector<float>(20, 1.5f));
@@ -268,7 +275,7 @@ TEST_CASE("FP32 pools: NaN and negative zero") {
   const std::vector<float> x = {1.0f, -0.0f, negative_nan, -0.0f};  // two taps of two channels
   const Taps taps = {{1, 1, 2}, {0, 0, 2}};
   std::vector<float> y(2);
-  average_f32(x.data(), taps, 2, kNoClamp, y.data(), 2);
+  average_f32(x.data(), taps, kSumBlock, 2, kNoClamp, y.data(), 2);
   CHECK(bits_of(y) == std::vector<uint32_t>{0x7fc00000u, 0u});
   max_f32(x.data(), taps, kNoClamp, y.data(), 2);
   CHECK(bits_of(y) == std::vector<uint32_t>{0x7fc00000u, 0u});

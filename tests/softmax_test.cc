@@ -9,6 +9,7 @@
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/normalize/softmax.h"
+#include "tests/support/blocked_sums.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
@@ -130,19 +131,19 @@ TEST_CASE("softmax of 16 bits equals the contract, and is near the exact one, ra
   }
 }
 
-TEST_CASE("FP32 softmax is near the exact one, and the stated chain to the bit") {
+TEST_CASE("FP32 softmax is near the exact one, and the stated sum to the bit") {
   Random random(2);
-  for (const int32_t n : {1, 2, 7, 15, 16, 17, 63, 64, 65, 100, 1001}) {
+  for (const int32_t n : {1, 2, 7, 15, 16, 17, 63, 64, 65, 100, 1001, 5000}) {
+    const int32_t block = n % 2 == 0 ? kOneBlock : kSumBlock;
     const std::vector<float> x = random.reals(static_cast<size_t>(n), -30.0f, 30.0f);
     std::vector<float> y(x.size()), chain(x.size());
     const float largest = *std::max_element(x.begin(), x.end());
-    float sum = 0.0f;
     long double exact_sum = 0.0L;
     for (size_t i = 0; i < x.size(); ++i) {
       chain[i] = exp_f32(x[i] - largest);
-      sum = sum + chain[i];
       exact_sum += std::exp(static_cast<long double>(x[i]));
     }
+    const float sum = sum_of(chain, block);
     for (size_t i = 0; i < x.size(); ++i) {
       chain[i] = chain[i] / sum;
       const long double exact = std::exp(static_cast<long double>(x[i])) / exact_sum;
@@ -150,16 +151,16 @@ TEST_CASE("FP32 softmax is near the exact one, and the stated chain to the bit")
             1e-5 * static_cast<double>(exact) + 1e-37);
     }
     for_each_kernel([&](auto softmax) {
-      softmax(x.data(), y.data(), n);
+      softmax(x.data(), y.data(), n, block);
       CHECK(bits_of(y) == bits_of(chain));
       y = x;
-      softmax(y.data(), y.data(), n);
+      softmax(y.data(), y.data(), n, block);
       CHECK(bits_of(y) == bits_of(chain));
     });
   }
 }
 
-TEST_CASE("every FP32 kernel, random rows: the stated chain to the bit") {
+TEST_CASE("every FP32 kernel, random rows: the stated sum to the bit") {
   Random random(3);
   const int32_t cases = test::shape_count(2000);
   for (int32_t trial = 0; trial < cases; ++trial) {
@@ -167,14 +168,15 @@ TEST_CASE("every FP32 kernel, random rows: the stated chain to the bit") {
     const float most = random.one_in(4) ? 200.0f : 10.0f;
     Exact<float> x(random.reals(n, -most, most)), chain(n);
     const float largest = *std::max_element(x.data(), x.data() + n);
-    float sum = 0.0f;
-    for (size_t i = 0; i < n; ++i) sum = sum + (chain[i] = exp_f32(x[i] - largest));
+    const int32_t block = random.one_in(2) ? kSumBlock : kOneBlock;
+    for (size_t i = 0; i < n; ++i) chain[i] = exp_f32(x[i] - largest);
+    const float sum = sum_of({chain.data(), chain.data() + n}, block);
     for (size_t i = 0; i < n; ++i) chain[i] = chain[i] / sum;
     for_each_kernel([&](auto softmax) {
       Exact<float> y(n), inside(n);
       memcpy(inside.data(), x.data(), n * sizeof(float));
-      softmax(x.data(), y.data(), static_cast<int32_t>(n));
-      softmax(inside.data(), inside.data(), static_cast<int32_t>(n));
+      softmax(x.data(), y.data(), static_cast<int32_t>(n), block);
+      softmax(inside.data(), inside.data(), static_cast<int32_t>(n), block);
       REQUIRE(memcmp(y.data(), chain.data(), n * sizeof(float)) == 0);
       REQUIRE(memcmp(inside.data(), chain.data(), n * sizeof(float)) == 0);
     });
@@ -185,7 +187,7 @@ TEST_CASE("FP32 softmax of infinities and NaN") {
   std::vector<float> y(3);
   const std::vector<float> low = {-kInf, 1.0f, -kInf};
   for_each_kernel([&](auto softmax) {
-    softmax(low.data(), y.data(), 3);
+    softmax(low.data(), y.data(), 3, kSumBlock);
     CHECK(y == std::vector<float>{0.0f, 1.0f, 0.0f});
   });
   const float negative_nan = f32_from_bits(0xffc00000u);
@@ -193,13 +195,13 @@ TEST_CASE("FP32 softmax of infinities and NaN") {
        {std::vector<float>{1.0f, kInf, 2.0f}, std::vector<float>{-kInf, -kInf, -kInf},
         std::vector<float>{negative_nan, 1.0f, 2.0f}, std::vector<float>{1.0f, 2.0f, negative_nan}}) {
     for_each_kernel([&](auto softmax) {
-      softmax(x.data(), y.data(), 3);
+      softmax(x.data(), y.data(), 3, kSumBlock);
       CHECK(bits_of(y[0]) == 0x7fc00000u);
       CHECK(bits_of(y[2]) == 0x7fc00000u);
       for (const size_t at : {0u, 1u, 40u, 63u, 64u, 69u}) {  // in vectors and behind them
         std::vector<float> row(70, 0.5f);
         row[at] = x[0] == 1.0f && x[1] == kInf ? kInf : negative_nan;
-        softmax(row.data(), row.data(), 70);
+        softmax(row.data(), row.data(), 70, kSumBlock);
         for (const float v : row) REQUIRE(bits_of(v) == 0x7fc00000u);
       }
     });

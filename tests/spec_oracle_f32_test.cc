@@ -85,6 +85,37 @@ TEST_CASE("a matrix product that leaves int8") {
   });
 }
 
+TEST_CASE("a mean of reals") {
+  for_each_case("mean_of_reals", 4, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t n = p.next(), c = p.next();
+    const std::vector<float> ends = file.f32(), x = file.f32(), expected = file.f32();
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kF32, {n, c}), ty = b.tensor("y", DType::kF32, {c});
+    auto& options = b.node(Op::kMean, {tx}, {ty}).options.as<ReduceOptions>();
+    options.axes = b.keep({0});
+    options.clamp.min = ends[0];
+    options.clamp.max = ends[1];
+    b.input(tx);
+    b.output(ty);
+    check_on_each(b, runnable(pool_f32_count(), pool_f32_kernel), x, expected);
+  });
+}
+
+TEST_CASE("L2 normalization of reals") {
+  for_each_case("l2_normalize_f32", 4, [](VectorFile& file) {
+    const std::vector<int32_t> shape = file.s32();
+    const float min_norm = file.f32()[0];
+    const std::vector<float> x = file.f32(), expected = file.f32();
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kF32, shape), ty = b.tensor("y", DType::kF32, shape);
+    b.node(Op::kL2Normalize, {tx}, {ty}).options.as<L2NormalizeOptions>().min_norm = min_norm;
+    b.input(tx);
+    b.output(ty);
+    check_on_each(b, {cpu_isa()}, x, expected);
+  });
+}
+
 TEST_CASE("a mean that leaves int8") {
   for_each_case("mean_f32", 4, [](VectorFile& file) {
     Numbers p(file.s32());

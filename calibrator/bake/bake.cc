@@ -43,6 +43,7 @@ class Baker : private BakedTensors {
     bake_images();
     graph_.answers = model_.answers();
     graph_.memory_ceiling = options_.memory_ceiling;
+    graph_.blocked_sums = model_.blocked_sums();
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
     ITG_TRY(check_finished(model_, slots_, true));
     return graph_;

@@ -131,6 +131,7 @@ Graph graph_of(const Model& model, Arena& arena) {
   graph.calibration = model.calibration();
   graph.answers = model.answers();
   graph.memory_ceiling = model.memory_ceiling();
+  graph.blocked_sums = model.blocked_sums();
   return graph;
 }
 

@@ -58,6 +58,7 @@ struct Graph {
   CalibrationInfo calibration;
   Span<const uint8_t> answers;  // an AnswerKind an output; empty: not told
   uint32_t memory_ceiling = 0;  // as Model::memory_ceiling()
+  bool blocked_sums = true;     // as Model::blocked_sums(); written where a node has such a sum
   Array<GraphPack> packs;       // of the nodes as they stand, ascending
 
   // The activation plan, from plan_memory(); one offset a tensor.

@@ -3,6 +3,7 @@
 #include "calibrator/bake/heapless_flatbuffers.h"
 #include "calibrator/bake/memory_plan.h"
 #include "calibrator/bake/options_writer.h"
+#include "kernels/arithmetic/blocked_sum.h"
 #include "runtime/crc32.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
@@ -10,8 +11,47 @@
 namespace intaglio {
 namespace {
 
-// The format that a reader must know for this graph. Readers of format 1 fill the borders of a letterbox with the usual pixel.
+// The terms of the longest sum of reals that a node makes, where it may go by blocks.
+int64_t summed_terms(const Graph& graph, const GraphNode& node) {
+  if (node.inputs[0] < 0) return 0;
+  const TensorInfo& x = graph.tensors[static_cast<size_t>(node.inputs[0])];
+  const TensorInfo& y = graph.tensors[static_cast<size_t>(node.outputs[0])];
+  if (x.dtype != DType::kF32 || y.dtype != DType::kF32) return 0;
+  switch (node.op) {
+    case Op::kMean:
+      return x.shape.elements() / y.shape.elements();
+    case Op::kAvgPool2d: {
+      const Window2d& window = node.options.as<Pool2dOptions>().window;
+      return int64_t{window.kernel_h} * window.kernel_w;
+    }
+    case Op::kSoftmax:
+    case Op::kL2Normalize:
+      return x.shape.back(0);
+    case Op::kNormalize: {
+      constexpr int64_t kLanes = 16;  // of channels
+      const auto& options = node.options.as<NormalizeOptions>();
+      const int64_t places = options.over_map ? x.shape.elements(1, x.shape.rank - 1) : 1;
+      const int64_t in_lane =
+          (x.shape.back(0) / (options.groups > 0 ? options.groups : 1) + kLanes - 1) / kLanes;
+      return places > in_lane ? places : in_lane;
+    }
+    default:
+      return 0;
+  }
+}
+
+// Whether blocks change a sum: a file without such a sum does not say how it adds up.
+bool sums_in_blocks(const Graph& graph) {
+  if (!graph.blocked_sums) return false;
+  for (const GraphNode& node : graph.nodes)
+    if (summed_terms(graph, node) > kSumBlock) return true;
+  return false;
+}
+
+// The format that a reader must know for this graph. Readers of format 2 add up in one chain, those of format 1 fill the borders
+// of a letterbox with the usual pixel.
 uint16_t least_reader(const Graph& graph) {
+  if (sums_in_blocks(graph)) return 3;
   for (const ImageInput& image : graph.images)
     if (image.resize == ResizeMode::kLetterbox && image.border != kUsualBorder) return 2;
   return 1;
@@ -94,6 +134,7 @@ class Writer {
     if (!graph_.packs.empty()) model.add_packs(packs);
     if (!graph_.answers.empty()) model.add_answers(answers);
     model.add_memory_ceiling(graph_.memory_ceiling);
+    model.add_blocked_sums(sums_in_blocks(graph_));
     const auto root = model.Finish();
     builder_.TrackMinAlign(kModelAlignment);  // no buffer may have asked for it
     schema::FinishModelBuffer(builder_, root);

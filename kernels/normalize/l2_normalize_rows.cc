@@ -4,10 +4,13 @@
 
 namespace intaglio {
 
-void l2_normalize_f32(const float* x, float* y, int32_t rows, int32_t n, float min_norm) {
+void l2_normalize_f32(const float* x, float* y, int32_t rows, int32_t n, float min_norm, int32_t block) {
   for (int32_t r = 0; r < rows; ++r, x += n, y += n) {
-    float sum = 0.0f;
-    for (int32_t i = 0; i < n; ++i) sum = fma_f32(x[i], x[i], sum);
+    const float sum = sum_in_blocks(n, block, [x](int32_t i, int32_t end) {
+      float squares = 0.0f;
+      for (; i < end; ++i) squares = fma_f32(x[i], x[i], squares);
+      return squares;
+    });
     const float root = sqrt_f32(sum);
     const float norm = root < min_norm ? min_norm : root;
     for (int32_t i = 0; i < n; ++i) y[i] = norm == 0.0f ? 0.0f : canonical_f32(x[i] / norm);

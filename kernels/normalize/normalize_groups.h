@@ -13,8 +13,8 @@
 // s16: the same with z = 0, and clamp_and_round_s16. n * x - S needs 40 bits and Q 78: both are exact, and rounded once to a
 //   float.
 // f32:
-//   a sum over a group: of each channel one chain over its places, in order; of channels c one chain for each c % 16, counted
-//   from the group's first; then the 16 by halves, i and i + 8, i and i + 4, ...
+//   a sum over a group: of each channel the sum over its places, in order; of channels c one sum for each c % 16, counted
+//   from the group's first, in blocks of `block` (blocked_sum.h); then the 16 by halves, i and i + 8, i and i + 4, ...
 //   mean = sum of x / n, or 0;  inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon)
 //   y = (x - mean) * inverse * scale[c] + shift[c], canonical
 //
@@ -25,6 +25,7 @@
 #include <cstddef>
 
 #include "intaglio/isa.h"
+#include "kernels/arithmetic/blocked_sum.h"
 #include "kernels/arithmetic/requant.h"
 #include "kernels/arithmetic/requant_s16.h"
 
@@ -37,8 +38,10 @@ struct NormalizeGroups {
 };
 
 // Scratch of a channel where there are several places: what its loops keep, an array each.
-inline constexpr int32_t kNormalizeBytesS8 = 2 * 8 + 4 * 4, kNormalizeBytesS16 = 3 * 8,
-                         kNormalizeBytesF32 = 3 * 4;
+inline constexpr int32_t kNormalizeBytesS8 = 2 * 8 + 4 * 4, kNormalizeBytesS16 = 3 * 8;
+static inline int32_t normalize_bytes_f32(int32_t places, int32_t block) {
+  return (3 + sum_levels(places, block)) * 4;
+}
 
 // x and y are codes or reals, as the function says.
 struct NormalizeArgs {
@@ -47,6 +50,7 @@ struct NormalizeArgs {
   void* y;
   const float *scale, *shift;
   void* sums;              // kNormalizeBytes... a channel, 8-aligned; nullptr where there is one place
+  int32_t block;           // of FP32: of its sums
   float epsilon;           // of codes in units of Q
   float reciprocal_scale;  // of codes: 1 / s_out
   int32_t zero_point;      // of int8 codes: of x
@@ -72,7 +76,8 @@ int32_t normalize_select(IsaMask isa);
 
 // Rows divided by their Euclidean norm.
 //
-//   f32  sum = fma(x[n-1], x[n-1], ... fma(x[0], x[0], 0)), one chain in order; norm = max(sqrt(sum), min_norm)
+//   f32  sum in blocks of `block` (blocked_sum.h), each fma(x[n-1], x[n-1], ... fma(x[0], x[0], 0)), in order;
+//        norm = max(sqrt(sum), min_norm)
 //        y[i] = x[i] / norm; a row whose norm is 0 gives zeros
 //   s8   norm = max(sqrt(float(sum of (x[i] - z)^2)), min_norm), an exact sum
 //        y[i] = clamp(rne(float(x[i] - z) * (1 / (norm * s_out)))) + z_out; a row whose norm is 0 gives z_out
@@ -87,7 +92,7 @@ struct L2NormalizeS8 {
   OutputS8 output;
 };
 
-void l2_normalize_f32(const float* x, float* y, int32_t rows, int32_t n, float min_norm);
+void l2_normalize_f32(const float* x, float* y, int32_t rows, int32_t n, float min_norm, int32_t block);
 void l2_normalize_s8(const int8_t* x, int8_t* y, int32_t rows, int32_t n, const L2NormalizeS8& params);
 
 }  // namespace intaglio

@@ -183,13 +183,21 @@ static inline void normalize_all_s8(const NormalizeArgs& args) {
 
 // The sum of value(c), c below depth, in the order of the contract.
 template <typename Value>
-static inline float sum_in_lanes(int32_t depth, Value value) {
+static inline float sum_in_lanes(int32_t depth, int32_t block, Value value) {
   constexpr int32_t kLanes = 16;
-  float lanes[kLanes] = {};
-  int32_t c = 0;
-  for (; c + kLanes <= depth; c += kLanes)
-    for (int32_t j = 0; j < kLanes; ++j) lanes[j] += value(c + j);
-  for (int32_t j = 0; c < depth; ++c, ++j) lanes[j] += value(c);
+  float lanes[kLanes], levels[kSumLevels * kLanes];
+  int32_t blocks = 0;
+  for (int32_t c = 0;;) {
+    const int32_t rest = depth - c, end = rest / kLanes < block ? depth : c + block * kLanes;
+    float sums[kLanes] = {};
+    for (; c + kLanes <= end; c += kLanes)
+      for (int32_t j = 0; j < kLanes; ++j) sums[j] += value(c + j);
+    for (int32_t j = 0; c < end; ++c, ++j) sums[j] += value(c);
+    memcpy(lanes, sums, sizeof lanes);
+    if (c == depth) break;
+    add_block(++blocks, lanes, levels, kLanes);
+  }
+  add_levels(blocks, lanes, levels, kLanes);
   for (int32_t half = kLanes / 2; half > 0; half /= 2)
     for (int32_t j = 0; j < half; ++j) lanes[j] += lanes[j + half];
   return lanes[0];
@@ -204,10 +212,11 @@ static inline float normalized_f32(float difference, float inverse, float scale,
 
 static inline void normalize_row_f32(const NormalizeArgs& args, const float* x, float* y, const float* scale,
                                      const float* shift) {
-  const int32_t depth = args.groups.depth;
+  const int32_t depth = args.groups.depth, terms = args.block;
   const auto n = static_cast<float>(depth);
-  const float mean = args.groups.keeps_mean ? 0.0f : sum_in_lanes(depth, [=](int32_t c) { return x[c]; }) / n;
-  const float power = sum_in_lanes(depth, [=](int32_t c) { return square_f32(x[c] - mean); });
+  const float mean =
+      args.groups.keeps_mean ? 0.0f : sum_in_lanes(depth, terms, [=](int32_t c) { return x[c]; }) / n;
+  const float power = sum_in_lanes(depth, terms, [=](int32_t c) { return square_f32(x[c] - mean); });
   const float inverse = 1.0f / sqrt_f32(power / n + args.epsilon);
   int32_t i = 0;
   for (; i + kNormalizeBlock <= depth; i += kNormalizeBlock) {
@@ -223,18 +232,23 @@ static inline void normalize_places_f32(const NormalizeArgs& args) {
   const NormalizeGroups g = args.groups;
   const auto* const x0 = static_cast<const float*>(args.x);
   auto* const y0 = static_cast<float*>(args.y);
-  const int32_t channels = g.groups * g.depth;
+  const int32_t channels = g.groups * g.depth, terms = args.block;
   const auto n = static_cast<float>(g.places * g.depth);
   auto *const sums = static_cast<float*>(args.sums), *const means = sums + channels,
-              *const inverses = means + channels;
+              *const inverses = means + channels, *const levels = inverses + channels;
   const float *const scale = args.scale, *const shift = args.shift;
   // Calls give(c, sum of the group / n) for each channel.
   const auto average = [&](auto value, auto give) {
     for (int32_t c = 0; c < channels; ++c) sums[c] = 0.0f;
-    for (int32_t p = 0; p < g.places; ++p)
-      for (int32_t c = 0; c < channels; ++c) sums[c] += value(x0[p * g.stride + c], c);
+    int32_t blocks = 0;
+    for (int32_t p = 0; p < g.places;) {
+      if (p > 0) add_block(++blocks, sums, levels, channels);
+      for (const int32_t end = g.places - p < terms ? g.places : p + terms; p < end; ++p)
+        for (int32_t c = 0; c < channels; ++c) sums[c] += value(x0[p * g.stride + c], c);
+    }
+    add_levels(blocks, sums, levels, channels);
     for (int32_t first = 0; first < channels; first += g.depth) {
-      const float mean = sum_in_lanes(g.depth, [=](int32_t c) { return sums[first + c]; }) / n;
+      const float mean = sum_in_lanes(g.depth, terms, [=](int32_t c) { return sums[first + c]; }) / n;
       for (int32_t c = first; c < first + g.depth; ++c) give(c, mean);
     }
   };

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "intaglio/isa.h"
+#include "kernels/arithmetic/blocked_sum.h"
 #include "kernels/arithmetic/requant.h"
 #include "kernels/arithmetic/requant_s16.h"
 #include "kernels/compiled_isa.h"
@@ -102,15 +103,17 @@ static inline int32_t softmax_s16_select(IsaMask isa) { return first_allowed(kSo
 // FP32:
 //
 //   m = max(max(x[0], x[1]), x[2]) ..., max(a, b) = a > b ? a : b
-//   e[i] = exp_f32(x[i] - m); sum = 0 + e[0] + e[1] + ..., one rounding each; y[i] = e[i] / sum
+//   e[i] = exp_f32(x[i] - m); y[i] = e[i] / sum of e, in blocks of `block` (blocked_sum.h)
 //
 // Where an element is NaN or +inf, or all are -inf, all results are NaN; so the order of the maxima, and
 // which zero is the largest, is free. Results are canonical. y may be x.
 
+using SoftmaxF32 = void(const float* x, float* y, int32_t n, int32_t block);
+
 struct SoftmaxF32Kernel {
   const char* name;
   IsaMask isa;
-  void (*function)(const float* x, float* y, int32_t n);  // nullptr where this build has not compiled it
+  SoftmaxF32* function;  // nullptr where this build has not compiled it
 };
 
 // Best first. The scalar kernel is the last one.

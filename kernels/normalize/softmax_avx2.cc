@@ -142,8 +142,8 @@ void softmax_s16_avx2(const int16_t* x, const int32_t* table, float reciprocal_s
     y[i] = requantize_s16(softmax_entry_s16(table, largest - x[i]), r, output);
 }
 
-void softmax_f32_avx2(const float* x, float* y, int32_t n);
+SoftmaxF32 softmax_f32_avx2;
 
-void softmax_f32_avx2(const float* x, float* y, int32_t n) { softmax_row_f32(x, y, n); }
+void softmax_f32_avx2(const float* x, float* y, int32_t n, int32_t block) { softmax_row_f32(x, y, n, block); }
 
 }  // namespace intaglio

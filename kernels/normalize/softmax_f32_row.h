@@ -22,22 +22,24 @@ static inline float largest_f32(const float* x, int32_t n) {
   return largest;
 }
 
-static inline void softmax_row_f32(const float* x, float* y, int32_t n) {
-  constexpr int32_t kBlock = 64;
+static inline void softmax_row_f32(const float* x, float* y, int32_t n, int32_t block) {
+  constexpr int32_t kValues = 64;
   const float largest = largest_f32(x, n);
-  float sum = 0.0f;
-  int32_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {  // blocks, as y may be x
-    float block[kBlock];
-    for (int32_t j = 0; j < kBlock; ++j) block[j] = exp_f32(x[i + j] - largest);
-    for (int32_t j = 0; j < kBlock; ++j) sum += block[j];
-    memcpy(y + i, block, sizeof block);
-  }
-  for (; i < n; ++i) {
-    y[i] = exp_f32(x[i] - largest);
-    sum += y[i];
-  }
-  for (i = 0; i < n; ++i) y[i] = canonical_f32(y[i] / sum);
+  const float sum = sum_in_blocks(n, block, [=](int32_t i, int32_t end) {
+    float part = 0.0f;
+    for (; i + kValues <= end; i += kValues) {  // by way of an array, as y may be x
+      float values[kValues];
+      for (int32_t j = 0; j < kValues; ++j) values[j] = exp_f32(x[i + j] - largest);
+      for (int32_t j = 0; j < kValues; ++j) part += values[j];
+      memcpy(y + i, values, sizeof values);
+    }
+    for (; i < end; ++i) {
+      y[i] = exp_f32(x[i] - largest);
+      part += y[i];
+    }
+    return part;
+  });
+  for (int32_t i = 0; i < n; ++i) y[i] = canonical_f32(y[i] / sum);
 }
 
 }  // namespace intaglio

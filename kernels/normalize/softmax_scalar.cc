@@ -25,7 +25,7 @@ void softmax_s16_scalar(const int16_t* x, const int32_t* table, float reciprocal
   for (int32_t i = 0; i < n; ++i) y[i] = requantize_s16(softmax_entry_s16(table, largest - x[i]), r, output);
 }
 
-#define ITG_SOFTMAX_F32(isa) void softmax_f32_##isa(const float* x, float* y, int32_t n);
+#define ITG_SOFTMAX_F32(isa) SoftmaxF32 softmax_f32_##isa;
 #include "kernels/normalize/softmax_f32_kernels.inc"
 #undef ITG_SOFTMAX_F32
 
@@ -43,8 +43,10 @@ constexpr SoftmaxF32Kernel kSoftmaxF32Kernels[] = {
 ITG_KERNEL_LIST(SoftmaxF32Kernel, softmax_f32, kSoftmaxF32Kernels)
 ITG_FIRST_ALLOWED(softmax_f32, kSoftmaxF32Kernels)
 
-void softmax_f32_scalar(const float* x, float* y, int32_t n);
+SoftmaxF32 softmax_f32_scalar;
 
-void softmax_f32_scalar(const float* x, float* y, int32_t n) { softmax_row_f32(x, y, n); }
+void softmax_f32_scalar(const float* x, float* y, int32_t n, int32_t block) {
+  softmax_row_f32(x, y, n, block);
+}
 
 }  // namespace intaglio

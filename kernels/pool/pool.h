@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "intaglio/isa.h"
+#include "kernels/arithmetic/blocked_sum.h"
 #include "kernels/arithmetic/output_f32.h"
 #include "kernels/arithmetic/requant.h"
 #include "kernels/arithmetic/requant_s16.h"
@@ -31,6 +32,27 @@ static inline void for_each_tap(const Taps& taps, Visit visit) {
       for (int32_t k = 0; k < taps.count[2]; ++k)
         visit(static_cast<ptrdiff_t>(i) * taps.step[0] + static_cast<ptrdiff_t>(j) * taps.step[1] +
               static_cast<ptrdiff_t>(k) * taps.step[2]);
+}
+
+// The same, with between() behind each `block` taps that others follow.
+template <typename Visit, typename Between>
+static inline void for_each_tap(const Taps& taps, int32_t block, Visit visit, Between between) {
+  int32_t left = block;
+  for (int32_t i = 0; i < taps.count[0]; ++i)
+    for (int32_t j = 0; j < taps.count[1]; ++j) {
+      const ptrdiff_t line =
+          static_cast<ptrdiff_t>(i) * taps.step[0] + static_cast<ptrdiff_t>(j) * taps.step[1];
+      for (int32_t k = 0; k < taps.count[2];) {
+        if (left == 0) {
+          between();
+          left = block;
+        }
+        const int32_t rest = taps.count[2] - k, run = rest < left ? rest : left;
+        left -= run;
+        for (const int32_t end = k + run; k < end; ++k)
+          visit(line + static_cast<ptrdiff_t>(k) * taps.step[2]);
+      }
+    }
 }
 
 // Average and maximum over taps, int8.
@@ -79,14 +101,14 @@ void max_s16(const int16_t* x, const Taps& taps, int32_t lo, int32_t hi, int16_t
 
 // Average and maximum over taps, FP32.
 //
-//   average  sum = 0 + x[first tap] + x[second tap] + ..., one rounding each; finish(sum / float(n)),
-//            n the valid taps, or all where padding counts
+//   average  finish(sum / float(n)), the sum of the taps in blocks of `block` (blocked_sum.h), n the valid taps, or all
+//            where padding counts
 //   maximum  max(max(first, second), third) ..., max(a, b) = a > b ? a : b; then finish()
 //
 // Without a valid tap the result is finish(0). finish() is that of output_f32.h. y overlaps nothing.
 
-using AverageF32 = void(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
-                        int32_t channels);
+using AverageF32 = void(const float* x, const Taps& taps, int32_t block, int32_t n, const ClampF32& clamp,
+                        float* y, int32_t channels);
 using MaxF32 = void(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels);
 
 // A function is nullptr where this build has not compiled it.

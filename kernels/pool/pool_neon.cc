@@ -128,12 +128,14 @@ namespace {
 constexpr int32_t kLanes = 4;
 
 struct TapSum {
+  static constexpr bool kAdds = true;
   static float32x4_t start(float32x4_t) { return vdupq_n_f32(0.0f); }
   static float32x4_t next(float32x4_t sum, float32x4_t tap) { return vaddq_f32(sum, tap); }
 };
 
 // Meeting the first tap again changes nothing.
 struct TapMaximum {
+  static constexpr bool kAdds = false;
   static float32x4_t start(float32x4_t first) { return first; }
   static float32x4_t next(float32x4_t best, float32x4_t tap) {
     return vbslq_f32(vcgtq_f32(best, tap), best, tap);
@@ -142,28 +144,50 @@ struct TapMaximum {
 
 // 4 * Vectors channels.
 template <typename Fold, int32_t Vectors, typename End>
-inline void pool_vectors(const float* x, const Taps& taps, float* y, End end) {
+inline void pool_vectors(const float* x, const Taps& taps, int32_t block, float* y, End end) {
   float32x4_t folded[Vectors];
 #pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::start(vld1q_f32(x + kLanes * v));
-  for_each_tap(taps, [&](ptrdiff_t offset) {
+  const auto visit = [&](ptrdiff_t offset) {
 #pragma GCC unroll 4
     for (int32_t v = 0; v < Vectors; ++v)
       folded[v] = Fold::next(folded[v], vld1q_f32(x + offset + kLanes * v));
-  });
+  };
+  if (!Fold::kAdds || taps_count(taps) <= block) {
+    for_each_tap(taps, visit);
+  } else {
+    constexpr int32_t kChannels = kLanes * Vectors;
+    float levels[kSumLevels * kChannels];
+    int32_t blocks = 0;
+    const auto add_to_level = [&] {
+#pragma GCC unroll 4
+      for (int32_t v = 0; v < Vectors; ++v) {
+        float* const level = levels + kLanes * v;
+        vst1q_f32(level, blocks == 0 ? folded[v] : vaddq_f32(vld1q_f32(level), folded[v]));
+        folded[v] = vdupq_n_f32(0.0f);
+      }
+    };
+    for_each_tap(taps, block, visit, [&] {
+      add_to_level();
+      if (++blocks % kSumBlock == 0) add_block(blocks / kSumBlock, levels, levels + kChannels, kChannels);
+    });
+    add_to_level();
+    add_levels(blocks / kSumBlock, levels, levels + kChannels, kChannels);
+    for (int32_t v = 0; v < Vectors; ++v) folded[v] = vld1q_f32(levels + kLanes * v);
+  }
 #pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) vst1q_f32(y + kLanes * v, end(folded[v]));
 }
 
 // A vector of channels at least.
 template <typename Fold, typename End>
-__attribute__((noinline)) void pool_channels(const float* x, const Taps& taps, float* y, int32_t channels,
-                                             End end) {
+__attribute__((noinline)) void pool_channels(const float* x, const Taps& taps, int32_t block, float* y,
+                                             int32_t channels, End end) {
   int32_t c = 0;
-  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) pool_vectors<Fold, 4>(x + c, taps, y + c, end);
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) pool_vectors<Fold, 4>(x + c, taps, block, y + c, end);
   for (; c < channels; c += kLanes) {
     const int32_t from = c + kLanes <= channels ? c : channels - kLanes;
-    pool_vectors<Fold, 1>(x + from, taps, y + from, end);
+    pool_vectors<Fold, 1>(x + from, taps, block, y + from, end);
   }
 }
 
@@ -171,27 +195,27 @@ bool in_vectors(const Taps& taps, int32_t channels) { return channels >= kLanes 
 
 }  // namespace
 
-void average_f32_neon(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
-                      int32_t channels) {
-  if (!in_vectors(taps, channels)) return average_f32_scalar(x, taps, n, clamp, y, channels);
+void average_f32_neon(const float* x, const Taps& taps, int32_t block, int32_t n, const ClampF32& clamp,
+                      float* y, int32_t channels) {
+  if (!in_vectors(taps, channels)) return average_f32_scalar(x, taps, block, n, clamp, y, channels);
   const DefaultNan mode;
   const FinishF32 finish(clamp);
   const float32x4_t divisor = vdupq_n_f32(static_cast<float>(n));
-  pool_channels<TapSum>(x, taps, y, channels,
+  pool_channels<TapSum>(x, taps, block, y, channels,
                         [&](float32x4_t sum) { return finish(vdivq_f32(sum, divisor)); });
 }
 
 void max_f32_neon(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {
   if (!in_vectors(taps, channels)) return max_f32_scalar(x, taps, clamp, y, channels);
   const DefaultNan mode;
-  pool_channels<TapMaximum>(x, taps, y, channels, FinishF32(clamp));
+  pool_channels<TapMaximum>(x, taps, kOneBlock, y, channels, FinishF32(clamp));
 }
 
 #else
 
-void average_f32_neon(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
-                      int32_t channels) {
-  average_f32_scalar(x, taps, n, clamp, y, channels);
+void average_f32_neon(const float* x, const Taps& taps, int32_t block, int32_t n, const ClampF32& clamp,
+                      float* y, int32_t channels) {
+  average_f32_scalar(x, taps, block, n, clamp, y, channels);
 }
 
 void max_f32_neon(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {

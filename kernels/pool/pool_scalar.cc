@@ -137,15 +137,20 @@ constexpr int32_t kBlockF32 = 16;
 
 // `Channels` is kBlockF32 where the loops are to be unrolled, 0 where `some` says how many there are.
 template <int32_t Channels>
-inline void average_block(const float* x, const Taps& taps, float n, const ClampF32& clamp, float* y,
-                          int32_t some) {
+inline void average_block(const float* x, const Taps& taps, int32_t block, float n, const ClampF32& clamp,
+                          float* y, int32_t some) {
   const int32_t channels = Channels > 0 ? Channels : some;
-  float sum[kBlockF32];
+  float sum[kBlockF32], levels[kSumLevels * kBlockF32];
+  int32_t blocks = 0;
   for (int32_t c = 0; c < channels; ++c) sum[c] = 0.0f;
-  for_each_tap(taps, [&](ptrdiff_t offset) {
-    const float* const tap = x + offset;
-    for (int32_t c = 0; c < channels; ++c) sum[c] += tap[c];
-  });
+  for_each_tap(
+      taps, block,
+      [&](ptrdiff_t offset) {
+        const float* const tap = x + offset;
+        for (int32_t c = 0; c < channels; ++c) sum[c] += tap[c];
+      },
+      [&] { add_block(++blocks, sum, levels, channels); });
+  add_levels(blocks, sum, levels, channels);
   for (int32_t c = 0; c < channels; ++c) y[c] = finish_f32(sum[c] / n, clamp);
 }
 
@@ -171,13 +176,13 @@ void fill(float v, float* y, int32_t channels) {
 AverageF32 average_f32_scalar;
 MaxF32 max_f32_scalar;
 
-void average_f32_scalar(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
-                        int32_t channels) {
+void average_f32_scalar(const float* x, const Taps& taps, int32_t block, int32_t n, const ClampF32& clamp,
+                        float* y, int32_t channels) {
   if (taps_count(taps) == 0) return fill(finish_f32(0.0f, clamp), y, channels);
   int32_t c = 0;
   for (; c + kBlockF32 <= channels; c += kBlockF32)
-    average_block<kBlockF32>(x + c, taps, static_cast<float>(n), clamp, y + c, 0);
-  if (c < channels) average_block<0>(x + c, taps, static_cast<float>(n), clamp, y + c, channels - c);
+    average_block<kBlockF32>(x + c, taps, block, static_cast<float>(n), clamp, y + c, 0);
+  if (c < channels) average_block<0>(x + c, taps, block, static_cast<float>(n), clamp, y + c, channels - c);
 }
 
 void max_f32_scalar(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {

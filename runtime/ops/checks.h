@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/arithmetic/blocked_sum.h"
 #include "kernels/arithmetic/output_f32.h"
 #include "runtime/op.h"
 
@@ -54,6 +55,9 @@ inline ClampF32 fused_clamp(const NodeView& node) {
   const Clamp& clamp = node.options<Clamp>();
   return {clamp.min, clamp.max};
 }
+
+// Terms of a block of an FP32 sum.
+inline int32_t sum_block(const NodeView& node) { return node.model->blocked_sums() ? kSumBlock : kOneBlock; }
 
 // Indices that a run computes. A run cannot fail, and reads no memory but its tensors'.
 

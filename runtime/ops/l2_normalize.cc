@@ -57,8 +57,9 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const float min_norm = node.options<L2NormalizeOptions>().min_norm;
+  const int32_t block = sum_block(node);
   for_rows<float>(node, run, [&](const float* x, float* y, int32_t rows, int32_t n) {
-    l2_normalize_f32(x, y, rows, n, min_norm);
+    l2_normalize_f32(x, y, rows, n, min_norm, block);
   });
 }
 

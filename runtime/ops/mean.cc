@@ -167,8 +167,9 @@ void run_s8_f32(const NodeView& node, const NodeRun& run) {
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp = fused_clamp(node);
   AverageF32* const average = pool_f32_kernel(run.kernel).average;
+  const int32_t block = sum_block(node);
   for_each_output<float, float>(node, run, [&](const float* x, const Taps& taps, float* y, int32_t channels) {
-    average(x, taps, taps_count(taps), clamp, y, channels);
+    average(x, taps, block, taps_count(taps), clamp, y, channels);
   });
 }
 

@@ -39,7 +39,7 @@ Error check_parameter(const NodeView& node, int32_t i) {
   return all_finite(values, channels) ? kNoError : node.input_error(Status::kNonFinite, i);
 }
 
-Error check(const NodeView& node, const PlanContext& context, int64_t channel_bytes, NodePlan* plan) {
+Error check(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_output_shape(node, node.input_shape(0)));
   const Shape shape = node.input_shape(0);
   const NormalizeOptions& options = node.options<NormalizeOptions>();
@@ -49,15 +49,20 @@ Error check(const NodeView& node, const PlanContext& context, int64_t channel_by
     return node.error(Status::kBadGroups, options.groups, shape.back(0));
   for (const int32_t i : {kScaleInput, kShiftInput}) ITG_TRY(check_parameter(node, i));
   plan->kernel = static_cast<uint16_t>(normalize_select(context.isa));
+  return kNoError;
+}
+
+Error size_scratch(const NodeView& node, int64_t channel_bytes, NodePlan* plan) {
   const bool has_places = geometry(node).groups.places != 1;
-  return set_sizes(node, 0, has_places ? shape.back(0) * channel_bytes : 0, plan);
+  return set_sizes(node, 0, has_places ? node.input_shape(0).back(0) * channel_bytes : 0, plan);
 }
 
 Error check_codes(const NodeView& node, const PlanContext& context, int64_t channel_bytes, NodePlan* plan) {
-  ITG_TRY(check(node, context, channel_bytes, plan));
+  ITG_TRY(check(node, context, plan));
   const NormalizeGroups g = geometry(node).groups;
   const int64_t n = int64_t{g.places} * g.depth;
-  return n > kMaxNormalized ? node.error(Status::kAccumulatorOverflow, 0, kMaxNormalized) : kNoError;
+  if (n > kMaxNormalized) return node.error(Status::kAccumulatorOverflow, 0, kMaxNormalized);
+  return size_scratch(node, channel_bytes, plan);
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -73,11 +78,16 @@ Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan)
   return check_codes(node, context, kNormalizeBytesS16, plan);
 }
 
+int32_t channel_bytes_f32(const NodeView& node) {
+  return normalize_bytes_f32(geometry(node).groups.places, sum_block(node));
+}
+
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 3, 3));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  return check(node, context, kNormalizeBytesF32, plan);
+  ITG_TRY(check(node, context, plan));
+  return size_scratch(node, channel_bytes_f32(node), plan);
 }
 
 // Calls normalize(args) for parts of the work: rows, or groups of each map.
@@ -144,7 +154,8 @@ void run_s16(const NodeView& node, const NodeRun& run) {
 void run_f32(const NodeView& node, const NodeRun& run) {
   NormalizeArgs args = {};
   args.epsilon = node.options<NormalizeOptions>().epsilon;
-  for_parts(node, run, args, 4, kNormalizeBytesF32, normalize_kernel(run.kernel).f32);
+  args.block = sum_block(node);
+  for_parts(node, run, args, 4, channel_bytes_f32(node), normalize_kernel(run.kernel).f32);
 }
 
 const char* kernel_name(uint16_t kernel) { return normalize_kernel(kernel).name; }

@@ -54,8 +54,9 @@ void run_average_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{o.clamp.min, o.clamp.max};
   const int32_t channels = node.output_shape()[3];
   AverageF32* const average = pool_f32_kernel(run.kernel).average;
+  const int32_t block = sum_block(node);
   for_each_window<float>(node, run, [&](const float* x, const Taps& taps, float* y) {
-    average(x, taps, divisor(o.window, taps), clamp, y, channels);
+    average(x, taps, block, divisor(o.window, taps), clamp, y, channels);
   });
 }
 

@@ -35,7 +35,10 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  for_each_softmax_row<float>(node, run, softmax_f32_kernel(run.kernel).function);
+  SoftmaxF32* const softmax = softmax_f32_kernel(run.kernel).function;
+  const int32_t block = sum_block(node);
+  for_each_softmax_row<float>(node, run,
+                              [&](const float* x, float* y, int32_t n) { softmax(x, y, n, block); });
 }
 
 const char* kernel_name_s8(uint16_t kernel) { return softmax_s8_kernel(kernel).name; }

@@ -124,6 +124,41 @@ AlignedBytes letterbox(uint8_t border) {
   return b.finish();
 }
 
+// FP32, x [1, 9, 9, 14]: every sum that goes by blocks, of more terms than one.
+AlignedBytes long_sums() {
+  Random random(10);
+  ModelBuilder b;
+  const auto tensor = [&](const char* name, const std::vector<int32_t>& dims) {
+    return b.tensor(name, DType::kF32, dims);
+  };
+  const auto normalize = [&](int32_t x, int32_t y, int32_t channels) -> NormalizeOptions& {
+    const auto factors = [&](const char* name, float lo, float hi) {
+      return b.constant<float>(name, DType::kF32, {channels},
+                               random.reals(static_cast<size_t>(channels), lo, hi));
+    };
+    auto& options =
+        b.node(Op::kNormalize, {x, factors("gamma", 0.5f, 1.5f), factors("beta", -0.1f, 0.1f)}, {y})
+            .options.as<NormalizeOptions>();
+    options.epsilon = 1e-5f;
+    return options;
+  };
+  const int32_t x = tensor("x", {1, 9, 9, 14}), map = tensor("map", {1, 9, 9, 14}),
+                mean = tensor("mean", {1, 14}), pool = tensor("pool", {1, 1, 1, 14}),
+                row = tensor("row", {1, 1134}), normal = tensor("normal", {1, 1134}),
+                shares = tensor("shares", {1, 1134}), unit = tensor("unit", {1, 1134});
+  b.input(x);
+  normalize(x, map, 14).over_map = true;
+  b.node(Op::kMean, {map}, {mean}).options.as<ReduceOptions>().axes = b.keep({1, 2});
+  auto& window = b.node(Op::kAvgPool2d, {x}, {pool}).options.as<Pool2dOptions>().window;
+  window.kernel_h = window.kernel_w = 9;
+  b.node(Op::kReshape, {x}, {row});
+  normalize(row, normal, 1134);
+  b.node(Op::kSoftmax, {row}, {shares});
+  b.node(Op::kL2Normalize, {row}, {unit});
+  for (const int32_t y : {mean, pool, normal, shares, unit}) b.output(y);
+  return b.finish();
+}
+
 class Writer {
  public:
   explicit Writer(std::string folder) : folder_(std::move(folder)) {}
@@ -203,6 +238,7 @@ void write_all(const std::string& folder, const std::string& tag) {
   }
   writer.model("letterbox_f32" + tag, letterbox(kUsualBorder).view());
   writer.model("border_f32" + tag, letterbox(114).view());
+  writer.model("sums_f32" + tag, long_sums().view());
 
   // A calibration's state, of the network with the same name.
   const AlignedBytes network = letterbox(kUsualBorder);

@@ -15,7 +15,8 @@ import tempfile
 FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializer_list", "limits", "new",
                 "type_traits", "utility"]
 INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
-CALIBRATOR_KERNELS = ["kernels/observe/patch_sums.h", "kernels/observe/observe_f32.h", "kernels/digest/sha256.h"]
+CALIBRATOR_KERNELS = ["kernels/observe/patch_sums.h", "kernels/observe/observe_f32.h", "kernels/digest/sha256.h",
+                      "kernels/arithmetic/blocked_sum.h"]
 PRIVATE_RUNTIME = ["runtime/codes_memory.h", "runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
                    "runtime/liveness.h", "runtime/streaming/row_access.h", "runtime/streaming/streamed_model.h",
                    "runtime/option_fields.h", "runtime/quantization_range.h", "runtime/real_functions.h"]

@@ -4,6 +4,7 @@ Every kernel equals these functions bit for bit; tests/spec_oracle_test.cc holds
 not speed: whole tensors, one step a line. Codes are int8 values held in int64. Scales are float32. Activations are NHWC.
 An exact sum of codes stays below 2^53, so that a float64 product of matrices is exact, too.
 """
+import functools
 import math
 
 import numpy as np
@@ -160,20 +161,37 @@ def normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilon, groups=1, over
     return clamp_and_round(normal * (f32(1) / f32(s_out)), z_out, -128, 127).reshape(x.shape)
 
 
+def sum_f32(terms, add=np.add):
+    """Over the first axis: up to 64 terms in one chain from 0; of more the sum of the sums of 64 each. add: of a chain and a term."""
+    terms = np.asarray(terms, f32)
+    sums = [functools.reduce(add, terms[i:i + 64], np.zeros(terms.shape[1:], f32)) for i in range(0, len(terms), 64)]
+    return sums[0] if len(sums) == 1 else sum_f32(sums)
+
+
+def mean_of_reals(x, lo=-np.inf, hi=np.inf):
+    """Over the first axis. Finite values."""
+    return np.clip(sum_f32(x) / f32(len(x)), f32(lo), f32(hi)) + f32(0)
+
+
+def l2_normalize_f32(x, min_norm):
+    """Rows divided by their norm; a row whose norm is 0 gives zeros. Finite values."""
+    x = np.asarray(x, f32)
+    norm = np.maximum(np.sqrt(sum_f32(x.T, lambda acc, term: fma(term, term, acc))), f32(min_norm))[:, None]
+    return np.where(norm == 0, f32(0), x / np.where(norm == 0, f32(1), norm)).astype(f32) + f32(0)
+
+
 def normalize_f32(x, scale, shift, epsilon, groups=1, over_map=False, keeps_mean=False):
-    """The same in FP32. A sum: a chain over the places of each channel, then channels in 16 lanes, then the lanes by halves."""
+    """The same in FP32. A sum: over the places of each channel, then over channels in 16 lanes, then the lanes by halves."""
     x = np.asarray(x, f32)
     batches = x.shape[0] if over_map else math.prod(x.shape[:-1])
     g = x.reshape(batches, -1, groups, x.shape[-1] // groups)
     n = f32(g.shape[1] * g.shape[3])
 
     def total(values):
-        channels = np.zeros((batches, groups, g.shape[3]), f32)
-        for p in range(g.shape[1]):
-            channels = channels + values[:, p]
+        channels = sum_f32(np.moveaxis(values, 1, 0))
         lanes = np.zeros((batches, groups, 16), f32)
-        for c in range(g.shape[3]):
-            lanes[..., c % 16] += channels[..., c]
+        for lane in range(min(16, g.shape[3])):
+            lanes[..., lane] = sum_f32(np.moveaxis(channels[..., lane::16], -1, 0))
         for half in (8, 4, 2, 1):
             lanes = lanes[..., :half] + lanes[..., half:2 * half]
         return lanes[:, None]

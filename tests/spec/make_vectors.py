@@ -341,6 +341,8 @@ class Maker:
     # normalize_f32: s32 [groups, over_map, keeps_mean], s32 shape, f32 [epsilon], f32 scale, f32 shift, f32 x, f32 output
     def normalize_f32(self):
         shape, groups, over_map = self.normalized_shape()
+        if self.rng.random() < 0.1:  # sums by blocks
+            shape = [1, self.integer(1, 70), self.integer(60, 70), groups * 3] if over_map else [1, groups * self.integer(1000, 2100)]
         keeps_mean = self.rng.random() < 0.3
         x, epsilon = self.rng.normal(1, 2, shape).astype(f32), f32(self.rng.choice([1e-12, 1e-5, 0.5]))
         scale, shift = (self.rng.normal(0, 1, shape[-1]).astype(f32) for _ in range(2))
@@ -374,6 +376,20 @@ class Maker:
         s_in, s_w = self.scale(), np.array([self.scale() for _ in range(n)], f32)
         y = spec.product_f32(spec.conv_acc(x, z_in, w, bias), s_in, s_w)
         return [s32(k, n, z_in), reals([s_in]), reals(s_w), s8(x), s8(w), s32(bias), reals(y)]
+
+    # mean_of_reals: s32 [n, c], f32 [lo, hi], f32 x, f32 output
+    def mean_of_reals(self):
+        n, c = int(self.rng.choice([self.integer(1, 80), self.integer(1, 5000)])), self.integer(1, 40)
+        x, (lo, hi) = self.rng.normal(2, 1, (n, c)).astype(f32), self.rng.choice([[-np.inf, np.inf], [0.0, 2.0]])
+        return [s32(n, c), reals(lo, hi), reals(*x.ravel()), reals(*spec.mean_of_reals(x, lo, hi))]
+
+    # l2_normalize_f32: s32 [rows, n], f32 [min_norm], f32 x, f32 output
+    def l2_normalize_f32(self):
+        rows, n = self.integer(1, 5), int(self.rng.choice([self.integer(1, 80), self.integer(1, 5000)]))
+        x, min_norm = self.rng.normal(0, 1, (rows, n)).astype(f32), f32(self.rng.choice([0.0, 1e-12, 30.0]))
+        if self.rng.random() < 0.3:
+            x[0] = 0  # a norm of zero
+        return [s32(rows, n), reals(min_norm), reals(*x.ravel()), reals(*spec.l2_normalize_f32(x, min_norm).ravel())]
 
     # mean_f32: s32 [h, w, c, z_in], f32 [s_in], s8 x, f32 output
     def mean_f32(self):
@@ -456,7 +472,7 @@ class Maker:
 
 CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
          "sub": 300, "mul": 300, "div": 300, "l2_normalize": 200, "resize_linear": 200,
-         "conv_f32": 100, "product_f32": 100, "mean_f32": 100, "batch_mat_mul_f32": 100,
+         "conv_f32": 100, "product_f32": 100, "mean_f32": 100, "mean_of_reals": 60, "l2_normalize_f32": 60, "batch_mat_mul_f32": 100,
          "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "normalize": 300, "normalize_f32": 200, "requantize": 200,
          "fully_connected_s16": 100, "elements_s16": 200, "lookup_s16": 100,
          "softmax_s16": 100, "normalize_s16": 150, "batch_mat_mul_s16": 150}

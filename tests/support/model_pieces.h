@@ -15,6 +15,7 @@ inline AlignedBytes piece_of(const AlignedBytes& whole, size_t first, size_t cou
   ModelT piece;
   piece.format_version = from->format_version;
   piece.min_reader = from->min_reader;
+  piece.blocked_sums = from->blocked_sums;
   for (size_t n = first; n < std::min(first + count, from->nodes.size()); ++n)
     piece.nodes.push_back(std::move(from->nodes[n]));
   std::vector<int32_t> is_read(from->tensors.size(), 0), is_made(is_read), number(is_read);

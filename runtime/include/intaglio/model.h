@@ -10,7 +10,7 @@
 
 namespace intaglio {
 
-inline constexpr uint16_t kFormatVersion = 2;   // of files that this library writes, and the newest it reads
+inline constexpr uint16_t kFormatVersion = 3;   // of files that this library writes, and the newest it reads
 inline constexpr uint16_t kOldestFormat = 1;    // that it reads
 inline constexpr size_t kModelAlignment = 16;   // of the first byte of a model
 inline constexpr size_t kMemoryAlignment = 64;  // of the memory given to a session
@@ -126,6 +126,8 @@ class Model {
   // Bytes that a session may take in all (SessionNeeds::total) on the machine that the model is for: `calibrate --ceiling`. 0: any.
   // Session::measure() refuses more.
   uint32_t memory_ceiling() const;
+  // Whether its FP32 sums over many terms go by blocks (docs/arithmetic.md), as in files from format 3 on. In others they are one chain.
+  bool blocked_sums() const;
   // How it was calibrated.
   CalibrationInfo calibration() const;
   // The packed weights of a node.
