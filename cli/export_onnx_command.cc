@@ -27,16 +27,20 @@ constexpr const char* kExportOnnxFooter =
 Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   const OutputFile output(arguments.output);
   for (const std::string& input : {arguments.model, arguments.network})
-    if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+    if (auto step = check_output_path(arguments.output, input); !input.empty() && !step) return step.failure();
   if (auto step = check_onnx_output(arguments.output); !step) return step.failure();
   const auto form = onnx_form_of(arguments.form);
   if (!form) return form.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  const auto network = NetworkFile::open(arguments.network);
-  if (!network) return network.failure();
+  std::optional<NetworkFile> network;
+  if (!arguments.network.empty()) {
+    auto opened = NetworkFile::open(arguments.network);
+    if (!opened) return opened.failure();
+    network = std::move(*opened);
+  }
   const ExportOnnxChoice choice{*form, arguments.external_data, arguments.limits};
-  const auto made = export_onnx(*file, *network, choice);
+  const auto made = export_onnx(*file, network ? &*network : nullptr, choice);
   if (!made) return made.failure();
   if (auto step = output.write({reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
       !step)
@@ -61,7 +65,6 @@ Command add_export_onnx_command(CLI::App& parent) {
                                  kExportOnnxFooter);
   add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from")
-      .required()
       .type_name("NET.onnx");
   add_option(*app, "-o,--output", arguments->output, "the ONNX file to write")
       .required()

@@ -41,4 +41,8 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
                                 const std::string& model_path, OnnxForm form,
                                 const ImportLimits& limits = {});
 
+// The same without that file: a graph of the model's own nodes, whose inputs and outputs have the model's shapes; FP32 models, too. States
+// are inputs and outputs beside the others. A failure names the node that ONNX has no form for.
+Outcome<OnnxExport> export_onnx(const Model& model, const std::string& path, OnnxForm form);
+
 }  // namespace intaglio

@@ -267,7 +267,7 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
   return Done{};
 }
 
-Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp32,
+Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model* fp32,
                         const std::string& model_path, OnnxForm form) {
   const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(result.bytes.data()), result.bytes.size());
   Reimported back;
@@ -304,7 +304,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp3
                           " cannot be written as ONNX: ", difference,
                           " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
   }
-  if (const std::string twice = counted_twice(model, back.model); !twice.empty())
+  if (const std::string twice = fp32 == nullptr ? "" : counted_twice(model, back.model); !twice.empty())
     return Failure{
         text(model_path, ": node ", quoted(twice),
              " of the network is part of a layer in the model, which cannot be written as ONNX in this "
@@ -314,7 +314,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp3
     result.notes.push_back(
         text(in_float, " of ", layers,
              " int8 layers come back in FP32 if intaglio imports the file; their weights are the same"));
-  return compare_runs(model, back.model, &fp32, model_path, result.notes);
+  return compare_runs(model, back.model, fp32, model_path, result.notes);
 }
 
 }  // namespace intaglio::exporters
