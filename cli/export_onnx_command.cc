@@ -1,4 +1,4 @@
-// intaglio export-onnx: an int8 model as the ONNX network that it was made from, quantized.
+// intaglio export-onnx: a model as an ONNX network.
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/import_options.h"
@@ -15,13 +15,16 @@ struct ExportOnnxArguments {
 };
 
 constexpr const char* kExportOnnxFooter =
-    "The file is the network itself, with the model's scales, int8 weights and int32 biases, as they were baked. Batch\n"
-    "normalization is in the weights. The file is read back before it is written, each layer is compared, and the model and\n"
-    "the file run on sixteen draws of inputs.\n\n"
-    "  qdq           QuantizeLinear and DequantizeLinear, opset 13: onnxruntime, TensorRT and most compilers\n"
+    "The file has the model's own nodes, scales, int8 weights and int32 biases, as they were baked. Inputs and outputs have the\n"
+    "model's names and shapes, and real numbers for codes: pictures are NHWC. FP32 models and FP32 parts are written, too. States\n"
+    "are inputs and outputs beside the others. The file is read back before it is written, each layer is compared, and the model\n"
+    "and the file run on sixteen draws of inputs.\n\n"
+    "With --from the file is that network itself, its nodes, names and NCHW inputs, with the numbers of the int8 model in it.\n\n"
+    "  qdq           QuantizeLinear and DequantizeLinear, opset 13 to 21: onnxruntime, TensorRT and most compilers\n"
     "  qoperator     QLinearConv, QGemm, QLinearMatMul, QLinearAdd and the like; QDQ around other operators\n"
     "  fakequantize  OpenVINO's FakeQuantize: ranges and FP32 weights on their grid\n\n"
-    "Example:\n"
+    "Examples:\n"
+    "  intaglio export-onnx net.int8.itg -o net.int8.onnx\n"
     "  intaglio export-onnx net.int8.itg --from net.onnx -o net.int8.onnx";
 
 Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
@@ -61,10 +64,10 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
 
 Command add_export_onnx_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportOnnxArguments>();
-  CLI::App* app = add_subcommand(parent, "export-onnx", "write an int8 model as a quantized ONNX network",
+  CLI::App* app = add_subcommand(parent, "export-onnx", "write a model as an ONNX network, quantized where it is",
                                  kExportOnnxFooter);
-  add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
-  add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from")
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from, whose nodes and names the file keeps")
       .type_name("NET.onnx");
   add_option(*app, "-o,--output", arguments->output, "the ONNX file to write")
       .required()

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "exporters/onnx/model_values.h"
-#include "exporters/table_function.h"
 #include "importers/draft/import_error.h"
 
 namespace intaglio::exporters {
@@ -98,15 +97,10 @@ std::string write_function(ModelValues& values, const NodeInfo& node, Op op, con
   }
 }
 
-std::string write_table(ModelValues& values, const Model& model, const NodeInfo& node, ChannelOrder order) {
+std::string write_table(ModelValues& values, const Model& model, const NodeInfo& node) {
   const TensorInfo in = model.tensor(node.inputs[0]), out = model.tensor(node.outputs[0]),
                    table = model.tensor(node.inputs[1]);
-  const std::string x = values.value(node.inputs[0], order);
-  if (in.dtype != DType::kS8) importers::fail("its table is one of 16 bits, which is not written");
-  if (node.op == Op::kLookup) {
-    const TableFunction found = function_of_table(table.constant, in, out);
-    if (found.op != Op::kNone) return write_function(values, node, found.op, found.options, x);
-  }
+  const std::string x = values.value(node.inputs[0]);
   // The code + 128, and 256 more for each table before the channel's own, as an index into the tables.
   std::vector<float> starts, reals;
   const auto add_start = [&](int32_t first) {
@@ -119,12 +113,10 @@ std::string write_table(ModelValues& values, const Model& model, const NodeInfo&
   for (const uint8_t code : table.constant)
     reals.push_back(out.quantization.scales[0] *
                     static_cast<float>(static_cast<int8_t>(code) - out.quantization.zero_point));
-  std::vector<int64_t> dims{static_cast<int64_t>(starts.size())};
-  if (order == kChannelsFirst) dims.insert(dims.end(), {1, 1});
   const std::string steps =
       values.add(node, "Div", {x, values.reals(node, "/step", {in.quantization.scales[0]})}, "/steps").output[0];
   const std::string places =
-      values.add(node, "Add", {steps, values.reals(node, "/starts", starts, dims)}, "/places").output[0];
+      values.add(node, "Add", {steps, values.reals(node, "/starts", starts)}, "/places").output[0];
   OnnxNode& indices = values.add(node, "Cast", {places}, "/indices");
   set_attribute(indices, "to", OnnxTensor::INT32);
   return values.add(node, "Gather", {values.reals(node, "/table", reals), indices.output[0]}).output[0];

@@ -5,6 +5,7 @@
 
 #include "exporters/onnx/model_values.h"
 #include "exporters/onnx/onnx_steps.h"
+#include "exporters/table_function.h"
 #include "importers/draft/import_error.h"
 #include "importers/params/params_layers.h"
 #include "intaglio/describe.h"
@@ -105,16 +106,20 @@ class Writer {
       case Op::kQuantize:
         if (has_codes(in(node))) return function(node, Op::kQuantize, node.options);
         [[fallthrough]];
-      case Op::kDequantize:
       case Op::kClamp: {
         const ChannelOrder order = order_of(node);
         return values_.finish(node, value(node, 0, order), order, false);
       }
-      case Op::kLookup:
-      case Op::kGroupedLookup: {
-        const ChannelOrder order = order_of(node);
-        return values_.finish(node, write_table(values_, model_, node, order), order);
+      case Op::kDequantize:
+        return values_.set_same(node.outputs[0], node.inputs[0]);
+      case Op::kLookup: {
+        if (in(node).dtype != DType::kS8) fail("its table is one of 16 bits, which is not written");
+        const TableFunction found = function_of_table(in(node, 1).constant, in(node), out(node));
+        if (found.op != Op::kNone) return function(node, found.op, found.options);
+        return values_.finish(node, write_table(values_, model_, node));
       }
+      case Op::kGroupedLookup:
+        return values_.finish(node, write_table(values_, model_, node));
       case Op::kPad:
         return pad(node);
       case Op::kStridedSlice:
@@ -377,7 +382,7 @@ class Writer {
   void one_hot(const NodeInfo& node) {
     const auto& options = node.options.as<OneHotOptions>();
     if (!options.from_end) fail("ONNX's OneHot counts indices below 0 from the end");
-    const std::string depth = values_.integers(node, "/depth", {out(node).shape[options.axis]});
+    const std::string depth = values_.reals(node, "/depth", {static_cast<float>(out(node).shape[options.axis])});
     OnnxNode& made = values_.add(
         node, "OneHot", {value(node), depth, values_.reals(node, "/values", {options.off, options.on})});
     set_attribute(made, "axis", options.axis);

@@ -84,7 +84,8 @@ ModelValues::ModelValues(onnx_file::GraphProto& file, const Model& model, OnnxFo
       names_(static_cast<size_t>(model.tensor_count())),
       graph_(with_ends(file, model, names_)),
       quantizers_(graph_, form),
-      known_(names_.size()) {
+      known_(names_.size()),
+      sources_(names_.size(), -1) {
   for (const std::string& name : names_)
     if (!name.empty() && !graph_.is_known(name)) (void)graph_.reserve_name(name);
   for (const int32_t t : model.outputs()) ends_.push_back(t);
@@ -121,6 +122,7 @@ std::string ModelValues::weights(int32_t tensor, const std::vector<int64_t>& dim
 }
 
 std::string ModelValues::value(int32_t tensor, ChannelOrder order) {
+  tensor = source_of(tensor);
   const TensorInfo info = model_.tensor(tensor);
   const bool turns = info.is_constant() ? info.shape.rank <= 4 && info.shape.elements() > 1 : info.shape.rank == 4;
   if (!turns) order = kChannelsLast;
@@ -197,7 +199,7 @@ std::string ModelValues::integers(const NodeInfo& node, const std::string& suffi
 
 std::string ModelValues::rounded(const NodeInfo& node, const std::string& value, int32_t tensor,
                                  const std::string& suffix) {
-  const TensorInfo info = model_.tensor(tensor);
+  const TensorInfo info = model_.tensor(source_of(tensor));
   std::string to = unused(names_[static_cast<size_t>(node.outputs[0])] + suffix);
   if (has_codes(info)) quantizers_.add_rounding(value, to, grid_of(info));
   return has_codes(info) ? to : value;

@@ -35,9 +35,11 @@ class ModelValues {
   std::string flat(int32_t tensor);
   // Whether it is there in this order alone.
   bool is_first(int32_t tensor) const {
-    return !known_[static_cast<size_t>(tensor)][kChannelsFirst].empty() &&
-           known_[static_cast<size_t>(tensor)][kChannelsLast].empty();
+    const auto& known = known_[static_cast<size_t>(source_of(tensor))];
+    return !known[kChannelsFirst].empty() && known[kChannelsLast].empty();
   }
+  // `tensor` holds what `source` stands for.
+  void set_same(int32_t tensor, int32_t source) { sources_[static_cast<size_t>(tensor)] = source_of(source); }
 
   // A step towards a node's result, under the node's name and `suffix`.
   OnnxNode& add(const NodeInfo& node, const std::string& op, const std::vector<std::string>& inputs,
@@ -61,6 +63,10 @@ class ModelValues {
   void finish_graph();
 
  private:
+  int32_t source_of(int32_t tensor) const {
+    const int32_t source = sources_[static_cast<size_t>(tensor)];
+    return source < 0 ? tensor : source;
+  }
   bool is_end(const std::string& name) const { return graph_.is_output(name) || graph_.is_input(name); }
   std::string unused(const std::string& name) { return graph_.reserve_name(name); }
 
@@ -70,15 +76,15 @@ class ModelValues {
   OnnxGraph graph_;
   Quantizers quantizers_;
   std::vector<std::array<std::string, 2>> known_;  // by tensor and order
+  std::vector<int32_t> sources_;                   // by tensor; -1: itself
   std::vector<int32_t> ends_;                      // tensors that are outputs of the file
 };
 
 // The function of one value that an operator computes in FP32, as nodes of ONNX. Throws ImportError where it is none.
 std::string write_function(ModelValues& values, const NodeInfo& node, Op op, const NodeOptions& options,
                            const std::string& x);
-// `node` is a Lookup or a GroupedLookup whose result has this order: the function that its table is of, or a Gather of the table.
-// Gives the result, but for its quantizer.
-std::string write_table(ModelValues& values, const Model& model, const NodeInfo& node, ChannelOrder order);
+// `node` is a Lookup or a GroupedLookup: a Gather of its tables. In the model's order: the import moves no Transpose through it.
+std::string write_table(ModelValues& values, const Model& model, const NodeInfo& node);
 // `node` is a Normalize: LayerNormalization, or its steps. In the model's order.
 std::string write_normalize(ModelValues& values, const Model& model, const NodeInfo& node);
 

@@ -91,6 +91,12 @@ void export_own_steps(const Model& model, OnnxForm form, OnnxExport& result) {
   const int64_t opset = opset_of(model);
   file.graph.make().name = "model";
   write_model_graph(file.graph.make(), model, form, opset, result);
+  for (int32_t i = 0; i < model.state_count(); ++i)
+    result.notes.push_back(text("the input ", importers::quoted(model.tensor(model.state(i).input).name),
+                                " is a state: it takes what the output ",
+                                importers::quoted(model.tensor(model.state(i).output).name),
+                                " gave in the run before",
+                                model.state(i).initial.empty() ? "" : ", and does not begin with zeros"));
   finish_file(file, opset, form, add_bits_of(model), result);
 }
 
@@ -124,6 +130,7 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
                                 const ExternalData& external, const Model& model,
                                 const std::string& model_path, OnnxForm form, const ImportLimits& limits) {
   // A network that the importer refuses is not rewritten.
+  if (auto step = exporters::check_model(model, model_path); !step) return step.failure();
   exporters::Reimported fp32;
   if (auto step = exporters::check_network(network, path, external, model, model_path, limits, fp32); !step)
     return step.failure();
@@ -137,6 +144,7 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
 }
 
 Outcome<OnnxExport> export_onnx(const Model& model, const std::string& path, OnnxForm form) {
+  if (auto step = exporters::check_model(model, path); !step) return step.failure();
   auto made = exported(path, [&](OnnxExport& result) { exporters::export_own_steps(model, form, result); });
   if (!made) return made;
   if (auto step = exporters::read_back(*made, model, nullptr, path, form); !step) return step.failure();

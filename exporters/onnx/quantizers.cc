@@ -213,9 +213,16 @@ class Rewriter {
     return found;
   }
 
+  // Operators of codes take 8 bits.
+  bool is_int8(const std::string& zero) const {
+    const OnnxTensor* const constant = graph_.constant(zero);
+    return constant != nullptr && constant->data_type == OnnxTensor::INT8;
+  }
+
   std::optional<Codes> codes_of(const std::string& value) const {
     const OnnxNode* const writer = graph_.writer(value);
-    if (writer == nullptr || writer->op_type != "DequantizeLinear" || writer->input.count() != 3)
+    if (writer == nullptr || writer->op_type != "DequantizeLinear" || writer->input.count() != 3 ||
+        !is_int8(writer->input[2]))
       return std::nullopt;
     return Codes{writer->input[0], writer->input[1], writer->input[2]};
   }
@@ -227,7 +234,8 @@ class Rewriter {
     const std::vector<OnnxUse> uses = graph_.uses(value);
     if (uses.size() != 1 || graph_.is_output(value) || uses[0].input != 0) return nullptr;
     OnnxNode* const reader = uses[0].node;
-    if (reader->op_type == "QuantizeLinear" && reader->input.count() == 3) return reader;
+    if (reader->op_type == "QuantizeLinear" && reader->input.count() == 3)
+      return is_int8(reader->input[2]) ? reader : nullptr;
     const bool is_bound = reader->op_type == "Relu" || reader->op_type == "Clip";
     if (!is_bound || reader->output.count() != 1 || bounds.size() == kMostBounds) return nullptr;
     bounds.push_back(reader);
