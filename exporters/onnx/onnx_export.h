@@ -1,4 +1,4 @@
-// An int8 model as an ONNX file: the network that it was made from, with the model's scales, int8 weights and int32
+// A model as an ONNX file: of its own nodes, or the network that it was made from, with the model's scales, int8 weights and int32
 // biases in it.
 #pragma once
 
