@@ -30,7 +30,8 @@ constexpr const char* kExportOnnxFooter =
 Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   const OutputFile output(arguments.output);
   for (const std::string& input : {arguments.model, arguments.network})
-    if (auto step = check_output_path(arguments.output, input); !input.empty() && !step) return step.failure();
+    if (auto step = check_output_path(arguments.output, input); !input.empty() && !step)
+      return step.failure();
   if (auto step = check_onnx_output(arguments.output); !step) return step.failure();
   const auto form = onnx_form_of(arguments.form);
   if (!form) return form.failure();
@@ -64,10 +65,11 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
 
 Command add_export_onnx_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportOnnxArguments>();
-  CLI::App* app = add_subcommand(parent, "export-onnx", "write a model as an ONNX network, quantized where it is",
-                                 kExportOnnxFooter);
+  CLI::App* app = add_subcommand(
+      parent, "export-onnx", "write a model as an ONNX network, quantized where it is", kExportOnnxFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
-  add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from, whose nodes and names the file keeps")
+  add_option(*app, "--from", arguments->network,
+             "the FP32 network that the model was imported from, whose nodes and names the file keeps")
       .type_name("NET.onnx");
   add_option(*app, "-o,--output", arguments->output, "the ONNX file to write")
       .required()

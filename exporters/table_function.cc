@@ -9,11 +9,12 @@
 #include "calibrator/bake/lookup_tables.h"
 #include "intaglio/ops.h"
 #include "runtime/op_search.h"
+#include "runtime/quantization_range.h"
 
 namespace intaglio::exporters {
 namespace {
 
-using Table = std::array<int8_t, 256>;
+constexpr size_t kTableS8 = 256;
 
 double same_real(const NodeOptions&, double x) { return x; }
 
@@ -24,9 +25,9 @@ UnaryFunction function_of(Op op) {
 }
 
 // Those of no options, and of bounds, are what most networks have.
-constexpr Op kPlain[] = {Op::kQuantize, Op::kSigmoid,    Op::kTanh, Op::kHardSwish, Op::kSwish, Op::kGelu,
-                         Op::kGeluTanh, Op::kMish,       Op::kExp,  Op::kAbs,       Op::kSqrt,  Op::kRsqrt,
-                         Op::kLog,      Op::kReciprocal, Op::kErf,  Op::kSoftplus,  Op::kFloor, Op::kCeil,
+constexpr Op kPlain[] = {Op::kQuantize, Op::kSigmoid,    Op::kTanh, Op::kHardSwish, Op::kSwish,   Op::kGelu,
+                         Op::kGeluTanh, Op::kMish,       Op::kExp,  Op::kAbs,       Op::kSqrt,    Op::kRsqrt,
+                         Op::kLog,      Op::kReciprocal, Op::kErf,  Op::kSoftplus,  Op::kFloor,   Op::kCeil,
                          Op::kRound,    Op::kSign,       Op::kSin,  Op::kCos,       Op::kSoftsign};
 constexpr float kBounds[][2] = {{0.0f, INFINITY}, {0.0f, 6.0f}, {-1.0f, 1.0f}, {0.0f, 1.0f}};
 struct Numbers {
@@ -48,16 +49,23 @@ constexpr Numbers kNumbers[] = {{Op::kHardSigmoid, 1.0f / 6.0f, 0.5f},
 }  // namespace
 
 TableFunction function_of_table(Span<const uint8_t> table, const TensorInfo& in, const TensorInfo& out) {
-  const QuantParams from{in.quantization.scales[0], in.quantization.zero_point},
-      to{out.quantization.scales[0], out.quantization.zero_point};
+  const bool is_wide = in.dtype == DType::kS16;
+  const QuantParams from{in.quantization.scales[0], in.quantization.zero_point};
+  QuantParams to{out.quantization.scales[0], out.quantization.zero_point};
+  if (is_wide) to.lo = -32768, to.hi = 32767;
   const auto makes = [&](Op op, const NodeOptions& options) {
     const UnaryFunction function = function_of(op);
     if (function == nullptr) return false;
-    Table made;
-    make_unary_table(function, options, from, to, {made.data(), made.size()});
-    return std::memcmp(made.data(), table.data, made.size()) == 0;
+    if (!is_wide) {
+      std::array<int8_t, kTableS8> made;
+      make_unary_table(function, options, from, to, {made.data(), made.size()});
+      return std::memcmp(made.data(), table.data, table.size) == 0;
+    }
+    std::array<int16_t, kTableS16> made;
+    make_unary_table_s16(function, options, from.scale, to, {made.data(), made.size()});
+    return std::memcmp(made.data(), table.data, table.size) == 0;
   };
-  if (table.size != Table().size()) return {};
+  if (table.size != (is_wide ? kTableS16 * sizeof(int16_t) : kTableS8)) return {};
   if (makes(Op::kQuantize, NodeOptions(Op::kQuantize))) return {Op::kQuantize, NodeOptions(Op::kQuantize)};
   for (const auto& [least, most] : kBounds) {
     NodeOptions options(Op::kClamp);
@@ -70,7 +78,7 @@ TableFunction function_of_table(Span<const uint8_t> table, const TensorInfo& in,
   // The slope at the least code, which is the farthest from zero.
   const float x = from.scale * static_cast<float>(-128 - from.zero_point),
               y = to.scale * static_cast<float>(static_cast<int8_t>(table[0]) - to.zero_point);
-  if (x < 0.0f) numbers.push_back({Op::kLeakyRelu, y / x, 0.0f});
+  if (x < 0.0f && !is_wide) numbers.push_back({Op::kLeakyRelu, y / x, 0.0f});
   for (const Numbers& known : numbers) {
     NodeOptions options(known.op);
     options.as<UnaryOptions>() = {known.alpha, known.beta};

@@ -1,4 +1,4 @@
-// The function that a table of 256 codes was made of: a model keeps the table alone.
+// The function that a table of codes was made of: a model keeps the table alone.
 #pragma once
 
 #include "intaglio/model.h"
@@ -11,7 +11,7 @@ struct TableFunction {
   NodeOptions options;
 };
 
-// Of a Lookup with one table from `in` to `out`, which hold int8 codes. The function makes each of its codes.
+// Of a Lookup with one table from `in` to `out`, which hold codes of 8 or 16 bits. The function makes each of its codes.
 TableFunction function_of_table(Span<const uint8_t> table, const TensorInfo& in, const TensorInfo& out);
 
 }  // namespace intaglio::exporters

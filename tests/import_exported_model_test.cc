@@ -94,8 +94,8 @@ TEST_CASE("pictures come in as in the model, and one Transpose takes them to the
 }
 
 TEST_CASE("a table is the function that made it, and a Gather where none is known") {
-  for (const std::string op : {"Sigmoid", "Tanh", "HardSwish", "Softplus", "Elu", "LeakyRelu", "Erf", "Exp", "Abs",
-                               "Gelu", "Mish", "HardSigmoid", "Softsign", "Selu", "Swish"}) {
+  for (const std::string op : {"Sigmoid", "Tanh", "HardSwish", "Softplus", "Elu", "LeakyRelu", "Erf", "Exp",
+                               "Abs", "Gelu", "Mish", "HardSigmoid", "Softsign", "Selu", "Swish"}) {
     CAPTURE(op);
     const CalibratedNetwork net(behind_convolution([&](OnnxBuilder& file) {
                                   if (op != "Swish") {
@@ -146,24 +146,26 @@ TEST_CASE("codes in another scale have a function that changes nothing in front 
 }
 
 TEST_CASE("what reads and moves maps has its axes where they stand in the file") {
-  const CalibratedNetwork net(behind_convolution([](OnnxBuilder& file) {
-    file.floats("row", {1, 8, 1, 5}, Random(5).reals(40, -1.0f, 1.0f));
-    file.node("Mul", {"c", "row"}, "m");
-    file.integers("pads", {0, 1, 0, 2, 0, 0, 1, 1});
-    file.node("Pad", {"m", "pads"}, "p");
-    file.integers("begin", {1, -1});
-    file.integers("end", {9, -99});
-    file.integers("axes", {1, 3});
-    file.integers("steps", {2, -1});
-    file.node("Slice", {"p", "begin", "end", "axes", "steps"}, "s");
-    file.integers("sizes", {1, 4, 14, 16});
-    set(file.node("Resize", {"s", "", "", "sizes"}, "r"), "mode", "nearest");
-    set(file.node("Softmax", {"r"}, "t"), "axis", int64_t{1});
-    set(file.node("Transpose", {"t"}, "u"), "perm", std::vector<int64_t>{0, 2, 1, 3});
-    auto& mean = file.node("ReduceMean", {"u"}, "y");
-    set(mean, "axes", std::vector<int64_t>{3});
-    set(mean, "keepdims", int64_t{0});
-  }, 17));
+  const CalibratedNetwork net(behind_convolution(
+      [](OnnxBuilder& file) {
+        file.floats("row", {1, 8, 1, 5}, Random(5).reals(40, -1.0f, 1.0f));
+        file.node("Mul", {"c", "row"}, "m");
+        file.integers("pads", {0, 1, 0, 2, 0, 0, 1, 1});
+        file.node("Pad", {"m", "pads"}, "p");
+        file.integers("begin", {1, -1});
+        file.integers("end", {9, -99});
+        file.integers("axes", {1, 3});
+        file.integers("steps", {2, -1});
+        file.node("Slice", {"p", "begin", "end", "axes", "steps"}, "s");
+        file.integers("sizes", {1, 4, 14, 16});
+        set(file.node("Resize", {"s", "", "", "sizes"}, "r"), "mode", "nearest");
+        set(file.node("Softmax", {"r"}, "t"), "axis", int64_t{1});
+        set(file.node("Transpose", {"t"}, "u"), "perm", std::vector<int64_t>{0, 2, 1, 3});
+        auto& mean = file.node("ReduceMean", {"u"}, "y");
+        set(mean, "axes", std::vector<int64_t>{3});
+        set(mean, "keepdims", int64_t{0});
+      },
+      17));
   for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator}) {
     const auto made = exported(net.int8, form);
     REQUIRE_MESSAGE(made, made.message());
@@ -200,6 +202,32 @@ TEST_CASE("an attention with a mask, in codes of 8 bits and in 16") {
   }
 }
 
+TEST_CASE("layers, sums, pools and tables of 16 bits") {
+  const SlotSetting wide{-1, SlotRole::kActivations, -1, 16};
+  CalibratorOptions options = in_codes();
+  options.slots = {&wide, 1};
+  const CalibratedNetwork net(behind_convolution([](OnnxBuilder& file) {
+                                file.node("Sigmoid", {"c"}, "s");
+                                file.node("Add", {"s", "c"}, "a");
+                                auto& pool = file.node("MaxPool", {"a"}, "y");
+                                set(pool, "kernel_shape", std::vector<int64_t>{2, 2});
+                              }),
+                              options);
+  const Result<Model> model = Model::open(net.int8.view());
+  int tables = 0;
+  for (int32_t n = 0; n < model->node_count(); ++n)
+    tables +=
+        model->node(n).op == Op::kLookup && model->tensor(model->node_outputs(n)[0]).dtype == DType::kS16;
+  CHECK(tables == 1);
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator}) {
+    const auto made = exported(net.int8, form);
+    REQUIRE_MESSAGE(made, made.message());
+    CHECK(made->notes.empty());
+    CHECK(std::isinf(sqnr_back(net.int8, net.samples, *made)));
+    CHECK(count(parsed_onnx(made->bytes), "Sigmoid") == 1);
+  }
+}
+
 TEST_CASE("states are inputs and outputs") {
   OnnxBuilder network(13);
   Random random(9);
@@ -223,8 +251,9 @@ TEST_CASE("states are inputs and outputs") {
   const auto made = exported(model);
   REQUIRE_MESSAGE(made, made.message());
   REQUIRE(made->notes.size() == 1);
-  CHECK(made->notes[0] ==
-        "the input 'h' is a state: it takes what the output 'next' gave in the run before, and does not begin with zeros");
+  CHECK(
+      made->notes[0] ==
+      "the input 'h' is a state: it takes what the output 'next' gave in the run before, and does not begin with zeros");
   Import again(made->bytes, options);
   REQUIRE_MESSAGE(again.good(), again.message());
   RunningModel a(AlignedBytes(model.view())), b(again.write());

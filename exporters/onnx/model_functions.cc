@@ -52,8 +52,8 @@ std::string write_function(ModelValues& values, const NodeInfo& node, Op op, con
     if (function.beta != nullptr) set_real(made, function.beta, numbers.beta);
     return made.output[0];
   }
-  const auto step = [&](const char* name, const char* suffix, std::vector<std::string> inputs) -> std::string {
-    return values.add(node, name, inputs, suffix).output[0];
+  const auto step = [&](const char* name, const char* suffix, const std::vector<std::string>& inputs) {
+    return std::string(values.add(node, name, inputs, suffix).output[0]);
   };
   const auto number = [&](const char* suffix, float value) { return values.reals(node, suffix, {value}); };
   switch (op) {
@@ -104,7 +104,8 @@ std::string write_table(ModelValues& values, const Model& model, const NodeInfo&
   // The code + 128, and 256 more for each table before the channel's own, as an index into the tables.
   std::vector<float> starts, reals;
   const auto add_start = [&](int32_t first) {
-    starts.push_back(static_cast<float>(first + 128 + in.quantization.zero_point) + 0.5f);  // Cast rounds down
+    starts.push_back(static_cast<float>(first + 128 + in.quantization.zero_point) +
+                     0.5f);  // Cast rounds down
   };
   if (node.op == Op::kGroupedLookup)
     for (const uint8_t group : model.tensor(node.inputs[2]).constant) add_start(256 * group);
@@ -114,7 +115,8 @@ std::string write_table(ModelValues& values, const Model& model, const NodeInfo&
     reals.push_back(out.quantization.scales[0] *
                     static_cast<float>(static_cast<int8_t>(code) - out.quantization.zero_point));
   const std::string steps =
-      values.add(node, "Div", {x, values.reals(node, "/step", {in.quantization.scales[0]})}, "/steps").output[0];
+      values.add(node, "Div", {x, values.reals(node, "/step", {in.quantization.scales[0]})}, "/steps")
+          .output[0];
   const std::string places =
       values.add(node, "Add", {steps, values.reals(node, "/starts", starts)}, "/places").output[0];
   OnnxNode& indices = values.add(node, "Cast", {places}, "/indices");
@@ -134,13 +136,14 @@ std::string write_normalize(ModelValues& values, const Model& model, const NodeI
     set_real(made, "epsilon", options.epsilon);
     return made.output[0];
   }
-  const auto step = [&](const char* name, const char* suffix, std::vector<std::string> inputs) -> std::string {
-    return values.add(node, name, inputs, suffix).output[0];
+  const auto step = [&](const char* name, const char* suffix, const std::vector<std::string>& inputs) {
+    return std::string(values.add(node, name, inputs, suffix).output[0]);
   };
   // [batches, places, groups, depth], of which places and depth share a mean.
   const int32_t first_place = options.over_map ? 1 : shape.rank - 1;
-  const std::vector<int64_t> grouped{shape.elements(0, first_place), shape.elements(first_place, shape.rank - 1),
-                                     options.groups, channels / options.groups};
+  const std::vector<int64_t> grouped{shape.elements(0, first_place),
+                                     shape.elements(first_place, shape.rank - 1), options.groups,
+                                     channels / options.groups};
   const auto mean = [&](const char* suffix, const std::string& of) {
     return values.add_reduction(node, "ReduceMean", of, {1, 3}, true, suffix);
   };

@@ -23,8 +23,9 @@ struct Named {
   const char* name;
 };
 // Operators that need nothing but their inputs.
-constexpr Named kPlain[] = {{Op::kAdd, "Add"},     {Op::kSub, "Sub"},     {Op::kMul, "Mul"},    {Op::kDiv, "Div"},
-                            {Op::kMaximum, "Max"}, {Op::kMinimum, "Min"}, {Op::kPRelu, "PRelu"}};
+constexpr Named kPlain[] = {{Op::kAdd, "Add"},    {Op::kSub, "Sub"},     {Op::kMul, "Mul"},
+                            {Op::kDiv, "Div"},    {Op::kMaximum, "Max"}, {Op::kMinimum, "Min"},
+                            {Op::kPRelu, "PRelu"}};
 constexpr Named kComparisons[] = {
     {Op::kEqual, "Equal"}, {Op::kLess, "Less"}, {Op::kLessOrEqual, "LessOrEqual"}};
 
@@ -49,7 +50,9 @@ class Writer {
   }
 
  private:
-  static bool has_codes(const TensorInfo& info) { return info.dtype == DType::kS8 || info.dtype == DType::kS16; }
+  static bool has_codes(const TensorInfo& info) {
+    return info.dtype == DType::kS8 || info.dtype == DType::kS16;
+  }
   TensorInfo in(const NodeInfo& node, size_t i = 0) const { return model_.tensor(node.inputs[i]); }
   TensorInfo out(const NodeInfo& node) const { return model_.tensor(node.outputs[0]); }
   std::string value(const NodeInfo& node, size_t i = 0, ChannelOrder order = kChannelsLast) {
@@ -113,9 +116,9 @@ class Writer {
       case Op::kDequantize:
         return values_.set_same(node.outputs[0], node.inputs[0]);
       case Op::kLookup: {
-        if (in(node).dtype != DType::kS8) fail("its table is one of 16 bits, which is not written");
         const TableFunction found = function_of_table(in(node, 1).constant, in(node), out(node));
         if (found.op != Op::kNone) return function(node, found.op, found.options);
+        if (in(node).dtype != DType::kS8) fail("its table of 16 bits is none of a known function");
         return values_.finish(node, write_table(values_, model_, node));
       }
       case Op::kGroupedLookup:
@@ -246,8 +249,8 @@ class Writer {
         y = product;
       }
       y = values_
-              .add(node, "Add",
-                   {y, value(node, static_cast<size_t>(rule.residual_input), kChannelsFirst)}, "/sum")
+              .add(node, "Add", {y, value(node, static_cast<size_t>(rule.residual_input), kChannelsFirst)},
+                   "/sum")
               .output[0];
     }
     values_.finish(node, y, kChannelsFirst);
@@ -259,11 +262,11 @@ class Writer {
     std::vector<float> scales;
     for (const float scale : weights.quantization.scales)
       scales.push_back(scale * in(node).quantization.scales[0]);
-    const std::string name = values_.graph().reserve_name(info.name);
-    values_.quantizers().add_bias(name,
-                                  {reinterpret_cast<const int32_t*>(info.constant.data),
-                                   static_cast<size_t>(info.shape.elements())},
-                                  scales);
+    std::string name = values_.constant_name(tensor);
+    values_.quantizers().add_bias(
+        name,
+        {reinterpret_cast<const int32_t*>(info.constant.data), static_cast<size_t>(info.shape.elements())},
+        scales);
     return name;
   }
 
@@ -272,9 +275,11 @@ class Writer {
     const TensorInfo x = in(node);
     const int64_t k = in(node, 1).shape[1];
     const Dims dims{x.shape.elements() / k, k};
-    return dims == dims_of(x.shape) ? value(node) : reshaped(node, values_.flat(node.inputs[0]), dims, "/rows");
+    return dims == dims_of(x.shape) ? value(node)
+                                    : reshaped(node, values_.flat(node.inputs[0]), dims, "/rows");
   }
-  std::string reshaped(const NodeInfo& node, const std::string& x, const Dims& dims, const std::string& suffix) {
+  std::string reshaped(const NodeInfo& node, const std::string& x, const Dims& dims,
+                       const std::string& suffix) {
     const std::string y =
         values_.add(node, "Reshape", {x, values_.integers(node, suffix + "/shape", dims)}, suffix).output[0];
     return values_.rounded(node, y, node.inputs[0], suffix + "/rounded");
@@ -304,8 +309,7 @@ class Writer {
     const bool is_max = node.op == Op::kMaxPool2d;
     if (!is_max && (window.dilation_h != 1 || window.dilation_w != 1))
       fail("ONNX's average pool has no dilation in this opset");
-    OnnxNode& made =
-        values_.add(node, is_max ? "MaxPool" : "AveragePool", {value(node, 0, kChannelsFirst)});
+    OnnxNode& made = values_.add(node, is_max ? "MaxPool" : "AveragePool", {value(node, 0, kChannelsFirst)});
     set_window(made, node);
     if (!is_max && window.count_include_pad) set_attribute(made, "count_include_pad", 1);
     values_.finish(node, made.output[0], kChannelsFirst);
@@ -326,7 +330,8 @@ class Writer {
     Dims own;
     for (const int32_t a : axes) own.push_back(axis_in(order, a, in(node).shape.rank));
     std::sort(own.begin(), own.end());
-    values_.finish(node, values_.add_reduction(node, "ReduceMean", x, own, keeps), keeps ? order : kChannelsLast);
+    values_.finish(node, values_.add_reduction(node, "ReduceMean", x, own, keeps),
+                   keeps ? order : kChannelsLast);
   }
 
   void l2_normalize(const NodeInfo& node) {
@@ -382,7 +387,8 @@ class Writer {
   void one_hot(const NodeInfo& node) {
     const auto& options = node.options.as<OneHotOptions>();
     if (!options.from_end) fail("ONNX's OneHot counts indices below 0 from the end");
-    const std::string depth = values_.reals(node, "/depth", {static_cast<float>(out(node).shape[options.axis])});
+    const std::string depth =
+        values_.reals(node, "/depth", {static_cast<float>(out(node).shape[options.axis])});
     OnnxNode& made = values_.add(
         node, "OneHot", {value(node), depth, values_.reals(node, "/values", {options.off, options.on})});
     set_attribute(made, "axis", options.axis);
@@ -429,7 +435,8 @@ class Writer {
     const Shape from = in(node).shape, to = out(node).shape;
     Dims begins, ends, axes, steps;
     for (int32_t a = 0; a < from.rank; ++a) {
-      const int64_t begin = options.begin[static_cast<size_t>(a)], step = options.strides[static_cast<size_t>(a)];
+      const int64_t begin = options.begin[static_cast<size_t>(a)],
+                    step = options.strides[static_cast<size_t>(a)];
       if (begin == 0 && step == 1 && to[a] == from[a]) continue;
       const int64_t last = begin + step * (to[a] - 1), end = step > 0 ? last + 1 : last - 1;
       begins.push_back(begin);

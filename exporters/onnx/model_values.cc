@@ -103,11 +103,10 @@ std::string ModelValues::weights(int32_t tensor, const std::vector<int64_t>& dim
     for (size_t i = 0; i < values.size(); ++i) values[i] = stored[at(i)];
     return values;
   };
-  std::string wanted = info.name;
-  if (wanted.empty()) wanted = "constant";
-  std::string name = unused(wanted);
+  std::string name = constant_name(tensor);
   if (info.dtype == DType::kS8) {
-    quantizers_.add_codes(name, dims, list(int8_t{}), info.quantization.scales, 0, info.quantization.zero_point);
+    quantizers_.add_codes(name, dims, list(int8_t{}), info.quantization.scales, 0,
+                          info.quantization.zero_point);
   } else if (info.dtype == DType::kS16) {
     quantizers_.add_wide_codes(name, dims, list(int16_t{}), info.quantization.scales[0]);
   } else if (info.dtype == DType::kF32) {
@@ -124,7 +123,8 @@ std::string ModelValues::weights(int32_t tensor, const std::vector<int64_t>& dim
 std::string ModelValues::value(int32_t tensor, ChannelOrder order) {
   tensor = source_of(tensor);
   const TensorInfo info = model_.tensor(tensor);
-  const bool turns = info.is_constant() ? info.shape.rank <= 4 && info.shape.elements() > 1 : info.shape.rank == 4;
+  const bool turns =
+      info.is_constant() ? info.shape.rank <= 4 && info.shape.elements() > 1 : info.shape.rank == 4;
   if (!turns) order = kChannelsLast;
   std::string& known = known_[static_cast<size_t>(tensor)][order];
   if (!known.empty()) return known;
@@ -164,14 +164,15 @@ std::string ModelValues::flat(int32_t tensor) {
   return is_same && is_first(tensor) ? value(tensor, kChannelsFirst) : value(tensor);
 }
 
-OnnxNode& ModelValues::add(const NodeInfo& node, const std::string& op, const std::vector<std::string>& inputs,
-                           const std::string& suffix) {
+OnnxNode& ModelValues::add(const NodeInfo& node, const std::string& op,
+                           const std::vector<std::string>& inputs, const std::string& suffix) {
   const std::string& own = names_[static_cast<size_t>(node.outputs[0])];
   return graph_.add_node(op, node.name + suffix, inputs, unused(own + (suffix.empty() ? "/real" : suffix)));
 }
 
 std::string ModelValues::add_reduction(const NodeInfo& node, const std::string& op, const std::string& x,
-                                       const std::vector<int64_t>& axes, bool keeps, const std::string& suffix) {
+                                       const std::vector<int64_t>& axes, bool keeps,
+                                       const std::string& suffix) {
   constexpr int64_t kAxesAreInput = 18;
   std::vector<std::string> list{x};
   if (opset_ >= kAxesAreInput) list.push_back(integers(node, suffix + "/axes", axes));
@@ -181,11 +182,12 @@ std::string ModelValues::add_reduction(const NodeInfo& node, const std::string& 
   return made.output[0];
 }
 
-std::string ModelValues::reals(const NodeInfo& node, const std::string& suffix, const std::vector<float>& list,
-                               const std::vector<int64_t>& dims) {
+std::string ModelValues::reals(const NodeInfo& node, const std::string& suffix,
+                               const std::vector<float>& list, const std::vector<int64_t>& dims) {
   std::string name = unused(names_[static_cast<size_t>(node.outputs[0])] + suffix);
   const bool is_list = dims.empty() && list.size() > 1;
-  quantizers_.add_floats(name, is_list ? std::vector<int64_t>{static_cast<int64_t>(list.size())} : dims, list);
+  quantizers_.add_floats(name, is_list ? std::vector<int64_t>{static_cast<int64_t>(list.size())} : dims,
+                         list);
   return name;
 }
 

@@ -52,10 +52,17 @@ class ModelValues {
   std::string integers(const NodeInfo& node, const std::string& suffix, const std::vector<int64_t>& values);
   // A constant of the model in this shape: its element i is element order[i] there. An empty order leaves them. Codes have a scale for
   // each index of the first axis, or one.
-  std::string weights(int32_t tensor, const std::vector<int64_t>& dims, const std::vector<size_t>& order = {});
+  std::string weights(int32_t tensor, const std::vector<int64_t>& dims,
+                      const std::vector<size_t>& order = {});
+
+  std::string constant_name(int32_t tensor) {
+    const std::string name = model_.tensor(tensor).name;
+    return unused(name.empty() ? "constant" : name);
+  }
 
   // What `value` is in the grid of the tensor, behind the node's bounds where there are some.
-  std::string rounded(const NodeInfo& node, const std::string& value, int32_t tensor, const std::string& suffix);
+  std::string rounded(const NodeInfo& node, const std::string& value, int32_t tensor,
+                      const std::string& suffix);
   // `value` is the node's result, but for its bounds and its quantizer; `is_new`: it was written for this node.
   void finish(const NodeInfo& node, const std::string& value, ChannelOrder order = kChannelsLast,
               bool is_new = true);

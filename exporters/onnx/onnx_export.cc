@@ -45,7 +45,8 @@ importers::OnnxConstants constants_of(Span<const uint8_t> network, const Externa
 }
 
 // `result` gets its bytes.
-void finish_file(onnx_file::ModelProto& file, int64_t opset, OnnxForm form, int32_t add_bits, OnnxExport& result) {
+void finish_file(onnx_file::ModelProto& file, int64_t opset, OnnxForm form, int32_t add_bits,
+                 OnnxExport& result) {
   if (opset > 0) set_version(file, "", opset);
   if (form == OnnxForm::kQOperator) set_version(file, kCodeOperatorsDomain, 1);
   if (form == OnnxForm::kFakeQuantize) set_version(file, "org.openvinotoolkit", 1);
@@ -92,11 +93,10 @@ void export_own_steps(const Model& model, OnnxForm form, OnnxExport& result) {
   file.graph.make().name = "model";
   write_model_graph(file.graph.make(), model, form, opset, result);
   for (int32_t i = 0; i < model.state_count(); ++i)
-    result.notes.push_back(text("the input ", importers::quoted(model.tensor(model.state(i).input).name),
-                                " is a state: it takes what the output ",
-                                importers::quoted(model.tensor(model.state(i).output).name),
-                                " gave in the run before",
-                                model.state(i).initial.empty() ? "" : ", and does not begin with zeros"));
+    result.notes.push_back(text(
+        "the input ", importers::quoted(model.tensor(model.state(i).input).name),
+        " is a state: it takes what the output ", importers::quoted(model.tensor(model.state(i).output).name),
+        " gave in the run before", model.state(i).initial.empty() ? "" : ", and does not begin with zeros"));
   finish_file(file, opset, form, add_bits_of(model), result);
 }
 

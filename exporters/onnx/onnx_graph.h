@@ -47,7 +47,7 @@ class OnnxGraph {
   // A constant of this name, of `bytes` of raw data.
   void add_constant(const std::string& name, OnnxTensor::DataType type, const std::vector<int64_t>& dims,
                     const void* data, size_t bytes);
-  void add_output(OnnxNode& node, const std::string& output);  // one more, behind its others
+  void add_output(OnnxNode& node, const std::string& output);           // one more, behind its others
   void set_input(OnnxNode& node, int input, const std::string& value);  // adds inputs up to this one
   void rename_output(OnnxNode& writer, std::string value, const std::string& name);
   void remove(OnnxNode& node);

@@ -52,7 +52,8 @@ class Quantizers {
   void add_wide_codes(const std::string& name, const std::vector<int64_t>& dims,
                       const std::vector<int16_t>& codes, float scale);
   void add_bias(const std::string& name, Span<const int32_t> codes, const std::vector<float>& scales);
-  void add_floats(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
+  void add_floats(const std::string& name, const std::vector<int64_t>& dims,
+                  const std::vector<float>& values) {
     graph_.add_constant(name, OnnxTensor::FLOAT, dims, values.data(), values.size() * sizeof(float));
   }
   void add_rounding(const std::string& value, const std::string& rounded, const ActivationGrid& grid);
