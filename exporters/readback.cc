@@ -134,11 +134,7 @@ Draw draw_inputs(const Model& model, std::mt19937& random) {
   // A file has states as inputs.
   for (int32_t i = 0; i < model.state_count(); ++i) {
     const StateInfo state = model.state(i);
-    const TensorInfo info = model.tensor(state.input);
-    std::vector<uint8_t> bytes(state.initial.begin(), state.initial.end());
-    bytes.resize(info.bytes());
-    std::vector<float>& values = add(info).values;
-    for (size_t e = 0; e < values.size(); ++e) values[e] = real_of({info, bytes.data()}, e);
+    add(model.tensor(state.input)).values = first_values(model, state);
   }
   return draw;
 }
@@ -260,6 +256,15 @@ std::map<std::string, Distance> distances(const Model& from, const Model& to, co
 }
 
 }  // namespace
+
+std::vector<float> first_values(const Model& model, const StateInfo& state) {
+  const TensorInfo info = model.tensor(state.input);
+  std::vector<uint8_t> bytes(state.initial.begin(), state.initial.end());
+  bytes.resize(info.bytes());
+  std::vector<float> values(static_cast<size_t>(info.shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = real_of({info, bytes.data()}, i);
+  return values;
+}
 
 Outcome<Done> check_model(const Model& model, const std::string& path) {
   const Result<SessionNeeds> needs = Session::measure_anywhere(model, all_ops());

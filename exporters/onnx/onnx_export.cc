@@ -7,6 +7,7 @@
 #include "exporters/onnx/onnx_graph.h"
 #include "exporters/onnx/onnx_steps.h"
 #include "exporters/onnx/quantizers.h"
+#include "exporters/readback.h"
 #include "importers/draft/import_error.h"
 #include "importers/import.h"
 #include "importers/onnx/onnx_operators.h"
@@ -92,11 +93,15 @@ void export_own_steps(const Model& model, OnnxForm form, OnnxExport& result) {
   const int64_t opset = opset_of(model);
   file.graph.make().name = "model";
   write_model_graph(file.graph.make(), model, form, opset, result);
-  for (int32_t i = 0; i < model.state_count(); ++i)
-    result.notes.push_back(text(
-        "the input ", importers::quoted(model.tensor(model.state(i).input).name),
-        " is a state: it takes what the output ", importers::quoted(model.tensor(model.state(i).output).name),
-        " gave in the run before", model.state(i).initial.empty() ? "" : ", and does not begin with zeros"));
+  for (int32_t i = 0; i < model.state_count(); ++i) {
+    const StateInfo state = model.state(i);
+    const std::vector<float> first = first_values(model, state);
+    const bool is_zero = std::all_of(first.begin(), first.end(), [](float value) { return value == 0.0f; });
+    result.notes.push_back(text("the input ", importers::quoted(model.tensor(state.input).name),
+                                " is a state: it takes what the output ",
+                                importers::quoted(model.tensor(state.output).name), " gave in the run before",
+                                is_zero ? "" : ", and does not begin with zeros"));
+  }
   finish_file(file, opset, form, add_bits_of(model), result);
 }
 

@@ -79,8 +79,8 @@ void Quantizers::add_codes(const std::string& name, const std::vector<int64_t>& 
 void Quantizers::add_wide_codes(const std::string& name, const std::vector<int64_t>& dims,
                                 const std::vector<int16_t>& codes, float scale) {
   if (form_ == OnnxForm::kFakeQuantize) {
-    std::vector<float> values;
-    for (const int16_t code : codes) values.push_back(scale * static_cast<float>(code));
+    std::vector<float> values(codes.size());
+    for (size_t i = 0; i < codes.size(); ++i) values[i] = scale * static_cast<float>(codes[i]);
     const std::string stored = graph_.unused_name(name + "/values");
     add_floats(stored, dims, values);
     return add_fake_quantize(name, stored, name, 65536, {}, {scale * -32768.0f}, {scale * 32767.0f});
