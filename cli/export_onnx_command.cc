@@ -1,4 +1,4 @@
-// intaglio export-onnx: an int8 model as the ONNX network that it was made from, quantized.
+// intaglio export-onnx: a model as an ONNX network.
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/import_options.h"
@@ -15,28 +15,36 @@ struct ExportOnnxArguments {
 };
 
 constexpr const char* kExportOnnxFooter =
-    "The file is the network itself, with the model's scales, int8 weights and int32 biases, as they were baked. Batch\n"
-    "normalization is in the weights. The file is read back before it is written, each layer is compared, and the model and\n"
-    "the file run on sixteen draws of inputs.\n\n"
-    "  qdq           QuantizeLinear and DequantizeLinear, opset 13: onnxruntime, TensorRT and most compilers\n"
+    "The file has the model's own nodes, scales, int8 weights and int32 biases, as they were baked. Inputs and outputs have the\n"
+    "model's names and shapes, and real numbers for codes: pictures are NHWC. FP32 models and FP32 parts are written, too. States\n"
+    "are inputs and outputs beside the others. The file is read back before it is written, each layer is compared, and the model\n"
+    "and the file run on sixteen draws of inputs.\n\n"
+    "With --from the file is that network itself, its nodes, names and NCHW inputs, with the numbers of the int8 model in it.\n\n"
+    "  qdq           QuantizeLinear and DequantizeLinear, opset 13 to 21: onnxruntime, TensorRT and most compilers\n"
     "  qoperator     QLinearConv, QGemm, QLinearMatMul, QLinearAdd and the like; QDQ around other operators\n"
     "  fakequantize  OpenVINO's FakeQuantize: ranges and FP32 weights on their grid\n\n"
-    "Example:\n"
+    "Examples:\n"
+    "  intaglio export-onnx net.int8.itg -o net.int8.onnx\n"
     "  intaglio export-onnx net.int8.itg --from net.onnx -o net.int8.onnx";
 
 Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
   const OutputFile output(arguments.output);
   for (const std::string& input : {arguments.model, arguments.network})
-    if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+    if (auto step = check_output_path(arguments.output, input); !input.empty() && !step)
+      return step.failure();
   if (auto step = check_onnx_output(arguments.output); !step) return step.failure();
   const auto form = onnx_form_of(arguments.form);
   if (!form) return form.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
-  const auto network = NetworkFile::open(arguments.network);
-  if (!network) return network.failure();
+  std::optional<NetworkFile> network;
+  if (!arguments.network.empty()) {
+    auto opened = NetworkFile::open(arguments.network);
+    if (!opened) return opened.failure();
+    network = std::move(*opened);
+  }
   const ExportOnnxChoice choice{*form, arguments.external_data, arguments.limits};
-  const auto made = export_onnx(*file, *network, choice);
+  const auto made = export_onnx(*file, network ? &*network : nullptr, choice);
   if (!made) return made.failure();
   if (auto step = output.write({reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
       !step)
@@ -57,11 +65,11 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
 
 Command add_export_onnx_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportOnnxArguments>();
-  CLI::App* app = add_subcommand(parent, "export-onnx", "write an int8 model as a quantized ONNX network",
-                                 kExportOnnxFooter);
-  add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
-  add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from")
-      .required()
+  CLI::App* app = add_subcommand(
+      parent, "export-onnx", "write a model as an ONNX network, quantized where it is", kExportOnnxFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_option(*app, "--from", arguments->network,
+             "the FP32 network that the model was imported from, whose nodes and names the file keeps")
       .type_name("NET.onnx");
   add_option(*app, "-o,--output", arguments->output, "the ONNX file to write")
       .required()

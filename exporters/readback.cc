@@ -98,24 +98,6 @@ std::vector<size_t> places(const Shape& from, const Shape& to) {
 
 using Draw = std::map<std::string, Reals>;  // by input
 
-Draw draw_inputs(const Model& model, std::mt19937& random) {
-  Draw draw;
-  const auto add = [&](const TensorInfo& info) -> Reals& {
-    Reals& reals = draw[info.name];
-    reals.shape = info.shape;
-    reals.values.resize(static_cast<size_t>(info.shape.elements()));
-    return reals;
-  };
-  for (const int32_t t : model.inputs()) {
-    const InputRange range = range_of_input(model, t);
-    for (float& value : add(model.tensor(t)).values)
-      value = range.below > 0
-                  ? static_cast<float>(random() % static_cast<uint32_t>(range.below))
-                  : range.least + (range.most - range.least) * static_cast<float>(random() >> 8) * 0x1p-24f;
-  }
-  return draw;
-}
-
 float real_of(const TensorView& view, size_t i) {
   const auto real = [&](int32_t code) {
     return view.info.quantization.scales[0] * static_cast<float>(code - view.info.quantization.zero_point);
@@ -132,6 +114,29 @@ float real_of(const TensorView& view, size_t i) {
     default:
       return view.as<float>()[i];
   }
+}
+
+Draw draw_inputs(const Model& model, std::mt19937& random) {
+  Draw draw;
+  const auto add = [&](const TensorInfo& info) -> Reals& {
+    Reals& reals = draw[info.name];
+    reals.shape = info.shape;
+    reals.values.resize(static_cast<size_t>(info.shape.elements()));
+    return reals;
+  };
+  for (const int32_t t : model.inputs()) {
+    const InputRange range = range_of_input(model, t);
+    for (float& value : add(model.tensor(t)).values)
+      value = range.below > 0
+                  ? static_cast<float>(random() % static_cast<uint32_t>(range.below))
+                  : range.least + (range.most - range.least) * static_cast<float>(random() >> 8) * 0x1p-24f;
+  }
+  // A file has states as inputs.
+  for (int32_t i = 0; i < model.state_count(); ++i) {
+    const StateInfo state = model.state(i);
+    add(model.tensor(state.input)).values = first_values(model, state);
+  }
+  return draw;
 }
 
 void put_real(const TensorView& view, size_t i, float value) {
@@ -251,6 +256,21 @@ std::map<std::string, Distance> distances(const Model& from, const Model& to, co
 }
 
 }  // namespace
+
+std::vector<float> first_values(const Model& model, const StateInfo& state) {
+  const TensorInfo info = model.tensor(state.input);
+  std::vector<uint8_t> bytes(state.initial.begin(), state.initial.end());
+  bytes.resize(info.bytes());
+  std::vector<float> values(static_cast<size_t>(info.shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = real_of({info, bytes.data()}, i);
+  return values;
+}
+
+Outcome<Done> check_model(const Model& model, const std::string& path) {
+  const Result<SessionNeeds> needs = Session::measure_anywhere(model, all_ops());
+  if (!needs) return Failure{path + ": cannot be run: " + error_text(needs.error(), &model)};
+  return Done{};
+}
 
 bool holds_codes(const Model& model) {
   for (int32_t t = 0; t < model.tensor_count(); ++t)

@@ -11,6 +11,12 @@
 
 namespace intaglio::exporters {
 
+// Whether the model runs: what its nodes rely on has been checked. A failure begins with `path`.
+Outcome<Done> check_model(const Model& model, const std::string& path);
+
+// What a state holds before the first run, as real numbers.
+std::vector<float> first_values(const Model& model, const StateInfo& state);
+
 // Whether any tensor of the model has codes; kNoCodes is what is said of one without.
 bool holds_codes(const Model& model);
 inline constexpr char kNoCodes[] = "is FP32 throughout; 'intaglio calibrate' makes an int8 model";

@@ -17,6 +17,16 @@ TEST_CASE("export-onnx writes a network that imports to the same answers") {
     folder.good("run %/back.itg --input @/calibration --output %/b.npy");
     CHECK(folder.get("a.npy") == folder.get("b.npy"));
   }
+  folder.good("run %/int8.itg --input @/calibration --output %/a.npy");
+  for (const std::string form : {"", " --form qoperator"}) {
+    CHECK(folder.good("export-onnx %/int8.itg -o %/own.onnx" + form).err == "");
+    folder.good("import %/own.onnx -o %/back.itg " + pixels);
+    folder.good("run %/back.itg --input @/calibration --output %/b.npy");
+    CHECK(folder.get("a.npy") == folder.get("b.npy"));
+  }
+  folder.good("export-onnx %/net.itg -o %/float.onnx");
+  CHECK(folder.run("export-onnx %/int8.itg -o %/x.onnx --external-data").code == 2);
+
   folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/fake.onnx --form fakequantize");
   folder.good("import %/fake.onnx -o %/fake.itg " + pixels);
   folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/again.onnx --external-data --form qoperator");

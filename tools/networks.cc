@@ -162,9 +162,10 @@ Outcome<OnnxForm> onnx_form_of(const std::string& name) {
   return Failure{option_word("form", name) + ": is none of " + names};
 }
 
-Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile& network,
+Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile* network,
                                 const ExportOnnxChoice& choice) {
-  return intaglio::export_onnx(network.bytes(), network.path(), {network.folder(), choice.external_data},
+  if (network == nullptr) return intaglio::export_onnx(file.model(), file.path(), choice.form);
+  return intaglio::export_onnx(network->bytes(), network->path(), {network->folder(), choice.external_data},
                                file.model(), file.path(), choice.form, choice.limits);
 }
 

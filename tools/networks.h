@@ -39,8 +39,8 @@ struct ExportOnnxChoice {
 std::vector<std::string> onnx_form_names();
 Outcome<OnnxForm> onnx_form_of(const std::string& name);
 
-// `network`: what the model was imported from.
-Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile& network,
+// `network`: what the model was imported from; nullptr: the file has the model's own nodes.
+Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile* network,
                                 const ExportOnnxChoice& choice);
 Outcome<TfliteExport> export_tflite(const LoadedModel& file);
 

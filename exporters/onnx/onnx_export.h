@@ -1,4 +1,4 @@
-// An int8 model as an ONNX file: the network that it was made from, with the model's scales, int8 weights and int32
+// A model as an ONNX file: of its own nodes, or the network that it was made from, with the model's scales, int8 weights and int32
 // biases in it.
 #pragma once
 
@@ -40,5 +40,9 @@ Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& 
                                 const ExternalData& external, const Model& model,
                                 const std::string& model_path, OnnxForm form,
                                 const ImportLimits& limits = {});
+
+// The same without that file: a graph of the model's own nodes, whose inputs and outputs have the model's shapes; FP32 models, too. States
+// are inputs and outputs beside the others. A failure names the node that ONNX has no form for.
+Outcome<OnnxExport> export_onnx(const Model& model, const std::string& path, OnnxForm form);
 
 }  // namespace intaglio

@@ -97,10 +97,14 @@ OnnxNode& OnnxGraph::add_node(const std::string& op, const std::string& name,
     uses_[input].push_back({&node, node.input.count()});
     node.input.push_back(input);
   }
+  add_output(node, output);
+  return node;
+}
+
+void OnnxGraph::add_output(OnnxNode& node, const std::string& output) {
   node.output.push_back(output);
   writers_[output] = &node;
   names_.insert(output);
-  return node;
 }
 
 void OnnxGraph::add_constant(const std::string& name, OnnxTensor::DataType type,
@@ -258,6 +262,22 @@ void set_attribute(OnnxNode& node, const std::string& name, const std::vector<in
   for (const int64_t value : values) attribute.ints.push_back(value);
 }
 
+void set_real(OnnxNode& node, const std::string& name, float value) {
+  remove_attribute(node, name);
+  AttributeProto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = AttributeProto::FLOAT;
+  attribute.f = value;
+}
+
+void set_words(OnnxNode& node, const std::string& name, const std::string& words) {
+  remove_attribute(node, name);
+  AttributeProto& attribute = node.attribute.add();
+  attribute.name = name;
+  attribute.type = AttributeProto::STRING;
+  attribute.s = words;
+}
+
 namespace {
 
 using importers::fail;
@@ -291,14 +311,6 @@ void attribute_to_input(OnnxGraph& graph, OnnxNode& node, const char* name, int 
                      values.size() * sizeof(int64_t));
   graph.set_input(node, input, made);
   remove_attribute(node, name);
-}
-
-void set_words(OnnxNode& node, const std::string& name, const std::string& words) {
-  remove_attribute(node, name);
-  AttributeProto& attribute = node.attribute.add();
-  attribute.name = name;
-  attribute.type = AttributeProto::STRING;
-  attribute.s = words;
 }
 
 // Upsample, and Resize of opset 10: pixel y is pixel floor(y / scale), or lies at y / scale. Where Resize-10 makes a picture smaller,

@@ -39,12 +39,15 @@ class OnnxGraph {
 
   // A name that nothing has yet: this one, or with a number behind it.
   std::string unused_name(const std::string& wanted);
+  // The same, which the caller's own value will have: from now on nothing else gets it.
+  std::string reserve_name(const std::string& wanted) { return *names_.insert(unused_name(wanted)).first; }
   // The node's operator, name, inputs and outputs; no value of these outputs is there yet.
   OnnxNode& add_node(const std::string& op, const std::string& name, const std::vector<std::string>& inputs,
                      const std::string& output);
   // A constant of this name, of `bytes` of raw data.
   void add_constant(const std::string& name, OnnxTensor::DataType type, const std::vector<int64_t>& dims,
                     const void* data, size_t bytes);
+  void add_output(OnnxNode& node, const std::string& output);           // one more, behind its others
   void set_input(OnnxNode& node, int input, const std::string& value);  // adds inputs up to this one
   void rename_output(OnnxNode& writer, std::string value, const std::string& name);
   void remove(OnnxNode& node);
@@ -75,6 +78,8 @@ const onnx_file::AttributeProto* find_attribute(const OnnxNode& node, const std:
 void remove_attribute(OnnxNode& node, const std::string& name);
 void set_attribute(OnnxNode& node, const std::string& name, int64_t value);
 void set_attribute(OnnxNode& node, const std::string& name, const std::vector<int64_t>& values);
+void set_real(OnnxNode& node, const std::string& name, float value);
+void set_words(OnnxNode& node, const std::string& name, const std::string& words);
 
 // The same graph in the operator set in which quantizers with a scale for each channel exist.
 

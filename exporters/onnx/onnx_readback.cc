@@ -73,8 +73,9 @@ class LayerComparison {
   std::string difference(const NodeInfo& x, const NodeInfo& y, const QuantRule& rule) const {
     const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
     const TensorInfo w = a_.tensor(x.inputs[weight]), v = b_.tensor(y.inputs[weight]);
-    if (w.constant.size != v.constant.size ||
-        std::memcmp(w.constant.data, v.constant.data, w.constant.size) != 0)
+    const bool has_same = w.constant.size == v.constant.size &&
+                          std::memcmp(w.constant.data, v.constant.data, w.constant.size) == 0;
+    if (!has_same && !(x.op == Op::kFullyConnected && sorted_columns(w) == sorted_columns(v)))
       return "the codes of its weights";
     if (!same_scales(w.quantization.scales, v.quantization.scales)) return "the scales of its weights";
     if (!same_bias(x, a_, y, b_, bias)) return "its bias";
@@ -91,6 +92,15 @@ class LayerComparison {
   }
 
  private:
+  // The import may take a Transpose in front of a fully connected layer into its columns.
+  static std::vector<std::string> sorted_columns(const TensorInfo& weights) {
+    const auto width = static_cast<size_t>(weights.shape[1]);
+    std::vector<std::string> columns(width);
+    for (size_t i = 0; i < weights.constant.size; ++i)
+      columns[i % width] += static_cast<char>(weights.constant[i]);
+    std::sort(columns.begin(), columns.end());
+    return columns;
+  }
   static int32_t add_bits(const NodeInfo& node) {
     return node.op == Op::kConv2d ? node.options.as<Conv2dOptions>().add_bits : 0;
   }
@@ -231,6 +241,17 @@ std::string counted_twice(const Model& model, const Model& back) {
   return {};
 }
 
+// The first input or output of the model that what came back has not; empty: none.
+std::string lost_end(const Model& model, const Model& back) {
+  for (const bool is_input : {true, false}) {
+    std::set<std::string> names;
+    for (const int32_t t : is_input ? back.inputs() : back.outputs()) names.insert(back.tensor(t).name);
+    for (const int32_t t : is_input ? model.inputs() : model.outputs())
+      if (names.count(model.tensor(t).name) == 0) return model.tensor(t).name;
+  }
+  return {};
+}
+
 }  // namespace
 
 Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path,
@@ -267,13 +288,17 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
   return Done{};
 }
 
-Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp32,
+Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model* fp32,
                         const std::string& model_path, OnnxForm form) {
   const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(result.bytes.data()), result.bytes.size());
   Reimported back;
   if (auto step = import_network(bytes, model_path + ": the exported file", {}, model, kNoImportLimits, back);
       !step)
     return step.failure();
+  if (fp32 == nullptr)
+    if (const std::string lost = lost_end(model, back.model); !lost.empty())
+      return Failure{text(model_path, ": cannot be written as ONNX: ", quoted(lost),
+                          ", an input or output, would come back with another name")};
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < back.model.node_count(); ++n) names[back.model.node(n).name] = n;
   const LayerComparison comparison(model, back.model, form != OnnxForm::kFakeQuantize);
@@ -304,7 +329,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp3
                           " cannot be written as ONNX: ", difference,
                           " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
   }
-  if (const std::string twice = counted_twice(model, back.model); !twice.empty())
+  if (const std::string twice = fp32 == nullptr ? "" : counted_twice(model, back.model); !twice.empty())
     return Failure{
         text(model_path, ": node ", quoted(twice),
              " of the network is part of a layer in the model, which cannot be written as ONNX in this "
@@ -314,7 +339,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp3
     result.notes.push_back(
         text(in_float, " of ", layers,
              " int8 layers come back in FP32 if intaglio imports the file; their weights are the same"));
-  return compare_runs(model, back.model, &fp32, model_path, result.notes);
+  return compare_runs(model, back.model, fp32, model_path, result.notes);
 }
 
 }  // namespace intaglio::exporters

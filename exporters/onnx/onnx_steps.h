@@ -30,6 +30,16 @@ std::string name_in_f32(const onnx_file::ValueInfoProto& end);
 void quantize_graph(onnx_file::GraphProto& graph, const Model& model, const Model& network, OnnxForm form,
                     int64_t opset, OnnxExport& result);
 
+// A network of the model's own nodes, without the file that it was imported from.
+
+// The operator set that its nodes need.
+int64_t opset_of(const Model& model);
+
+// Writes all nodes of `model` into `graph`, which is empty. `result` gets counts and notes. Throws ImportError, which names the node that
+// ONNX has no form for.
+void write_model_graph(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset,
+                       OnnxExport& result);
+
 // The check behind an export: its file is imported, and what comes back is compared with the model.
 
 // How the network is imported to become the model: with the shapes of the model's inputs.
@@ -44,8 +54,9 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
 // Imports the exported file and compares each int8 layer of `model` with what comes back: codes of the weights, scales,
 // biases, bounds, and the scales and zero points of what it reads and writes. A failure names the first difference.
 // Notes say how many layers come back in FP32. In the form FakeQuantize, whose ends of ranges are rounded, scales may
-// differ by 1e-5 of themselves and biases by a code. Then both are run: see compare_runs().
-Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model& fp32,
+// differ by 1e-5 of themselves and biases by a code. Then both are run: see compare_runs(). `fp32` is the network; nullptr: the file
+// has the model's own nodes.
+Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model* fp32,
                         const std::string& model_path, OnnxForm form);
 
 }  // namespace intaglio::exporters

@@ -21,10 +21,6 @@ using importers::fail;
 using importers::quoted;
 using importers::text;
 
-ActivationGrid grid_of(const TensorInfo& info) {
-  return {info.quantization.scales[0], info.quantization.zero_point};
-}
-
 template <typename T>
 std::vector<T> in_order(const TensorInfo& constant, const std::vector<size_t>& order) {
   const auto* const values = reinterpret_cast<const T*>(constant.constant.data);

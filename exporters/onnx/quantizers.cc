@@ -19,6 +19,11 @@ constexpr const char* kFakeQuantizeDomain = "org.openvinotoolkit";
 
 }  // namespace
 
+ActivationGrid grid_of(const TensorInfo& info) {
+  const int32_t most = info.dtype == DType::kS16 ? 32767 : 127;
+  return {info.quantization.scales[0], info.quantization.zero_point, -most - 1, most, -most - 1, most};
+}
+
 std::string Quantizers::constant_name(OnnxNode& node, int input, const std::string& wanted) {
   graph_.set_input(node, input, "");
   graph_.release_constant(wanted);
@@ -37,10 +42,9 @@ void Quantizers::add_fake_quantize(const std::string& name, const std::string& f
   set_attribute(node, "levels", levels);
 }
 
-void Quantizers::set_codes(OnnxNode& node, int input, const std::string& wanted,
-                           const std::vector<int64_t>& dims, const std::vector<int8_t>& codes,
-                           Span<const float> scales, int32_t axis, int32_t zero_point) {
-  const std::string name = constant_name(node, input, wanted);
+void Quantizers::add_codes(const std::string& name, const std::vector<int64_t>& dims,
+                           const std::vector<int8_t>& codes, Span<const float> scales, int32_t axis,
+                           int32_t zero_point) {
   if (form_ != OnnxForm::kFakeQuantize) {
     const std::string stored = graph_.unused_name(name + "/s8"), scale = graph_.unused_name(name + "/scale"),
                       zero = graph_.unused_name(name + "/zero_point");
@@ -70,18 +74,31 @@ void Quantizers::set_codes(OnnxNode& node, int input, const std::string& wanted,
     graph_.add_constant(stored, OnnxTensor::FLOAT, dims, values.data(), values.size() * sizeof(float));
     add_fake_quantize(name, stored, name, is_whole ? 256 : 255, ends, low, high);
   }
-  graph_.set_input(node, input, name);
 }
 
-void Quantizers::set_bias(OnnxNode& node, int input, const std::string& wanted, Span<const int32_t> codes,
+void Quantizers::add_wide_codes(const std::string& name, const std::vector<int64_t>& dims,
+                                const std::vector<int16_t>& codes, float scale) {
+  if (form_ == OnnxForm::kFakeQuantize) {
+    std::vector<float> values(codes.size());
+    for (size_t i = 0; i < codes.size(); ++i) values[i] = scale * static_cast<float>(codes[i]);
+    const std::string stored = graph_.unused_name(name + "/values");
+    add_floats(stored, dims, values);
+    return add_fake_quantize(name, stored, name, 65536, {}, {scale * -32768.0f}, {scale * 32767.0f});
+  }
+  const std::string stored = graph_.unused_name(name + "/s16"), step = graph_.unused_name(name + "/scale");
+  graph_.add_constant(stored, OnnxTensor::INT16, dims, codes.data(), codes.size() * sizeof(int16_t));
+  add_float(step, scale);
+  graph_.add_node("DequantizeLinear", name + "/dequantize", {stored, step}, name);
+}
+
+void Quantizers::add_bias(const std::string& name, Span<const int32_t> codes,
                           const std::vector<float>& scales) {
   if (form_ == OnnxForm::kFakeQuantize) {
     std::vector<float> values(codes.size);
     for (size_t c = 0; c < codes.size; ++c)
       values[c] = static_cast<float>(static_cast<double>(codes[c]) * scales[scales.size() == 1 ? 0 : c]);
-    return set_floats(node, input, wanted, {static_cast<int64_t>(codes.size)}, values);
+    return add_floats(name, {static_cast<int64_t>(codes.size)}, values);
   }
-  const std::string name = constant_name(node, input, wanted);
   const std::string stored = graph_.unused_name(name + "/s32"), scale = graph_.unused_name(name + "/scale");
   graph_.add_constant(stored, OnnxTensor::INT32, {static_cast<int64_t>(codes.size)}, codes.data,
                       codes.size * sizeof(int32_t));
@@ -89,22 +106,20 @@ void Quantizers::set_bias(OnnxNode& node, int input, const std::string& wanted, 
                       scales.size() * sizeof(float));
   OnnxNode& made = graph_.add_node("DequantizeLinear", name + "/dequantize", {stored, scale}, name);
   if (scales.size() > 1) set_attribute(made, "axis", 0);
-  graph_.set_input(node, input, name);
 }
 
 void Quantizers::set_floats(OnnxNode& node, int input, const std::string& wanted,
                             const std::vector<int64_t>& dims, const std::vector<float>& values) {
   const std::string name = constant_name(node, input, wanted);
-  graph_.add_constant(name, OnnxTensor::FLOAT, dims, values.data(), values.size() * sizeof(float));
+  add_floats(name, dims, values);
   graph_.set_input(node, input, name);
 }
 
-std::string Quantizers::add_rounding(const std::string& value, const std::string& name,
-                                     const ActivationGrid& grid) {
-  std::string rounded = graph_.unused_name(name);
+void Quantizers::add_rounding(const std::string& value, const std::string& rounded,
+                              const ActivationGrid& grid) {
   const auto real = [&](int32_t code) { return grid.scale * static_cast<float>(code - grid.zero_point); };
   std::string bounded = value;
-  if (grid.lo > -128 || grid.hi < 127) {
+  if (grid.lo > grid.least || grid.hi < grid.most) {
     bounded = graph_.unused_name(value + "/bounded");
     const std::string low = graph_.unused_name(bounded + "/low"),
                       high = graph_.unused_name(bounded + "/high");
@@ -113,18 +128,22 @@ std::string Quantizers::add_rounding(const std::string& value, const std::string
     graph_.add_node("Clip", bounded + "/clip", {value, low, high}, bounded);
   }
   if (form_ == OnnxForm::kFakeQuantize) {
-    add_fake_quantize(rounded, bounded, rounded, 256, {}, {real(-128)}, {real(127)});
-    return rounded;
+    return add_fake_quantize(rounded, bounded, rounded, grid.most - grid.least + 1, {}, {real(grid.least)},
+                             {real(grid.most)});
   }
+  const bool is_wide = grid.most > 127;
   const std::string scale = graph_.unused_name(value + "/scale"),
                     zero = graph_.unused_name(value + "/zero_point"),
-                    codes = graph_.unused_name(value + "/s8");
-  const auto zero_point = static_cast<int8_t>(grid.zero_point);
+                    codes = graph_.unused_name(value + (is_wide ? "/s16" : "/s8"));
+  const auto narrow = static_cast<int8_t>(grid.zero_point);
+  const auto wide = static_cast<int16_t>(grid.zero_point);
   add_float(scale, grid.scale);
-  graph_.add_constant(zero, OnnxTensor::INT8, {}, &zero_point, 1);
+  if (is_wide)
+    graph_.add_constant(zero, OnnxTensor::INT16, {}, &wide, sizeof wide);
+  else
+    graph_.add_constant(zero, OnnxTensor::INT8, {}, &narrow, sizeof narrow);
   graph_.add_node("QuantizeLinear", codes + "/quantize", {bounded, scale, zero}, codes);
   graph_.add_node("DequantizeLinear", rounded + "/dequantize", {codes, scale, zero}, rounded);
-  return rounded;
 }
 
 std::string Quantizers::round(const std::string& value, const ActivationGrid& grid,
@@ -135,10 +154,12 @@ std::string Quantizers::round(const std::string& value, const ActivationGrid& gr
     // The network's output keeps its name, and its readers.
     const std::string real = graph_.unused_name(value + "/real");
     graph_.rename_output(*writer, value, real);
-    return add_rounding(real, value, grid);
+    add_rounding(real, value, grid);
+    return value;
   }
   const std::vector<OnnxUse> uses = graph_.uses(value);
-  std::string rounded = add_rounding(value, value + "/rounded", grid);
+  std::string rounded = graph_.unused_name(value + "/rounded");
+  add_rounding(value, rounded, grid);
   for (const OnnxUse& use : uses)
     if (takes(use)) graph_.set_input(*use.node, use.input, rounded);
   return rounded;
@@ -192,9 +213,16 @@ class Rewriter {
     return found;
   }
 
+  // Operators of codes take 8 bits.
+  bool is_int8(const std::string& zero) const {
+    const OnnxTensor* const constant = graph_.constant(zero);
+    return constant != nullptr && constant->data_type == OnnxTensor::INT8;
+  }
+
   std::optional<Codes> codes_of(const std::string& value) const {
     const OnnxNode* const writer = graph_.writer(value);
-    if (writer == nullptr || writer->op_type != "DequantizeLinear" || writer->input.count() != 3)
+    if (writer == nullptr || writer->op_type != "DequantizeLinear" || writer->input.count() != 3 ||
+        !is_int8(writer->input[2]))
       return std::nullopt;
     return Codes{writer->input[0], writer->input[1], writer->input[2]};
   }
@@ -206,7 +234,8 @@ class Rewriter {
     const std::vector<OnnxUse> uses = graph_.uses(value);
     if (uses.size() != 1 || graph_.is_output(value) || uses[0].input != 0) return nullptr;
     OnnxNode* const reader = uses[0].node;
-    if (reader->op_type == "QuantizeLinear" && reader->input.count() == 3) return reader;
+    if (reader->op_type == "QuantizeLinear" && reader->input.count() == 3)
+      return is_int8(reader->input[2]) ? reader : nullptr;
     const bool is_bound = reader->op_type == "Relu" || reader->op_type == "Clip";
     if (!is_bound || reader->output.count() != 1 || bounds.size() == kMostBounds) return nullptr;
     bounds.push_back(reader);

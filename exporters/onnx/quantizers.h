@@ -11,9 +11,12 @@ namespace intaglio::exporters {
 
 struct ActivationGrid {
   float scale = 1.0f;
-  int32_t zero_point = 0;       // int8
-  int32_t lo = -128, hi = 127;  // codes in use
+  int32_t zero_point = 0;
+  int32_t least = -128, most = 127;  // codes of the type: int8, or int16
+  int32_t lo = least, hi = most;     // codes in use
 };
+// Of a tensor of codes.
+ActivationGrid grid_of(const TensorInfo& info);
 
 class Quantizers {
  public:
@@ -23,10 +26,18 @@ class Quantizers {
   // reads what they stand for, under the name `wanted` if that is unused once nobody reads its constant any more.
   void set_codes(OnnxNode& node, int input, const std::string& wanted, const std::vector<int64_t>& dims,
                  const std::vector<int8_t>& codes, Span<const float> scales, int32_t axis,
-                 int32_t zero_point = 0);
+                 int32_t zero_point = 0) {
+    const std::string name = constant_name(node, input, wanted);
+    add_codes(name, dims, codes, scales, axis, zero_point);
+    graph_.set_input(node, input, name);
+  }
   // The same of a bias [c], whose scales are one or c.
   void set_bias(OnnxNode& node, int input, const std::string& wanted, Span<const int32_t> codes,
-                const std::vector<float>& scales);
+                const std::vector<float>& scales) {
+    const std::string name = constant_name(node, input, wanted);
+    add_bias(name, codes, scales);
+    graph_.set_input(node, input, name);
+  }
   void set_floats(OnnxNode& node, int input, const std::string& wanted, const std::vector<int64_t>& dims,
                   const std::vector<float>& values);
 
@@ -35,9 +46,20 @@ class Quantizers {
   std::string round(const std::string& value, const ActivationGrid& grid,
                     const std::function<bool(const OnnxUse&)>& takes, bool rounds_output);
 
+  // The same as values of these names, which nothing has yet.
+  void add_codes(const std::string& name, const std::vector<int64_t>& dims, const std::vector<int8_t>& codes,
+                 Span<const float> scales, int32_t axis, int32_t zero_point);
+  void add_wide_codes(const std::string& name, const std::vector<int64_t>& dims,
+                      const std::vector<int16_t>& codes, float scale);
+  void add_bias(const std::string& name, Span<const int32_t> codes, const std::vector<float>& scales);
+  void add_floats(const std::string& name, const std::vector<int64_t>& dims,
+                  const std::vector<float>& values) {
+    graph_.add_constant(name, OnnxTensor::FLOAT, dims, values.data(), values.size() * sizeof(float));
+  }
+  void add_rounding(const std::string& value, const std::string& rounded, const ActivationGrid& grid);
+
  private:
   std::string constant_name(OnnxNode& node, int input, const std::string& wanted);
-  std::string add_rounding(const std::string& value, const std::string& name, const ActivationGrid& grid);
   void add_float(const std::string& name, float value) {
     graph_.add_constant(name, OnnxTensor::FLOAT, {}, &value, sizeof value);
   }

@@ -131,6 +131,7 @@ Outcome<Done> read_back(TfliteExport& result, const Model& model, const std::str
 
 Outcome<TfliteExport> export_tflite(const Model& model, const std::string& path) {
   TfliteExport result;
+  if (auto step = exporters::check_model(model, path); !step) return step.failure();
   try {
     exporters::export_steps(model, result);
   } catch (const importers::ImportError& error) {

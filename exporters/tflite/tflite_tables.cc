@@ -1,30 +1,10 @@
+#include "exporters/table_function.h"
 #include "exporters/tflite/tflite_operands.h"
-
-#include <algorithm>
-#include <array>
-#include <cstring>
-
-#include "calibrator/bake/lookup_tables.h"
-#include "intaglio/ops.h"
-#include "runtime/op_search.h"
 
 namespace intaglio::exporters {
 namespace {
 
 using tflite::Builtin;
-using Table = std::array<int8_t, 256>;
-
-QuantParams params(const TensorInfo& info) {
-  return {info.quantization.scales[0], info.quantization.zero_point};
-}
-
-Table table_of(UnaryFunction function, const TensorInfo& in, const TensorInfo& out) {
-  Table table;
-  make_unary_table(function, {}, params(in), params(out), {table.data(), table.size()});
-  return table;
-}
-
-double same_real(const NodeOptions&, double x) { return x; }
 
 // The operator that makes this table.
 struct Found {
@@ -32,35 +12,29 @@ struct Found {
   Builtin code{};
   int32_t version = 2;
 };
-Found find_operator(const Table& table, const TensorInfo& in, const TensorInfo& out) {
-  const Table same = table_of(same_real, in, out);
-  if (table == same) return {true, Builtin::QUANTIZE, 1};
-  const auto bounded = [&](float most) {
-    Table clamped = same;
-    const int8_t lo = static_cast<int8_t>(quantize_value(0.0f, params(out))),
-                 hi = static_cast<int8_t>(quantize_value(most, params(out)));
-    for (int8_t& code : clamped) code = std::clamp(code, lo, hi);
-    return clamped;
-  };
-  if (table == bounded(3.0e38f)) return {true, Builtin::RELU};
-  if (table == bounded(6.0f)) return {true, Builtin::RELU6};
+Found find_operator(Span<const uint8_t> table, const TensorInfo& in, const TensorInfo& out) {
+  const TableFunction made = function_of_table(table, in, out);
+  if (made.op == Op::kQuantize) return {true, Builtin::QUANTIZE, 1};
+  if (made.op == Op::kClamp) {
+    const auto& clamp = made.options.as<Clamp>();
+    if (clamp.min == 0.0f && clamp.max != 1.0f)
+      return {true, clamp.max == 6.0f ? Builtin::RELU6 : Builtin::RELU};
+    return {};
+  }
   struct Function {
     Op op;
     Builtin code;
     int32_t version;
-    QuantParams fixed;  // the only grid that TFLite allows its result; a scale of 0: any
+    float scale;  // of the only grid that TFLite allows its result; 0: any
+    int32_t zero_point;
   };
-  constexpr Function kFunctions[] = {{Op::kSigmoid, Builtin::LOGISTIC, 2, {0x1p-8f, -128}},
-                                     {Op::kTanh, Builtin::TANH, 2, {0x1p-7f, 0}},
-                                     {Op::kHardSwish, Builtin::HARD_SWISH, 1, {0.0f, 0}}};
+  constexpr Function kFunctions[] = {{Op::kSigmoid, Builtin::LOGISTIC, 2, 0x1p-8f, -128},
+                                     {Op::kTanh, Builtin::TANH, 2, 0x1p-7f, 0},
+                                     {Op::kHardSwish, Builtin::HARD_SWISH, 1, 0.0f, 0}};
   for (const Function& function : kFunctions) {
-    const bool allows = function.fixed.scale == 0.0f || (params(out).scale == function.fixed.scale &&
-                                                         params(out).zero_point == function.fixed.zero_point);
-    if (!allows) continue;
-    const int32_t index = find_op_index(all_ops(), {function.op, DType::kF32, DType::kF32});
-    if (index == kNoOp) continue;
-    const UnaryFunction real = all_ops()[static_cast<size_t>(index)]->quant.unary;
-    if (real != nullptr && table == table_of(real, in, out)) return {true, function.code, function.version};
+    const bool allows = function.scale == 0.0f || (out.quantization.scales[0] == function.scale &&
+                                                   out.quantization.zero_point == function.zero_point);
+    if (allows && made.op == function.op) return {true, function.code, function.version};
   }
   return {};
 }
@@ -72,10 +46,8 @@ void write_lookup(const Model& model, TfliteFile& file, TfliteOperands& operands
                    constant = model.tensor(node.inputs[1]);
   const int32_t x = operands.tensor(node.inputs[0]), y = operands.tensor(node.outputs[0]);
   const auto count = static_cast<int32_t>(constant.constant.size);
-  if (count == 256 && node.op == Op::kLookup) {
-    Table table;
-    std::memcpy(table.data(), constant.constant.data, table.size());
-    const Found found = find_operator(table, in, out);
+  if (node.op == Op::kLookup) {
+    const Found found = find_operator(constant.constant, in, out);
     if (found.is_known) return file.add_operator(found.code, found.version, {x}, y);
   }
   // The code + 128, and 256 more for each table before the channel's own, as an index into the tables.

@@ -40,8 +40,8 @@ class Reader {
     if (!options_.external_data.folder.empty())
       load_external_data(model_, options_.external_data, *draft_.budget);
     for (const auto& entry : model_.metadata_props)
-      if (entry.key == kAddBitsKey && entry.value == text(int32_t{AddOptions().add_bits}))
-        draft_.add_bits = AddOptions().add_bits;
+      for (uint8_t bits = kLeastAddBits; entry.key == kAddBitsKey && bits <= kMostAddBits; ++bits)
+        if (entry.value == text(int32_t{bits})) draft_.add_bits = bits;
     check_count(static_cast<size_t>(graph.output.count()), "outputs", kMaxFileEnds);
     read_initializers(graph);
     take_onnx_constants(graph, constants, file_);

@@ -366,7 +366,7 @@ py::tuple export_c(const Runner& model, const std::string& folder, const py::dic
   return task.told(json_of(made, choice, sources));
 }
 
-// (file, report, notes, warnings)
+// (file, report, notes, warnings). Without a name the file has the model's own nodes.
 py::tuple export_onnx(const Runner& model, const std::string& name, const py::object& content,
                       const py::dict& options) {
   const Keywords keywords(options);
@@ -378,8 +378,10 @@ py::tuple export_onnx(const Runner& model, const std::string& name, const py::ob
   keywords.take("external_data", choice.external_data);
   keywords.take("max_work", choice.limits.max_work);
   keywords.take("max_memory", choice.limits.max_memory);
-  const NetworkFile network = value_or_raise(network_of(name, content, py::none()));
-  const OnnxExport made = task.run([&] { return tools::export_onnx(model.file(), network, choice); });
+  std::optional<NetworkFile> network;
+  if (!name.empty()) network = value_or_raise(network_of(name, content, py::none()));
+  const OnnxExport made =
+      task.run([&] { return tools::export_onnx(model.file(), network ? &*network : nullptr, choice); });
   for (const std::string& note : made.notes) task.work().note(note);
   tools::Json report = json_of(made, choice);
   report.erase("notes");

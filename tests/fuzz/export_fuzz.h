@@ -39,31 +39,38 @@ inline std::vector<uint8_t> int8_model_of(Span<const uint8_t> network) {
   }
 }
 
-inline void export_tflite_and_check(const test::AlignedBytes& model_file) {
-  const auto made = export_tflite(*Model::open(model_file.view()), "model");
+template <typename Export>
+void check_export(const Outcome<Export>& made, const char* what) {
   if (!made)
     check_message(made.message());
   else if (made->bytes.empty())
-    found("an export of nothing", "tflite");
+    found("an export of nothing", what);
   else
     check_written(made->bytes.data(), made->bytes.size());
+}
+
+inline const OnnxFormName& form_of(Span<const uint8_t> bytes) {
+  return kOnnxForms[crc32(0, bytes.data, bytes.size) % std::size(kOnnxForms)];
+}
+
+// As TFLite, and its own nodes as ONNX in one form, which the bytes choose.
+inline void export_model_and_check(const test::AlignedBytes& model_file) {
+  const Model model = *Model::open(model_file.view());
+  check_export(export_tflite(model, "model"), "tflite");
+  const OnnxFormName& form = form_of(model_file.view());
+  check_export(export_onnx(model, "model", form.form), form.name);
 }
 
 // In one form, which the bytes choose. `model_file` is aligned as a model must be.
 inline void export_and_check(Span<const uint8_t> network, const test::AlignedBytes& model_file) {
   const Result<Model> model = Model::open(model_file.view());
   if (!model) found("a calibrated model that does not open", "");
-  const OnnxFormName& form = kOnnxForms[crc32(0, network.data, network.size) % std::size(kOnnxForms)];
+  const OnnxFormName& form = form_of(network);
   const auto made = export_onnx(network, "fuzzed", {}, *model, "model", form.form);
   // Its file can be read, or it refuses by a name of the network.
   if (!made && made.message().find("model: the exported file") == 0)
     found("an export that cannot be read", made.message());
-  if (!made)
-    check_message(made.message());
-  else if (made->bytes.empty())
-    found("an export of nothing", form.name);
-  else
-    check_written(made->bytes.data(), made->bytes.size());
+  check_export(made, form.name);
 }
 
 }  // namespace intaglio::fuzz

@@ -13,6 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (int8.empty()) return 0;
   const test::AlignedBytes model(Span<const uint8_t>(int8.data(), int8.size()));
   fuzz::export_and_check(network, model);
-  fuzz::export_tflite_and_check(model);
+  fuzz::export_model_and_check(model);
   return 0;
 }

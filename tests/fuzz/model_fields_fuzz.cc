@@ -5,37 +5,14 @@
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
+#include "tests/fuzz/changed_model.h"
 #include "tests/fuzz/small_work.h"
 #include "tests/fuzz/written.h"
-#include "tests/support/fuzz_models.h"
-#include "tests/support/model_fields.h"
-#include "tests/support/model_pieces.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
-
-// Whole models, and a few nodes each of those with every operator: FP32, int8 and 16 bits.
-struct Seeds {
-  Seeds() {
-    for (const AlignedBytes& model : models) {
-      if (Model::open(model.view())->node_count() < kMostNodes) continue;
-      for (AlignedBytes& piece : pieces_of(model, 4)) {
-        if (!Model::open(piece.view())) std::abort();
-        pieces.push_back(std::move(piece));
-      }
-    }
-  }
-  const AlignedBytes& pick(Decisions& decisions) const {
-    const std::vector<AlignedBytes>& list = decisions.below(8) == 0 ? models : pieces;
-    return list[decisions.below(list.size())];
-  }
-
-  static constexpr int32_t kMostNodes = 40;  // beyond it a model is slow to change, check and run
-
-  std::vector<AlignedBytes> models = fuzz_models(), pieces;
-};
 
 constexpr int64_t kMostWork = int64_t{1} << 17;  // more is right, but slow
 
@@ -79,20 +56,7 @@ std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const Seeds seeds;
-  Decisions decisions(data, size);
-  const auto model = unpack(seeds.pick(decisions));
-  const uint32_t how = decisions.byte();
-  for (uint32_t i = 0; i <= how % 4 && !decisions.empty(); ++i) FieldChanges(*model, decisions).change();
-  // Shapes that were changed find room, or do not.
-  int64_t all = 0;
-  for (const auto& tensor : model->tensors)
-    all += tensor->buffer < 0 ? std::clamp<int64_t>(value_bytes(*tensor), 0, int64_t{1} << 30) : 0;
-  if (how % 8 < 4 && model->plan != nullptr && all < (int64_t{1} << 30)) {
-    model->plan->offsets.resize(model->tensors.size(), intaglio::Model::kNoOffset);
-    place_apart(*model);
-  }
-  const AlignedBytes bytes = pack(*model);
+  const AlignedBytes bytes = changed_model(data, size);
   const Result<Model> opened = Model::open(bytes.view());
   if (!opened) {
     (void)text_of(opened.error());

@@ -1,0 +1,252 @@
+#include "exporters/onnx/model_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "importers/draft/import_error.h"
+
+namespace intaglio::exporters {
+namespace {
+
+constexpr int32_t kFirstAxes[] = {0, 3, 1, 2};    // of channels last, by the axis of channels first
+constexpr int32_t kPlaceOfAxis[] = {0, 2, 3, 1};  // of channels first, by the axis of channels last
+
+OnnxTensor::DataType type_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kS8:
+    case DType::kS16:
+      return OnnxTensor::FLOAT;
+    case DType::kS32:
+      return OnnxTensor::INT32;
+    default:
+      importers::fail("a tensor of an element type that is not written here");
+  }
+}
+
+bool has_codes(const TensorInfo& info) { return info.dtype == DType::kS8 || info.dtype == DType::kS16; }
+
+void add_end(onnx_file::Messages<onnx_file::ValueInfoProto>& ends, const std::string& name,
+             const TensorInfo& info) {
+  const auto has_name = [&](const onnx_file::ValueInfoProto& end) { return end.name == name; };
+  if (std::any_of(ends.begin(), ends.end(), has_name)) return;
+  auto& end = ends.add();
+  end.name = name;
+  auto& tensor = end.type.make().tensor_type.make();
+  tensor.elem_type = type_of(info.dtype);
+  auto& shape = tensor.shape.make();
+  for (const int64_t dim : dims_of(info.shape)) shape.dim.add().dim_value = dim;
+}
+
+// The inputs and outputs of the file, by names that no two tensors share.
+onnx_file::GraphProto& with_ends(onnx_file::GraphProto& file, const Model& model,
+                                 std::vector<std::string>& names) {
+  std::unordered_set<std::string> taken;
+  const auto take = [&](int32_t tensor) -> const std::string& {
+    std::string& name = names[static_cast<size_t>(tensor)];
+    if (!name.empty()) return name;
+    const std::string wanted = model.tensor(tensor).name;
+    name = wanted.empty() ? "value" : wanted;
+    for (int number = 2; !taken.insert(name).second; ++number) name = wanted + "_" + std::to_string(number);
+    return name;
+  };
+  for (const int32_t t : model.inputs()) add_end(file.input, take(t), model.tensor(t));
+  for (int32_t i = 0; i < model.state_count(); ++i) {
+    const int32_t t = model.state(i).input;
+    add_end(file.input, take(t), model.tensor(t));
+  }
+  for (const int32_t t : model.outputs()) add_end(file.output, take(t), model.tensor(t));
+  for (int32_t i = 0; i < model.state_count(); ++i) {
+    const int32_t t = model.state(i).output;
+    add_end(file.output, take(t), model.tensor(t));
+  }
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    if (!model.tensor(t).is_constant()) take(t);
+  return file;
+}
+
+}  // namespace
+
+int32_t axis_in(ChannelOrder order, int32_t axis, int32_t rank) {
+  return order == kChannelsFirst && rank == 4 ? kPlaceOfAxis[axis] : axis;
+}
+
+std::vector<int64_t> dims_of(const Shape& shape, ChannelOrder order) {
+  std::vector<int64_t> dims(shape.dims, shape.dims + shape.rank);
+  if (order == kChannelsFirst && shape.rank == 4) dims = {dims[0], dims[3], dims[1], dims[2]};
+  return dims;
+}
+
+ModelValues::ModelValues(onnx_file::GraphProto& file, const Model& model, OnnxForm form, int64_t opset)
+    : model_(model),
+      opset_(opset),
+      names_(static_cast<size_t>(model.tensor_count())),
+      graph_(with_ends(file, model, names_)),
+      quantizers_(graph_, form),
+      known_(names_.size()),
+      sources_(names_.size(), -1) {
+  for (const std::string& name : names_)
+    if (!name.empty() && !graph_.is_known(name)) (void)graph_.reserve_name(name);
+  for (const int32_t t : model.outputs()) ends_.push_back(t);
+  for (int32_t i = 0; i < model.state_count(); ++i) ends_.push_back(model.state(i).output);
+}
+
+std::string ModelValues::weights(int32_t tensor, const std::vector<int64_t>& dims,
+                                 const std::vector<size_t>& order) {
+  const TensorInfo info = model_.tensor(tensor);
+  const auto at = [&](size_t i) { return order.empty() ? i : order[i]; };
+  const auto list = [&](auto zero) {
+    using T = decltype(zero);
+    const auto* const stored = reinterpret_cast<const T*>(info.constant.data);
+    std::vector<T> values(static_cast<size_t>(info.shape.elements()));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = stored[at(i)];
+    return values;
+  };
+  std::string name = constant_name(tensor);
+  if (info.dtype == DType::kS8) {
+    quantizers_.add_codes(name, dims, list(int8_t{}), info.quantization.scales, 0,
+                          info.quantization.zero_point);
+  } else if (info.dtype == DType::kS16) {
+    quantizers_.add_wide_codes(name, dims, list(int16_t{}), info.quantization.scales[0]);
+  } else if (info.dtype == DType::kF32) {
+    quantizers_.add_floats(name, dims, list(float{}));
+  } else if (info.dtype == DType::kS32) {
+    const std::vector<int32_t> values = list(int32_t{});
+    graph_.add_constant(name, OnnxTensor::INT32, dims, values.data(), values.size() * sizeof(int32_t));
+  } else {
+    importers::fail("a constant of an element type that is not written here");
+  }
+  return name;
+}
+
+std::string ModelValues::value(int32_t tensor, ChannelOrder order) {
+  tensor = source_of(tensor);
+  const TensorInfo info = model_.tensor(tensor);
+  const bool turns =
+      info.is_constant() ? info.shape.rank <= 4 && info.shape.elements() > 1 : info.shape.rank == 4;
+  if (!turns) order = kChannelsLast;
+  std::string& known = known_[static_cast<size_t>(tensor)][order];
+  if (!known.empty()) return known;
+  if (info.is_constant()) {
+    if (order == kChannelsLast) return known = weights(tensor, dims_of(info.shape));
+    std::array<int32_t, 4> full{1, 1, 1, 1};  // of the constant, channels last
+    std::copy(info.shape.dims, info.shape.dims + info.shape.rank, full.end() - info.shape.rank);
+    const std::array<int32_t, 4> dims{full[0], full[3], full[1], full[2]};
+    std::vector<size_t> places;
+    for (int32_t n = 0; n < dims[0]; ++n)
+      for (int32_t c = 0; c < dims[1]; ++c)
+        for (int32_t p = 0; p < dims[2] * dims[3]; ++p)
+          places.push_back(static_cast<size_t>((n * dims[2] * dims[3] + p) * dims[1] + c));
+    return known = weights(tensor, {dims.begin(), dims.end()}, places);
+  }
+  const std::string& own = names_[static_cast<size_t>(tensor)];
+  const bool is_input = graph_.is_input(own);
+  const std::string& other = known_[static_cast<size_t>(tensor)][1 - order];
+  std::string from = is_input ? own : other;
+  if (is_input ? order == kChannelsFirst : true) {
+    const bool to_first = order == kChannelsFirst;
+    const std::string turned = unused(own + (to_first ? "/channels_first" : "/channels_last"));
+    OnnxNode& node = graph_.add_node("Transpose", turned, {from}, turned);
+    const int32_t* const axes = to_first ? kFirstAxes : kPlaceOfAxis;
+    set_attribute(node, "perm", std::vector<int64_t>(axes, axes + 4));
+    from = turned;
+  }
+  if (!has_codes(info)) return known = from;
+  const std::string to = !is_end(own) ? unused(from + "/rounded") : unused(own + "/rounded");
+  quantizers_.add_rounding(from, to, grid_of(info));
+  return known = to;
+}
+
+std::string ModelValues::flat(int32_t tensor) {
+  const Shape shape = model_.tensor(tensor).shape;
+  const bool is_same = shape.rank == 4 && (shape.elements(1, 3) == 1 || shape[3] == 1);
+  return is_same && is_first(tensor) ? value(tensor, kChannelsFirst) : value(tensor);
+}
+
+OnnxNode& ModelValues::add(const NodeInfo& node, const std::string& op,
+                           const std::vector<std::string>& inputs, const std::string& suffix) {
+  const std::string& own = names_[static_cast<size_t>(node.outputs[0])];
+  return graph_.add_node(op, node.name + suffix, inputs, unused(own + (suffix.empty() ? "/real" : suffix)));
+}
+
+std::string ModelValues::add_reduction(const NodeInfo& node, const std::string& op, const std::string& x,
+                                       const std::vector<int64_t>& axes, bool keeps,
+                                       const std::string& suffix) {
+  constexpr int64_t kAxesAreInput = 18;
+  std::vector<std::string> list{x};
+  if (opset_ >= kAxesAreInput) list.push_back(integers(node, suffix + "/axes", axes));
+  OnnxNode& made = add(node, op, list, suffix);
+  if (opset_ < kAxesAreInput) set_attribute(made, "axes", axes);
+  set_attribute(made, "keepdims", keeps ? 1 : 0);
+  return made.output[0];
+}
+
+std::string ModelValues::reals(const NodeInfo& node, const std::string& suffix,
+                               const std::vector<float>& list, const std::vector<int64_t>& dims) {
+  std::string name = unused(names_[static_cast<size_t>(node.outputs[0])] + suffix);
+  const bool is_list = dims.empty() && list.size() > 1;
+  quantizers_.add_floats(name, is_list ? std::vector<int64_t>{static_cast<int64_t>(list.size())} : dims,
+                         list);
+  return name;
+}
+
+std::string ModelValues::integers(const NodeInfo& node, const std::string& suffix,
+                                  const std::vector<int64_t>& list) {
+  std::string name = unused(names_[static_cast<size_t>(node.outputs[0])] + suffix);
+  graph_.add_constant(name, OnnxTensor::INT64, {static_cast<int64_t>(list.size())}, list.data(),
+                      list.size() * sizeof(int64_t));
+  return name;
+}
+
+std::string ModelValues::rounded(const NodeInfo& node, const std::string& value, int32_t tensor,
+                                 const std::string& suffix) {
+  const TensorInfo info = model_.tensor(source_of(tensor));
+  std::string to = unused(names_[static_cast<size_t>(node.outputs[0])] + suffix);
+  if (has_codes(info)) quantizers_.add_rounding(value, to, grid_of(info));
+  return has_codes(info) ? to : value;
+}
+
+void ModelValues::finish(const NodeInfo& node, const std::string& value, ChannelOrder order, bool is_new) {
+  const int32_t tensor = node.outputs[0];
+  const TensorInfo info = model_.tensor(tensor);
+  const std::string& own = names_[static_cast<size_t>(tensor)];
+  const auto* const clamp = node.options.get<Clamp>();
+  std::string& known = known_[static_cast<size_t>(tensor)][order];
+  known = order == kChannelsFirst && is_end(own) ? unused(own + "/channels_first") : own;
+  if (has_codes(info)) {
+    ActivationGrid grid = grid_of(info);
+    if (clamp != nullptr) {
+      grid.lo = clamp->lo;
+      grid.hi = clamp->hi;
+    }
+    return quantizers_.add_rounding(value, known, grid);
+  }
+  const bool has_least = clamp != nullptr && clamp->min != -INFINITY,
+             has_most = clamp != nullptr && clamp->max != INFINITY;
+  if (info.dtype != DType::kF32 || (!has_least && !has_most)) {
+    if (is_new)
+      graph_.rename_output(*graph_.writer(value), value, known);
+    else if (is_end(own) && order == kChannelsLast)
+      graph_.add_node("Identity", own + "/same", {value}, own);
+    else
+      known = value;
+  } else if (has_least && !has_most && clamp->min == 0.0f) {
+    graph_.add_node("Relu", own + "/relu", {value}, known);
+  } else {
+    std::vector<std::string> inputs{value, has_least ? reals(node, "/least", {clamp->min}) : ""};
+    if (has_most) inputs.push_back(reals(node, "/most", {clamp->max}));
+    graph_.add_node("Clip", own + "/clip", inputs, known);
+  }
+}
+
+void ModelValues::finish_graph() {
+  for (const int32_t tensor : ends_) {
+    const std::string& own = names_[static_cast<size_t>(tensor)];
+    if (graph_.is_input(own) || graph_.writer(own) != nullptr) continue;
+    graph_.add_node("Identity", own + "/same", {value(tensor)}, own);
+  }
+  graph_.finish();
+}
+
+}  // namespace intaglio::exporters
