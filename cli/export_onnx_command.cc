@@ -15,12 +15,12 @@ struct ExportOnnxArguments {
 };
 
 constexpr const char* kExportOnnxFooter =
-    "The file has the model's own nodes, scales, int8 weights and int32 biases, as they were baked. Inputs and outputs have the\n"
-    "model's names and shapes, and real numbers for codes: pictures are NHWC. FP32 models and FP32 parts are written, too. States\n"
-    "are inputs and outputs beside the others. The file is read back before it is written, each layer is compared, and the model\n"
-    "and the file run on sixteen draws of inputs.\n\n"
-    "With --from the file is that network itself, its nodes, names and NCHW inputs, with the numbers of the int8 model in it.\n\n"
-    "  qdq           QuantizeLinear and DequantizeLinear, opset 13 to 21: onnxruntime, TensorRT and most compilers\n"
+    "The file has the model's own nodes, scales, int8 weights and int32 biases, as they were baked. Inputs and outputs\n"
+    "have the model's names and shapes, and real numbers for codes: pictures are NHWC. FP32 models and FP32 parts are\n"
+    "written, too. States are inputs and outputs beside the others. The file is read back before it is written, each\n"
+    "layer is compared, and the model and the file run on sixteen draws of inputs.\n\n"
+    "With --from the file is that network itself, its nodes, names and NCHW inputs, with the int8 model's numbers in it.\n\n"
+    "  qdq           QuantizeLinear and DequantizeLinear, opset 13 to 21: onnxruntime, TensorRT, most compilers\n"
     "  qoperator     QLinearConv, QGemm, QLinearMatMul, QLinearAdd and the like; QDQ around other operators\n"
     "  fakequantize  OpenVINO's FakeQuantize: ranges and FP32 weights on their grid\n\n"
     "Examples:\n"
