@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "importers/draft/geometry.h"
+#include "kernels/arithmetic/blocked_sum.h"
+#include "tests/support/blocked_sums.h"
 #include "tests/support/random.h"
 #include "tests/support/thrown.h"
 
@@ -209,6 +211,9 @@ TEST_CASE("reductions over some axes and over all") {
   check(reduced(Reduction::kSum, x, {1}, true), integers({2, 1, 2}, {6, 9, 24, 27}));
   check(reduced(Reduction::kMean, x, {0, 2}, false), list(Integers{3, 5, 7}));
   check(reduced(Reduction::kMean, as_real(x), {0, 2}, false), list(Reals{3.5f, 5.5f, 7.5f}));
+  // As the runtime adds up: a chain would be 1e-3 off.
+  const Reals tenths(1 << 20, 0.1f);
+  check(reduced(Reduction::kSum, list(tenths), {0}, true), list(Reals{sum_of(tenths, kSumBlock)}));
   check(reduced(Reduction::kMax, x, {}, false), integers({}, {11}));
   check(reduced(Reduction::kMin, as_real(x), {2}, true), reals({2, 3, 1}, {0, 2, 4, 6, 8, 10}));
   check(reduced(Reduction::kProduct, list(Integers{2, 3, -4}), {0}, false), integers({}, {-24}));

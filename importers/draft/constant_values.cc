@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "importers/draft/geometry.h"
 
@@ -188,6 +189,22 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
   return p;
 }
 
+// As the runtime adds up (docs/arithmetic.md).
+float blocked_sum(std::vector<float> terms) {
+  constexpr size_t kBlock = 64;
+  const auto chain = [&](size_t first, size_t end) {
+    return std::accumulate(terms.begin() + static_cast<std::ptrdiff_t>(first),
+                           terms.begin() + static_cast<std::ptrdiff_t>(end), 0.0f);
+  };
+  while (terms.size() > kBlock) {
+    size_t sums = 0;
+    for (size_t first = 0; first < terms.size(); first += kBlock)
+      terms[sums++] = chain(first, std::min(first + kBlock, terms.size()));
+    terms.resize(sums);
+  }
+  return chain(0, terms.size());
+}
+
 }  // namespace
 
 void check_folded_size(const Shape& shape) {
@@ -260,18 +277,23 @@ Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>&
   const Arithmetic operations[] = {Arithmetic::kAdd, Arithmetic::kAdd, Arithmetic::kMul, Arithmetic::kMax,
                                    Arithmetic::kMin};
   const Arithmetic operation = operations[static_cast<size_t>(reduction)];
+  const bool adds_reals = x.is_real && operation == Arithmetic::kAdd;
+  std::vector<std::vector<float>> terms(adds_reals ? results : 0);
   size_t n = 0;
   for_each(x.shape, [&](const Shape& at) {
     size_t i = 0;
     for (size_t d = 0; d < at.size(); ++d)
       if (with_ones[d] != 1) i += static_cast<size_t>(at[d]) * steps[d];
-    if (x.is_real)
+    if (adds_reals)
+      terms[i].push_back(x.reals[n]);
+    else if (x.is_real)
       y.reals[i] = started[i] ? of_reals(operation, y.reals[i], x.reals[n]) : x.reals[n];
     else
       y.integers[i] = started[i] ? of_integers(operation, y.integers[i], x.integers[n]) : x.integers[n];
     started[i] = true;
     ++n;
   });
+  for (size_t i = 0; i < terms.size(); ++i) y.reals[i] = blocked_sum(std::move(terms[i]));
   if (reduction != Reduction::kMean) return y;
   for (float& v : y.reals) v /= static_cast<float>(elements_each);
   for (int64_t& v : y.integers) v /= static_cast<int64_t>(elements_each);
