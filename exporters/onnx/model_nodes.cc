@@ -94,6 +94,8 @@ class Writer {
       case Op::kMaxPool2d:
       case Op::kAvgPool2d:
         return pool(node);
+      case Op::kMaxUnpool2d:
+        return unpool(node);
       case Op::kMean:
         return mean(node);
       case Op::kSoftmax: {  // of codes with a table, which stays behind
@@ -313,6 +315,21 @@ class Writer {
     set_window(made, node);
     if (!is_max && window.count_include_pad) set_attribute(made, "count_include_pad", 1);
     values_.finish(node, made.output[0], kChannelsFirst);
+  }
+
+  // Its places are those of a pool of the map, whose own result nothing reads.
+  void unpool(const NodeInfo& node) {
+    const Shape windows = in(node).shape, whole = out(node).shape;
+    const Dims kernel{whole[1] / windows[1], whole[2] / windows[2]};
+    OnnxNode& made = values_.add(node, "MaxPool", {value(node, 1, kChannelsFirst)}, "/greatest");
+    const std::string places = values_.graph().reserve_name(made.output[0] + "/places");
+    values_.graph().add_output(made, places);
+    OnnxNode& back = values_.add(node, "MaxUnpool", {value(node, 0, kChannelsFirst), places});
+    for (OnnxNode* const windowed : {&made, &back}) {
+      set_attribute(*windowed, "kernel_shape", kernel);
+      set_attribute(*windowed, "strides", kernel);
+    }
+    values_.finish(node, back.output[0], kChannelsFirst);
   }
 
   void mean(const NodeInfo& node) {
