@@ -173,6 +173,19 @@ TEST_CASE("what reads and moves maps has its axes where they stand in the file")
   }
 }
 
+TEST_CASE("numbers put back to a pool's places") {
+  check_forms(CalibratedNetwork(behind_convolution([](OnnxBuilder& file) {
+                                  auto& pool = file.node("MaxPool", {"c"}, "p");
+                                  pool.output.push_back("places");
+                                  auto& back = file.node("MaxUnpool", {"p", "places"}, "y");
+                                  for (auto* node : {&pool, &back}) {
+                                    set(*node, "kernel_shape", std::vector<int64_t>{3, 1});
+                                    set(*node, "strides", std::vector<int64_t>{3, 1});
+                                  }
+                                }),
+                                in_codes()));
+}
+
 TEST_CASE("FP32 models") {
   Import fp32(small_network().bytes());
   REQUIRE_MESSAGE(fp32.good(), fp32.message());
