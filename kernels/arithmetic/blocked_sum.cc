@@ -12,7 +12,7 @@ void add_block(int32_t blocks, float* block, float* levels, int32_t lanes) {
   }
 }
 
-void add_levels(int32_t blocks, float* block, const float* levels, int32_t lanes) {
+void add_levels(int32_t blocks, float* block, float* levels, int32_t lanes) {
   for (; blocks > 0; blocks /= kSumBlock, levels += lanes)
     for (int32_t i = 0; i < lanes; ++i) block[i] += levels[i];
 }

@@ -27,7 +27,7 @@ static inline int32_t sum_levels(int32_t n, int32_t block) {
 void add_block(int32_t blocks, float* block, float* levels, int32_t lanes);
 
 // Makes the whole sum of the last block, behind `blocks` others.
-void add_levels(int32_t blocks, float* block, const float* levels, int32_t lanes);
+void add_levels(int32_t blocks, float* block, float* levels, int32_t lanes);
 
 // One sum of n terms, of which chain(first, end) adds up a block from 0.
 template <typename Chain>
