@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/arithmetic/fma_f32.h"
 #include "kernels/arithmetic/functions_f32.h"
 #include "kernels/pool/pool.h"
 #include "tests/support/blocked_sums.h"

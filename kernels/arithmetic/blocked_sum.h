@@ -23,28 +23,11 @@ static inline int32_t sum_levels(int32_t n, int32_t block) {
   return levels;
 }
 
-// The block at hand is whole, the `blocks`-th, and others follow. It becomes 0. In line, where compilers know how many lanes there are.
-__attribute__((always_inline)) static inline void add_whole(int32_t blocks, float* block, float* level,
-                                                            int32_t lanes) {
-  if (blocks == 1) {
-    for (int32_t i = 0; i < lanes; ++i) level[i] = block[i];
-  } else {
-    for (int32_t i = 0; i < lanes; ++i) level[i] += block[i];
-  }
-  for (int32_t i = 0; i < lanes; ++i) block[i] = 0.0f;
-}
-__attribute__((always_inline)) static inline void add_block(int32_t blocks, float* block, float* levels,
-                                                            int32_t lanes) {
-  add_whole(blocks, block, levels, lanes);
-  for (; blocks % kSumBlock == 0; levels += lanes)
-    add_whole(blocks /= kSumBlock, levels, levels + lanes, lanes);
-}
+// The block at hand is whole, the `blocks`-th, and others follow. It becomes 0.
+void add_block(int32_t blocks, float* block, float* levels, int32_t lanes);
 
 // Makes the whole sum of the last block, behind `blocks` others.
-static inline void add_levels(int32_t blocks, float* block, const float* levels, int32_t lanes) {
-  for (; blocks > 0; blocks /= kSumBlock, levels += lanes)
-    for (int32_t i = 0; i < lanes; ++i) block[i] += levels[i];
-}
+void add_levels(int32_t blocks, float* block, float* levels, int32_t lanes);
 
 // One sum of n terms, of which chain(first, end) adds up a block from 0.
 template <typename Chain>

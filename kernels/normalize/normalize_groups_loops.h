@@ -181,10 +181,16 @@ static inline void normalize_all_s8(const NormalizeArgs& args) {
 
 // ---- f32
 
-// The sum of value(c), c below depth, in the order of the contract.
-template <typename Value>
-static inline float sum_in_lanes(int32_t depth, int32_t block, Value value) {
+// The sum of x[c], or with kSquares of the square of x[c] - centre, c below depth, in the order of the contract. Not in line: several
+// sums share its text.
+template <bool kSquares>
+__attribute__((noinline)) static float sum_in_lanes(const float* x, int32_t depth, int32_t block,
+                                                    float centre) {
   constexpr int32_t kLanes = 16;
+  const auto value = [=](int32_t c) {
+    const float v = kSquares ? x[c] - centre : x[c];
+    return kSquares ? v * v : v;
+  };
   float lanes[kLanes], levels[kSumLevels * kLanes];
   int32_t blocks = 0;
   for (int32_t c = 0;;) {
@@ -214,9 +220,8 @@ static inline void normalize_row_f32(const NormalizeArgs& args, const float* x, 
                                      const float* shift) {
   const int32_t depth = args.groups.depth, terms = args.block;
   const auto n = static_cast<float>(depth);
-  const float mean =
-      args.groups.keeps_mean ? 0.0f : sum_in_lanes(depth, terms, [=](int32_t c) { return x[c]; }) / n;
-  const float power = sum_in_lanes(depth, terms, [=](int32_t c) { return square_f32(x[c] - mean); });
+  const float mean = args.groups.keeps_mean ? 0.0f : sum_in_lanes<false>(x, depth, terms, 0.0f) / n;
+  const float power = sum_in_lanes<true>(x, depth, terms, mean);
   const float inverse = 1.0f / sqrt_f32(power / n + args.epsilon);
   int32_t i = 0;
   for (; i + kNormalizeBlock <= depth; i += kNormalizeBlock) {
@@ -248,7 +253,7 @@ static inline void normalize_places_f32(const NormalizeArgs& args) {
     }
     add_levels(blocks, sums, levels, channels);
     for (int32_t first = 0; first < channels; first += g.depth) {
-      const float mean = sum_in_lanes(g.depth, terms, [=](int32_t c) { return sums[first + c]; }) / n;
+      const float mean = sum_in_lanes<false>(sums + first, g.depth, terms, 0.0f) / n;
       for (int32_t c = first; c < first + g.depth; ++c) give(c, mean);
     }
   };

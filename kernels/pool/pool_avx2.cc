@@ -115,29 +115,29 @@ struct Largest {
   static __m256 next(__m256 best, __m256 tap) { return _mm256_max_ps(best, tap); }
 };
 
-// 64 or 32 channels in eight or four vectors, or the first `count` of sixteen in two, or of eight in one.
+// 32 channels in four vectors, or the first `count` of sixteen in two.
 template <typename Fold, int32_t Vectors, typename End>
 void pool_some(const float* x, const Taps& taps, int32_t block, float* y, int32_t count, End end) {
-  constexpr bool kWhole = Vectors >= 4;
+  constexpr bool kWhole = Vectors == 4;
   const __m256i masks[4] = {first_lanes(count), first_lanes(count - kLanes)};
   const auto load = [&](const float* from, int32_t v) {
     return kWhole ? _mm256_loadu_ps(from + kLanes * v) : _mm256_maskload_ps(from + kLanes * v, masks[v]);
   };
   __m256 folded[Vectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::start(load(x, v));
   const auto visit = [&](ptrdiff_t offset) {
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::next(folded[v], load(x + offset, v));
   };
-  if (!Fold::kAdds || taps_count(taps) <= block) {
+  if constexpr (!Fold::kAdds) {
     for_each_tap(taps, visit);
   } else {
     constexpr int32_t kChannels = kLanes * Vectors;
     float levels[kSumLevels * kChannels];
     int32_t blocks = 0;
     const auto add_to_level = [&] {
-#pragma GCC unroll 8
+#pragma GCC unroll 4
       for (int32_t v = 0; v < Vectors; ++v) {
         float* const level = levels + kLanes * v;
         _mm256_storeu_ps(level, blocks == 0 ? folded[v] : _mm256_add_ps(_mm256_loadu_ps(level), folded[v]));
@@ -148,11 +148,13 @@ void pool_some(const float* x, const Taps& taps, int32_t block, float* y, int32_
       add_to_level();
       if (++blocks % kSumBlock == 0) add_block(blocks / kSumBlock, levels, levels + kChannels, kChannels);
     });
-    add_to_level();
-    add_levels(blocks / kSumBlock, levels, levels + kChannels, kChannels);
-    for (int32_t v = 0; v < Vectors; ++v) folded[v] = _mm256_loadu_ps(levels + kLanes * v);
+    if (blocks > 0) {
+      add_to_level();
+      add_levels(blocks / kSumBlock, levels, levels + kChannels, kChannels);
+      for (int32_t v = 0; v < Vectors; ++v) folded[v] = _mm256_loadu_ps(levels + kLanes * v);
+    }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 4
   for (int32_t v = 0; v < Vectors; ++v) {
     if (kWhole) {
       _mm256_storeu_ps(y + kLanes * v, end(folded[v]));
@@ -165,11 +167,8 @@ void pool_some(const float* x, const Taps& taps, int32_t block, float* y, int32_
 template <typename Fold, typename End>
 void all_channels(const float* x, const Taps& taps, int32_t block, float* y, int32_t channels, End end) {
   int32_t c = 0;
-  for (; c + 8 * kLanes <= channels; c += 8 * kLanes) pool_some<Fold, 8>(x + c, taps, block, y + c, 0, end);
   for (; c + 4 * kLanes <= channels; c += 4 * kLanes) pool_some<Fold, 4>(x + c, taps, block, y + c, 0, end);
-  for (; c + kLanes < channels; c += 2 * kLanes)
-    pool_some<Fold, 2>(x + c, taps, block, y + c, channels - c, end);
-  if (c < channels) pool_some<Fold, 1>(x + c, taps, block, y + c, channels - c, end);
+  for (; c < channels; c += 2 * kLanes) pool_some<Fold, 2>(x + c, taps, block, y + c, channels - c, end);
 }
 
 }  // namespace
