@@ -39,18 +39,21 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 // One window of each channel in turn: the code is small, and the map's lines stay in the cache. NaN is greater than nothing,
 // as in TopK.
 template <typename T>
-void place(const T* x, const T* map, T* y, const Shape& windows, const Shape& whole, T zero) {
-  const auto channels = static_cast<size_t>(whole[3]), line = static_cast<size_t>(whole[2]) * channels;
-  const auto kernel_h = static_cast<size_t>(whole[1] / windows[1]),
-             kernel_w = static_cast<size_t>(whole[2] / windows[2]);
-  for (size_t c = 0; c < channels; ++c) {
-    size_t best = c;
+void place(const void* from, const void* places, void* to, const Shape& windows, const Shape& whole,
+           int32_t zero) {
+  const auto* const x = static_cast<const T*>(from);
+  const auto* const map = static_cast<const T*>(places);
+  auto* const y = static_cast<T*>(to);
+  const int32_t channels = whole[3], line = whole[2] * channels;
+  const int32_t kernel_h = whole[1] / windows[1], width = whole[2] / windows[2] * channels;
+  for (int32_t c = 0; c < channels; ++c) {
+    int32_t best = c;
     T greatest = map[c];
-    for (size_t row = 0; row < kernel_h; ++row) {
-      const size_t first = row * line + c;
-      for (size_t at = first; at < first + kernel_w * channels; at += channels) {
+    for (int32_t row = 0; row < kernel_h; ++row) {
+      const int32_t first = row * line + c;
+      for (int32_t at = first; at < first + width; at += channels) {
         const T value = map[at];
-        y[at] = zero;
+        y[at] = static_cast<T>(zero);
         if (!(value > greatest)) continue;
         greatest = value;
         best = at;
@@ -60,30 +63,33 @@ void place(const T* x, const T* map, T* y, const Shape& windows, const Shape& wh
   }
 }
 
-template <typename T>
-void run_as(const NodeView& node, const NodeRun& run, T zero) {
+// Rows of windows, one picture's behind another's.
+void run_windows(const NodeView& node, const NodeRun& run, decltype(place<float>)* place, size_t element,
+                 int32_t zero) {
   const Shape windows = node.input_shape(0), whole = node.output_shape();
-  const auto* const x = run.input<T>(node, 0);
-  const auto* const map = run.input<T>(node, 1);
-  auto* const y = run.output<T>(node);
-  const auto columns = static_cast<size_t>(windows[2]), channels = static_cast<size_t>(whole[3]);
-  const auto rows = int64_t{windows[0]} * windows[1];  // rows of windows, one picture's behind another's
-  const auto of_row = static_cast<size_t>(whole.elements() / rows),
-             of_window = static_cast<size_t>(whole[2]) / columns * channels;
-  for_pieces(*run.executor, rows, static_cast<int64_t>(of_row), [&](int32_t first, int32_t count) {
-    for (auto row = static_cast<size_t>(first); row < static_cast<size_t>(first) + static_cast<size_t>(count);
-         ++row)
-      for (size_t column = 0; column < columns; ++column) {
-        const size_t at = row * of_row + column * of_window;
-        place(x + (row * columns + column) * channels, map + at, y + at, windows, whole, zero);
-      }
-  });
+  const auto* const x = run.input<uint8_t>(node, 0);
+  const auto* const map = run.input<uint8_t>(node, 1);
+  auto* const y = run.output<uint8_t>(node);
+  const size_t pixel = static_cast<size_t>(whole[3]) * element;
+  const auto columns = static_cast<size_t>(windows[2]), lines = static_cast<size_t>(whole[1] / windows[1]);
+  const size_t width = static_cast<size_t>(whole[2]) / columns * pixel, height = lines * columns * width;
+  for_pieces(*run.executor, int64_t{windows[0]} * windows[1], static_cast<int64_t>(height),
+             [&](int32_t first, int32_t count) {
+               for (int32_t row = first; row < first + count; ++row)
+                 for (size_t column = 0; column < columns; ++column) {
+                   const size_t at = static_cast<size_t>(row) * height + column * width;
+                   place(x + (static_cast<size_t>(row) * columns + column) * pixel, map + at, y + at, windows,
+                         whole, zero);
+                 }
+             });
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
-  run_as<int8_t>(node, run, static_cast<int8_t>(node.output_zero_point()));
+  run_windows(node, run, place<int8_t>, sizeof(int8_t), node.output_zero_point());
 }
-void run_f32(const NodeView& node, const NodeRun& run) { run_as<float>(node, run, 0.0f); }
+void run_f32(const NodeView& node, const NodeRun& run) {
+  run_windows(node, run, place<float>, sizeof(float), 0);
+}
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
