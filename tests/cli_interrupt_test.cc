@@ -96,7 +96,7 @@ TEST_CASE("a signal in the middle: the old file, no other file, one line, 128 an
     const TemporaryFolder target;
     target.put("int8.itg", std::string("hereITG1, before"));
     OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "many.npy", "-o",
-                        target / "int8.itg", "--recover", "all"});
+                        target / "int8.itg", "--recover", "default,absorb,lsq,eq,adaround"});
     REQUIRE_MESSAGE(command.wait_for("calibrating 1"), command.text());
     command.send(signal);
     CHECK(command.end() == 128 + signal);
@@ -112,7 +112,8 @@ TEST_CASE("in the middle of a recovery that takes long: neither model nor report
   write_samples(folder / "many.npy", 300);
   const TemporaryFolder target;
   OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "many.npy", "-o",
-                      target / "int8.itg", "--report", target / "page.html", "--recover", "all"});
+                      target / "int8.itg", "--report", target / "page.html", "--recover",
+                      "default,absorb,lsq,eq,adaround"});
   REQUIRE_MESSAGE(command.wait_for("step 6 of 11: learned scales"), command.text());
   command.send(SIGINT);
   CHECK(command.end() == 128 + SIGINT);

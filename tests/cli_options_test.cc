@@ -28,7 +28,8 @@ const std::map<std::string, std::string> kBare = {{"import", "import %/net.onnx 
                                                   {"compare", "compare %/net.itg %/int8.itg"},
                                                   {"bench", "bench %/net.itg"},
                                                   {"inspect", "inspect %/net.itg"},
-                                                  {"plan", "plan %/net.itg -o %/planned.itg"}};
+                                                  {"plan", "plan %/net.itg -o %/planned.itg"},
+                                                  {"export-onnx", "export-onnx %/net.itg -o %/out.onnx"}};
 
 // One value that each option takes; flags have none.
 const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
@@ -59,6 +60,8 @@ const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
                                                     {"--threads", "2"},
                                                     {"--frame", "6x4:rgb"},
                                                     {"--row-bytes", "20"},
+                                                    {"--max-work", "1000"},
+                                                    {"--max-memory", "1000"},
                                                     // values other than these are asked for by rows with "!"
                                                     {"--method", "mse"},
                                                     {"--recover", "bias"}};
