@@ -50,9 +50,6 @@ class Writer {
   }
 
  private:
-  static bool has_codes(const TensorInfo& info) {
-    return info.dtype == DType::kS8 || info.dtype == DType::kS16;
-  }
   TensorInfo in(const NodeInfo& node, size_t i = 0) const { return model_.tensor(node.inputs[i]); }
   TensorInfo out(const NodeInfo& node) const { return model_.tensor(node.outputs[0]); }
   std::string value(const NodeInfo& node, size_t i = 0, ChannelOrder order = kChannelsLast) {

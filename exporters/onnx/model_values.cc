@@ -25,8 +25,6 @@ OnnxTensor::DataType type_of(DType dtype) {
   }
 }
 
-bool has_codes(const TensorInfo& info) { return info.dtype == DType::kS8 || info.dtype == DType::kS16; }
-
 void add_end(onnx_file::Messages<onnx_file::ValueInfoProto>& ends, const std::string& name,
              const TensorInfo& info) {
   const auto has_name = [&](const onnx_file::ValueInfoProto& end) { return end.name == name; };

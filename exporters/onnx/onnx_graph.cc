@@ -246,36 +246,31 @@ void remove_attribute(OnnxNode& node, const std::string& name) {
       list.end());
 }
 
-void set_attribute(OnnxNode& node, const std::string& name, int64_t value) {
+// The node's only attribute of this name.
+static AttributeProto& new_attribute(OnnxNode& node, const std::string& name,
+                                     AttributeProto::AttributeType type) {
   remove_attribute(node, name);
   AttributeProto& attribute = node.attribute.add();
   attribute.name = name;
-  attribute.type = AttributeProto::INT;
-  attribute.i = value;
+  attribute.type = type;
+  return attribute;
+}
+
+void set_attribute(OnnxNode& node, const std::string& name, int64_t value) {
+  new_attribute(node, name, AttributeProto::INT).i = value;
 }
 
 void set_attribute(OnnxNode& node, const std::string& name, const std::vector<int64_t>& values) {
-  remove_attribute(node, name);
-  AttributeProto& attribute = node.attribute.add();
-  attribute.name = name;
-  attribute.type = AttributeProto::INTS;
+  AttributeProto& attribute = new_attribute(node, name, AttributeProto::INTS);
   for (const int64_t value : values) attribute.ints.push_back(value);
 }
 
 void set_real(OnnxNode& node, const std::string& name, float value) {
-  remove_attribute(node, name);
-  AttributeProto& attribute = node.attribute.add();
-  attribute.name = name;
-  attribute.type = AttributeProto::FLOAT;
-  attribute.f = value;
+  new_attribute(node, name, AttributeProto::FLOAT).f = value;
 }
 
 void set_words(OnnxNode& node, const std::string& name, const std::string& words) {
-  remove_attribute(node, name);
-  AttributeProto& attribute = node.attribute.add();
-  attribute.name = name;
-  attribute.type = AttributeProto::STRING;
-  attribute.s = words;
+  new_attribute(node, name, AttributeProto::STRING).s = words;
 }
 
 namespace {

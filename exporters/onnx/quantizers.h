@@ -15,6 +15,9 @@ struct ActivationGrid {
   int32_t least = -128, most = 127;  // codes of the type: int8, or int16
   int32_t lo = least, hi = most;     // codes in use
 };
+inline bool has_codes(const TensorInfo& info) {
+  return info.dtype == DType::kS8 || info.dtype == DType::kS16;
+}
 // Of a tensor of codes.
 ActivationGrid grid_of(const TensorInfo& info);
 

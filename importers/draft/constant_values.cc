@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "importers/draft/geometry.h"
+#include "kernels/arithmetic/blocked_sum.h"
 
 namespace intaglio::importers {
 namespace {
@@ -189,20 +190,11 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
   return p;
 }
 
-// As the runtime adds up (docs/arithmetic.md).
-float blocked_sum(std::vector<float> terms) {
-  constexpr size_t kBlock = 64;
-  const auto chain = [&](size_t first, size_t end) {
-    return std::accumulate(terms.begin() + static_cast<std::ptrdiff_t>(first),
-                           terms.begin() + static_cast<std::ptrdiff_t>(end), 0.0f);
-  };
-  while (terms.size() > kBlock) {
-    size_t sums = 0;
-    for (size_t first = 0; first < terms.size(); first += kBlock)
-      terms[sums++] = chain(first, std::min(first + kBlock, terms.size()));
-    terms.resize(sums);
-  }
-  return chain(0, terms.size());
+// As the runtime adds up.
+float blocked_sum(const std::vector<float>& terms) {
+  return sum_in_blocks(static_cast<int32_t>(terms.size()), kSumBlock, [&](int32_t first, int32_t end) {
+    return std::accumulate(terms.begin() + first, terms.begin() + end, 0.0f);
+  });
 }
 
 }  // namespace
@@ -293,7 +285,7 @@ Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>&
     started[i] = true;
     ++n;
   });
-  for (size_t i = 0; i < terms.size(); ++i) y.reals[i] = blocked_sum(std::move(terms[i]));
+  for (size_t i = 0; i < terms.size(); ++i) y.reals[i] = blocked_sum(terms[i]);
   if (reduction != Reduction::kMean) return y;
   for (float& v : y.reals) v /= static_cast<float>(elements_each);
   for (int64_t& v : y.integers) v /= static_cast<int64_t>(elements_each);
