@@ -1,7 +1,6 @@
 // intaglio export-onnx: a model as an ONNX network.
 #include "calibrator/host/system/files.h"
 #include "cli/command.h"
-#include "cli/import_options.h"
 #include "cli/output.h"
 #include "tools/networks.h"
 
@@ -10,8 +9,7 @@ namespace {
 
 struct ExportOnnxArguments {
   std::string model, network, output, form = "qdq";
-  bool external_data = false, json = false;
-  ImportLimits limits;
+  bool json = false;
 };
 
 constexpr const char* kExportOnnxFooter =
@@ -19,7 +17,8 @@ constexpr const char* kExportOnnxFooter =
     "have the model's names and shapes, and real numbers for codes: pictures are NHWC. FP32 models and FP32 parts are\n"
     "written, too. States are inputs and outputs beside the others. The file is read back before it is written, each\n"
     "layer is compared, and the model and the file run on sixteen draws of inputs.\n\n"
-    "With --from the file is that network itself, its nodes, names and NCHW inputs, with the int8 model's numbers in it.\n\n"
+    "With --from inputs and outputs have the order of axes, the rank and the type that they have in that network:\n"
+    "pictures are NCHW again, and the file can take the network's place.\n\n"
     "  qdq           QuantizeLinear and DequantizeLinear, opset 13 to 21: onnxruntime, TensorRT, most compilers\n"
     "  qoperator     QLinearConv, QGemm, QLinearMatMul, QLinearAdd and the like; QDQ around other operators\n"
     "  fakequantize  OpenVINO's FakeQuantize: ranges and FP32 weights on their grid\n\n"
@@ -43,15 +42,14 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
     if (!opened) return opened.failure();
     network = std::move(*opened);
   }
-  const ExportOnnxChoice choice{*form, arguments.external_data, arguments.limits};
-  const auto made = export_onnx(*file, network ? &*network : nullptr, choice);
+  const auto made = export_onnx(*file, network ? &*network : nullptr, *form);
   if (!made) return made.failure();
   if (auto step = output.write({reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
       !step)
     return step.failure();
   for (const std::string& note : made->notes) print_note(note);
   if (arguments.json) {
-    print_json(json_of(*made, choice));
+    print_json(json_of(*made, *form));
     return Done{};
   }
   print("%s: %s, %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str(),
@@ -69,7 +67,7 @@ Command add_export_onnx_command(CLI::App& parent) {
       parent, "export-onnx", "write a model as an ONNX network, quantized where it is", kExportOnnxFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "--from", arguments->network,
-             "the FP32 network that the model was imported from, whose nodes and names the file keeps")
+             "the network that the model was imported from, whose inputs and outputs the file gets")
       .type_name("NET.onnx");
   add_option(*app, "-o,--output", arguments->output, "the ONNX file to write")
       .required()
@@ -78,11 +76,6 @@ Command add_export_onnx_command(CLI::App& parent) {
       .one_of(onnx_form_names())
       .type_name("FORM")
       .show_default();
-  add_flag(
-      *app, "--external-data", arguments->external_data,
-      "read weights also from folders within the network's own. Those beside it are read in any case; the file written "
-      "holds them all");
-  add_import_limits(*app, arguments->limits);
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {bytes, form, layers, activations, notes}");
   return make_command(app, arguments, run_export_onnx);

@@ -16,11 +16,9 @@
 namespace intaglio::exporters {
 namespace {
 
-constexpr int kDraws = 16, kDrawsOfThree = 4;  // of inputs; where the network runs as well
-// dB between an output of the file and the model's. Farther apart, the network says which is nearer to it, and may find the file this much
-// farther. Without a network: what a wrong bias or scale does not reach. A model that is farther from a network than kOfNetwork was
-// hardly made from it.
-constexpr double kNear = 30.0, kFarther = 2.0, kAlone = 12.0, kOfNetwork = 20.0;
+constexpr int kDraws = 16;  // of inputs
+// dB between an output of the file and the model's: what a wrong bias or scale does not reach.
+constexpr double kLeast = 12.0;
 constexpr double kRounding = 90.0;  // nearer than this are FP32 sums in another order
 
 // Real values of one tensor, in the order of its shape.
@@ -220,14 +218,14 @@ struct Distance {
   }
 };
 
-// Figures of each output that both have, by name, on draws from the ranges of `drawn`.
-std::map<std::string, Distance> distances(const Model& from, const Model& to, const Model& drawn, int draws) {
+// Figures of each output that both have, by name, on draws from the ranges of the first.
+std::map<std::string, Distance> distances(const Model& from, const Model& to) {
   constexpr double kSame = 200.0;
   Running a(from), b(to);
   std::mt19937 random(1);
   std::map<std::string, Distance> result;
-  for (int i = 0; i < draws; ++i) {
-    const Draw draw = draw_inputs(drawn, random);
+  for (int i = 0; i < kDraws; ++i) {
+    const Draw draw = draw_inputs(from, random);
     const auto first = a.run(draw), second = b.run(draw);
     for (const auto& [name, own] : first) {
       const auto found = second.find(name);
@@ -272,37 +270,6 @@ Outcome<Done> check_model(const Model& model, const std::string& path) {
   return Done{};
 }
 
-bool holds_codes(const Model& model) {
-  for (int32_t t = 0; t < model.tensor_count(); ++t)
-    if (const DType dtype = model.tensor(t).dtype; dtype == DType::kS8 || dtype == DType::kS16) return true;
-  return false;
-}
-
-void note_16_bits(const Model& model, std::vector<std::string>& notes) {
-  constexpr Op kInFloat[] = {Op::kAdd, Op::kSub, Op::kSoftmax, Op::kReshape, Op::kTranspose, Op::kQuantize};
-  int32_t count = 0;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    int32_t wide = -1;
-    const auto look_at = [&](Span<const int32_t> tensors) {
-      for (const int32_t t : tensors)
-        if (t >= 0 && model.tensor(t).dtype == DType::kS16) wide = t;
-    };
-    look_at(node.inputs);
-    look_at(node.outputs);
-    if (wide < 0) continue;
-    if (std::find(std::begin(kInFloat), std::end(kInFloat), node.op) == std::end(kInFloat))
-      importers::fail(
-          "tensor ", importers::quoted(model.tensor(wide).name),
-          " has codes of 16 bits, which are not exported but for sums before a Softmax; calibrate with 8 "
-          "bits alone");
-    count += node.op != Op::kQuantize ? 1 : 0;
-  }
-  if (count > 0)
-    notes.push_back(importers::text(
-        count, " nodes (sums, Softmax) compute in 16 bits in the model, and in FP32 in the file"));
-}
-
 Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, ImportOptions options,
                            Reimported& back) {
   options.keep_dead = true;  // each layer's codes are compared
@@ -316,34 +283,17 @@ Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, Im
   return Done{};
 }
 
-Outcome<Done> compare_runs(const Model& model, const Model& back, const Model* fp32, const std::string& path,
+Outcome<Done> compare_runs(const Model& model, const Model& back, const std::string& path,
                            std::vector<std::string>& notes) {
   using importers::quoted;
   using importers::text;
   try {
-    const std::map<std::string, Distance> found = distances(model, back, model, kDraws);
-    std::map<std::string, Distance> own, others;  // from FP32
-    for (const auto& [name, distance] : found) {
+    for (const auto& [name, distance] : distances(model, back)) {
       const double db = distance.db();
-      const bool is_far = db < kNear && !distance.is_of_integers;
-      if (is_far && fp32 != nullptr && own.empty()) {
-        own = distances(*fp32, model, model, kDrawsOfThree);
-        others = distances(*fp32, back, model, kDrawsOfThree);
-      }
-      const bool is_judged = own.count(name) > 0 && others.count(name) > 0;
-      if (is_far && (is_judged ? others[name].db() < own[name].db() - kFarther : db < kAlone)) {
-        const std::string lost =
-            text("output ", quoted(name), " is ", db_text(db), " from the model's on draws of inputs");
-        if (is_judged && own[name].db() < kOfNetwork)
-          return Failure{text(path, ": is hardly made from this network, from which its output is ",
-                              db_text(own[name].db()), ": in the exported file ", lost,
-                              "; give the network that it was made from, or use 'intaglio export-c'")};
-        return Failure{text(path, ": the exported file would not give what the model gives: ", lost,
-                            is_judged ? text(", and ", db_text(others[name].db()),
-                                             " from the network's (the model ", db_text(own[name].db()), ")")
-                                      : std::string(),
-                            "; use 'intaglio export-c', and report this network")};
-      }
+      if (db < kLeast && !distance.is_of_integers)
+        return Failure{text(path, ": the exported file would not give what the model gives: output ",
+                            quoted(name), " is ", db_text(db),
+                            " from the model's on draws of inputs; use 'intaglio export-c', and report this network")};
       if (db < kRounding)
         notes.push_back(text("output ", quoted(name), " differs from the model's by ", distance.largest,
                              " at most on ", kDraws, " draws of inputs (", db_text(db), ")"));

@@ -1,4 +1,4 @@
-// Shared by the exporters: notes about 16 bits, and a file read back as the model that the importer makes of it, compared and run.
+// Shared by the exporters: a file read back as the model that the importer makes of it, compared and run.
 #pragma once
 
 #include <string>
@@ -17,14 +17,6 @@ Outcome<Done> check_model(const Model& model, const std::string& path);
 // What a state holds before the first run, as real numbers.
 std::vector<float> first_values(const Model& model, const StateInfo& state);
 
-// Whether any tensor of the model has codes; kNoCodes is what is said of one without.
-bool holds_codes(const Model& model);
-inline constexpr char kNoCodes[] = "is FP32 throughout; 'intaglio calibrate' makes an int8 model";
-
-// Notes how many nodes compute sums and a Softmax in 16 bits, which a file has in FP32. Throws ImportError where other nodes do, which
-// no exporter writes.
-void note_16_bits(const Model& model, std::vector<std::string>& notes);
-
 struct Reimported {
   HostArena memory;
   Model model;  // lies in `memory`
@@ -38,10 +30,9 @@ Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, Im
 // outputs. Inputs and outputs are matched by name. States begin each draw with their first values.
 //
 // Notes say how far outputs differ, where it is more than FP32 sums in another order do. A failure, which begins with `path`, names an
-// output that is less than 30 dB from the model's and 2 dB farther from the network's than the model's is. `fp32` is the network;
-// nullptr where there is none: then 12 dB from the model are asked for. Decibels are the median of the draws. Integers
-// (places, numbers of classes) are noted alone.
-Outcome<Done> compare_runs(const Model& model, const Model& back, const Model* fp32, const std::string& path,
+// output that is less than 12 dB from the model's. Decibels are the median of the draws. Integers (places, numbers of classes) are noted
+// alone.
+Outcome<Done> compare_runs(const Model& model, const Model& back, const std::string& path,
                            std::vector<std::string>& notes);
 
 }  // namespace intaglio::exporters

@@ -1,5 +1,4 @@
-// Sums of scores have 16 bits in an int8 model, which the exporters write in FP32.
-#include "exporters/onnx/onnx_export.h"
+// Sums of scores have 16 bits in an int8 model, which a TFLite file has in FP32.
 #include "exporters/tflite/tflite_export.h"
 #include "importers/tflite/tflite_generated.h"
 #include "tests/support/calibrated_network.h"
@@ -11,10 +10,6 @@ namespace {
 
 constexpr const char* kNote =
     "2 nodes (sums, Softmax) compute in 16 bits in the model, and in FP32 in the file";
-
-Span<const uint8_t> span_of(const std::string& bytes) {
-  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
-}
 
 CalibratedNetwork calibrated() {
   CalibratorOptions options;
@@ -37,25 +32,6 @@ double sqnr_of_file(const CalibratedNetwork& net, Span<const uint8_t> file) {
 }
 
 }  // namespace
-
-TEST_CASE("ONNX, each form: one Add of the mask and a Softmax in FP32, and a note") {
-  const CalibratedNetwork net = calibrated();
-  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
-    const auto made = export_onnx(span_of(net.network), "net.onnx", {}, *Model::open(net.int8.view()),
-                                  "net.int8.itg", form);
-    REQUIRE_MESSAGE(made, made.message());
-    CHECK(made->notes == std::vector<std::string>{kNote});
-    const onnx_file::ModelProto file = parsed_onnx(made->bytes);
-    int softmaxes = 0, sums = 0;
-    for (const auto& node : file.graph->node) {
-      softmaxes += node.op_type == "Softmax" ? 1 : 0;
-      sums += node.op_type == "Add" && node.input[1] == "causal" ? 1 : 0;
-    }
-    CHECK(softmaxes == 1);
-    CHECK(sums == 1);
-    CHECK(sqnr_of_file(net, span_of(made->bytes)) > 30.0);
-  }
-}
 
 TEST_CASE("TFLite: an ADD and a SOFTMAX in FP32, and a note") {
   const CalibratedNetwork net = calibrated();

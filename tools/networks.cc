@@ -162,11 +162,11 @@ Outcome<OnnxForm> onnx_form_of(const std::string& name) {
   return Failure{option_word("form", name) + ": is none of " + names};
 }
 
-Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile* network,
-                                const ExportOnnxChoice& choice) {
-  if (network == nullptr) return intaglio::export_onnx(file.model(), file.path(), choice.form);
-  return intaglio::export_onnx(network->bytes(), network->path(), {network->folder(), choice.external_data},
-                               file.model(), file.path(), choice.form, choice.limits);
+Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile* network, OnnxForm form) {
+  if (network == nullptr) return intaglio::export_onnx(file.model(), file.path(), form);
+  const auto ends = read_onnx_ends(network->bytes(), network->path());
+  if (!ends) return ends.failure();
+  return intaglio::export_onnx(file.model(), file.path(), form, &*ends);
 }
 
 Outcome<TfliteExport> export_tflite(const LoadedModel& file) {
@@ -182,12 +182,12 @@ Outcome<Done> check_tflite_output(const std::string& output) {
   return check_replaceable(output, 4, "TFL3", "TFLite file");
 }
 
-Json json_of(const OnnxExport& made, const ExportOnnxChoice& choice) {
-  std::string form;
+Json json_of(const OnnxExport& made, OnnxForm form) {
+  std::string name;
   for (const OnnxFormName& known : kOnnxForms)
-    if (choice.form == known.form) form = known.name;
+    if (form == known.form) name = known.name;
   return {{"bytes", made.bytes.size()},
-          {"form", form},
+          {"form", name},
           {"layers", made.layers},
           {"activations", made.activations},
           {"notes", json_lines(made.notes)}};

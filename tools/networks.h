@@ -30,18 +30,11 @@ bool is_network_file(const std::string& path);
 // "tflite", "openvino", or "onnx" of everything else. The file's first 64 bytes will do.
 const char* network_format(Span<const uint8_t> bytes);
 
-struct ExportOnnxChoice {
-  OnnxForm form = OnnxForm::kQdq;
-  bool external_data = false;  // weights also from folders within the network's own
-  ImportLimits limits;
-};
-
 std::vector<std::string> onnx_form_names();
 Outcome<OnnxForm> onnx_form_of(const std::string& name);
 
-// `network`: what the model was imported from; nullptr: the file has the model's own nodes.
-Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile* network,
-                                const ExportOnnxChoice& choice);
+// `network`: the ONNX file that the model was imported from, whose inputs and outputs the file gets; nullptr: the model's own.
+Outcome<OnnxExport> export_onnx(const LoadedModel& file, const NetworkFile* network, OnnxForm form);
 Outcome<TfliteExport> export_tflite(const LoadedModel& file);
 
 // Refuse what stands at the place of an export, and would be lost: any file but an older export, or an empty one.
@@ -49,7 +42,7 @@ Outcome<Done> check_onnx_output(const std::string& output);
 Outcome<Done> check_tflite_output(const std::string& output);
 
 // {bytes, form, layers, activations, notes}
-Json json_of(const OnnxExport& made, const ExportOnnxChoice& choice);
+Json json_of(const OnnxExport& made, OnnxForm form);
 // {bytes, layers, notes}
 Json json_of(const TfliteExport& made);
 

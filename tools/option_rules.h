@@ -64,12 +64,6 @@ inline constexpr OptionRule kOptionRules[] = {
     excludes("import", {"--dump-after"}, {{"--json"}}, "the network it prints is no JSON"),
     // plan
     excludes("plan", {"--feed-rows"}, {{"--memory", "flat"}}, "rows are fed to a plan by rows"),
-    // export-onnx; in Python the network is `source`
-    needs("export-onnx", {"--external-data"}, {{"--from"}, {"--source"}},
-          "it says where that network's weights are"),
-    needs("export-onnx", {"--max-work"}, {{"--from"}, {"--source"}}, "it bounds the import of that network"),
-    needs("export-onnx", {"--max-memory"}, {{"--from"}, {"--source"}},
-          "it bounds the import of that network"),
     // samples
     excludes("calibrate|observe|simulate|eval|compare", {"--input"}, {{"--images"}}, "both name the samples"),
     needs("calibrate|observe|simulate|eval|compare", {"--frame"}, {{"--images"}, {"--input"}},

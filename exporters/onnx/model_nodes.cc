@@ -31,8 +31,9 @@ constexpr Named kComparisons[] = {
 
 class Writer {
  public:
-  Writer(onnx_file::GraphProto& file, const Model& model, OnnxForm form, int64_t opset, OnnxExport& result)
-      : model_(model), values_(file, model, form, opset), result_(result) {}
+  Writer(onnx_file::GraphProto& file, const Model& model, OnnxForm form, int64_t opset, const OnnxEnds* ends,
+         OnnxExport& result)
+      : model_(model), values_(file, model, form, opset, ends, result.notes), result_(result) {}
 
   void run(OnnxForm form) {
     for (int32_t n = 0; n < model_.node_count(); ++n) {
@@ -52,6 +53,13 @@ class Writer {
  private:
   TensorInfo in(const NodeInfo& node, size_t i = 0) const { return model_.tensor(node.inputs[i]); }
   TensorInfo out(const NodeInfo& node) const { return model_.tensor(node.outputs[0]); }
+  // Whether the node gives the numbers that it reads as the same codes, or as FP32.
+  bool has_one_grid(const NodeInfo& node) const {
+    const TensorInfo x = in(node), y = out(node);
+    if (x.dtype != y.dtype || !has_codes(x)) return x.dtype == y.dtype;
+    return x.quantization.scales[0] == y.quantization.scales[0] &&
+           x.quantization.zero_point == y.quantization.zero_point;
+  }
   std::string value(const NodeInfo& node, size_t i = 0, ChannelOrder order = kChannelsLast) {
     return values_.value(node.inputs[i], order);
   }
@@ -418,10 +426,12 @@ class Writer {
 
   void transpose(const NodeInfo& node) {
     const ChannelOrder order = values_.is_first(node.inputs[0]) ? kChannelsFirst : kChannelsLast;
-    OnnxNode& made = values_.add(node, "Transpose", {value(node, 0, order)});
     Dims axes;
     for (const int32_t a : node.options.as<TransposeOptions>().permutation)
       axes.push_back(axis_in(order, a, in(node).shape.rank));
+    if (std::is_sorted(axes.begin(), axes.end()) && has_one_grid(node))
+      return values_.set_value(node.outputs[0], value(node, 0, order));
+    OnnxNode& made = values_.add(node, "Transpose", {value(node, 0, order)});
     set_attribute(made, "perm", axes);
     values_.finish(node, made.output[0]);
   }
@@ -510,8 +520,8 @@ int64_t opset_of(const Model& model) {
 }
 
 void write_model_graph(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset,
-                       OnnxExport& result) {
-  Writer(graph, model, form, opset, result).run(form);
+                       const OnnxEnds* ends, OnnxExport& result) {
+  Writer(graph, model, form, opset, ends, result).run(form);
 }
 
 }  // namespace intaglio::exporters

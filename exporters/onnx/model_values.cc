@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "importers/draft/import_error.h"
+#include "importers/draft/names.h"
 
 namespace intaglio::exporters {
 namespace {
@@ -25,43 +26,44 @@ OnnxTensor::DataType type_of(DType dtype) {
   }
 }
 
-void add_end(onnx_file::Messages<onnx_file::ValueInfoProto>& ends, const std::string& name,
-             const TensorInfo& info) {
+void declare(onnx_file::Messages<onnx_file::ValueInfoProto>& list, const std::string& name,
+             OnnxTensor::DataType type, const std::vector<int64_t>& dims) {
   const auto has_name = [&](const onnx_file::ValueInfoProto& end) { return end.name == name; };
-  if (std::any_of(ends.begin(), ends.end(), has_name)) return;
-  auto& end = ends.add();
+  if (std::any_of(list.begin(), list.end(), has_name)) return;
+  auto& end = list.add();
   end.name = name;
   auto& tensor = end.type.make().tensor_type.make();
-  tensor.elem_type = type_of(info.dtype);
+  tensor.elem_type = type;
   auto& shape = tensor.shape.make();
-  for (const int64_t dim : dims_of(info.shape)) shape.dim.add().dim_value = dim;
+  for (const int64_t dim : dims) shape.dim.add().dim_value = dim;
 }
 
-// The inputs and outputs of the file, by names that no two tensors share.
-onnx_file::GraphProto& with_ends(onnx_file::GraphProto& file, const Model& model,
-                                 std::vector<std::string>& names) {
-  std::unordered_set<std::string> taken;
-  const auto take = [&](int32_t tensor) -> const std::string& {
-    std::string& name = names[static_cast<size_t>(tensor)];
-    if (!name.empty()) return name;
-    const std::string wanted = model.tensor(tensor).name;
-    name = wanted.empty() ? "value" : wanted;
-    for (int number = 2; !taken.insert(name).second; ++number) name = wanted + "_" + std::to_string(number);
-    return name;
-  };
-  for (const int32_t t : model.inputs()) add_end(file.input, take(t), model.tensor(t));
-  for (int32_t i = 0; i < model.state_count(); ++i) {
-    const int32_t t = model.state(i).input;
-    add_end(file.input, take(t), model.tensor(t));
+// How many of the sizes that the file gives are these.
+int agreements(const OnnxEnd& end, const std::vector<int64_t>& dims) {
+  int found = 0;
+  for (size_t d = 0; d < dims.size(); ++d) found += end.dims[d] == dims[d];
+  return found;
+}
+
+// Whether a Cast gives the numbers of a tensor as the type that the file has for it.
+bool casts_to(const TensorInfo& info, int32_t type, bool is_input) {
+  using Type = OnnxTensor;
+  switch (type) {
+    case Type::FLOAT16:
+    case Type::BFLOAT16:
+    case Type::DOUBLE:
+      return info.dtype != DType::kS32;
+    case Type::INT32:
+    case Type::INT64:
+    case Type::BOOL:
+      return !has_codes(info);
+    case Type::INT8:
+    case Type::UINT8:  // pictures, or codes that are numbers
+      return is_input && (info.dtype == DType::kF32 ||
+                          (info.dtype == DType::kS8 && info.quantization.scales[0] == 1.0f));
+    default:
+      return false;
   }
-  for (const int32_t t : model.outputs()) add_end(file.output, take(t), model.tensor(t));
-  for (int32_t i = 0; i < model.state_count(); ++i) {
-    const int32_t t = model.state(i).output;
-    add_end(file.output, take(t), model.tensor(t));
-  }
-  for (int32_t t = 0; t < model.tensor_count(); ++t)
-    if (!model.tensor(t).is_constant()) take(t);
-  return file;
 }
 
 }  // namespace
@@ -76,18 +78,111 @@ std::vector<int64_t> dims_of(const Shape& shape, ChannelOrder order) {
   return dims;
 }
 
-ModelValues::ModelValues(onnx_file::GraphProto& file, const Model& model, OnnxForm form, int64_t opset)
+ModelValues::End ModelValues::made_end(int32_t tensor, const std::vector<OnnxEnd>* in_file,
+                                       const std::string& path, bool is_input,
+                                       std::vector<std::string>& notes) const {
+  const TensorInfo info = model_.tensor(tensor);
+  End end;
+  end.tensor = tensor;
+  end.name = names_[static_cast<size_t>(tensor)];
+  end.type = end.own_type = type_of(info.dtype);
+  end.dims = end.own_dims = dims_of(info.shape);
+  if (in_file == nullptr) return end;
+  const auto found = std::find_if(in_file->begin(), in_file->end(), [&](const OnnxEnd& other) {
+    return importers::clean_name(other.name) == end.name;
+  });
+  if (found == in_file->end() && !is_input) return end;  // a value within the network, by import --outputs
+  if (found == in_file->end())
+    importers::fail("its input ", importers::quoted(end.name), " is not in ", path,
+                    "; give the network that the model was imported from");
+  if (casts_to(info, found->type, is_input)) end.type = static_cast<OnnxTensor::DataType>(found->type);
+  if (!found->has_shape) return end;
+  if (found->dims.size() != end.dims.size()) {  // a number has an axis here
+    int64_t elements = 1;
+    for (const int64_t dim : found->dims) elements *= dim;
+    if (elements == info.shape.elements()) end.dims = found->dims;
+  } else if (is_input && info.shape.rank == 4) {
+    // The import brings pictures from the file's order into the model's.
+    const std::vector<int64_t> first = dims_of(info.shape, kChannelsFirst);
+    const int as_first = agreements(*found, first), as_last = agreements(*found, end.dims);
+    if (as_last > as_first) return end;
+    end.order = kChannelsFirst;
+    if (as_last == as_first && info.shape.elements(1, 3) > 1 && info.shape[3] > 1)
+      notes.push_back(importers::text("input ", importers::quoted(end.name), ": the sizes in ", path,
+                                      " do not say which axis the channels are; the file has them first"));
+    end.dims = end.own_dims = first;
+  }
+  return end;
+}
+
+onnx_file::GraphProto& ModelValues::with_ends(onnx_file::GraphProto& file, const OnnxEnds* ends,
+                                              std::vector<std::string>& notes) {
+  std::unordered_set<std::string> taken;
+  const auto take = [&](int32_t tensor, const std::string& suffix = {}) {
+    std::string& name = names_[static_cast<size_t>(tensor)];
+    if (!name.empty() && suffix.empty()) return;
+    const std::string own = model_.tensor(tensor).name, wanted = (own.empty() ? "value" : own) + suffix;
+    name = wanted;
+    for (int number = 2; !taken.insert(name).second; ++number) name = wanted + "_" + std::to_string(number);
+  };
+  const auto add = [&](int32_t tensor, bool is_input) {
+    take(tensor);
+    End end = made_end(tensor, ends == nullptr ? nullptr : is_input ? &ends->inputs : &ends->outputs,
+                       ends == nullptr ? "" : ends->path, is_input, notes);
+    declare(is_input ? file.input : file.output, end.name, end.type, end.dims);
+    (is_input ? inputs_ : outputs_).push_back(std::move(end));
+  };
+  for (const bool is_input : {true, false}) {
+    for (const int32_t t : is_input ? model_.inputs() : model_.outputs()) add(t, is_input);
+    for (int32_t i = 0; i < model_.state_count(); ++i)
+      add(is_input ? model_.state(i).input : model_.state(i).output, is_input);
+  }
+  // What an output is made of has a name of its own.
+  for (const End& end : outputs_)
+    if (!end.is_as_in_model() && names_[static_cast<size_t>(end.tensor)] == end.name)
+      take(end.tensor, "/in_model");
+  for (int32_t t = 0; t < model_.tensor_count(); ++t)
+    if (!model_.tensor(t).is_constant()) take(t);
+  return file;
+}
+
+ModelValues::ModelValues(onnx_file::GraphProto& file, const Model& model, OnnxForm form, int64_t opset,
+                         const OnnxEnds* ends, std::vector<std::string>& notes)
     : model_(model),
       opset_(opset),
       names_(static_cast<size_t>(model.tensor_count())),
-      graph_(with_ends(file, model, names_)),
+      graph_(with_ends(file, ends, notes)),
       quantizers_(graph_, form),
       known_(names_.size()),
       sources_(names_.size(), -1) {
+  for (const auto* const list : {&inputs_, &outputs_})
+    for (const End& end : *list)
+      if (!graph_.is_known(end.name)) (void)graph_.reserve_name(end.name);
   for (const std::string& name : names_)
     if (!name.empty() && !graph_.is_known(name)) (void)graph_.reserve_name(name);
-  for (const int32_t t : model.outputs()) ends_.push_back(t);
-  for (int32_t i = 0; i < model.state_count(); ++i) ends_.push_back(model.state(i).output);
+  for (const End& end : inputs_)
+    starts_[end.tensor] = {adapted(end.name, end.own_type, end.type != end.own_type, end.own_dims,
+                                   end.dims != end.own_dims, {}),
+                           end.order};
+}
+
+std::string ModelValues::adapted(const std::string& value, OnnxTensor::DataType type, bool casts,
+                                 const std::vector<int64_t>& dims, bool reshapes, const std::string& last) {
+  std::string from = value;
+  if (reshapes) {
+    const std::string to = !last.empty() && !casts ? last : unused(value + "/reshaped");
+    const std::string shape = unused(to + "/shape");
+    graph_.add_constant(shape, OnnxTensor::INT64, {static_cast<int64_t>(dims.size())}, dims.data(),
+                        dims.size() * sizeof(int64_t));
+    graph_.add_node("Reshape", to + "/reshape", {from, shape}, to);
+    from = to;
+  }
+  if (casts) {
+    const std::string to = last.empty() ? unused(value + "/cast") : last;
+    set_attribute(graph_.add_node("Cast", to + "/to_type", {from}, to), "to", type);
+    from = to;
+  }
+  return from;
 }
 
 std::string ModelValues::weights(int32_t tensor, const std::vector<int64_t>& dims,
@@ -139,10 +234,10 @@ std::string ModelValues::value(int32_t tensor, ChannelOrder order) {
     return known = weights(tensor, {dims.begin(), dims.end()}, places);
   }
   const std::string& own = names_[static_cast<size_t>(tensor)];
-  const bool is_input = graph_.is_input(own);
-  const std::string& other = known_[static_cast<size_t>(tensor)][1 - order];
-  std::string from = is_input ? own : other;
-  if (is_input ? order == kChannelsFirst : true) {
+  const auto start = starts_.find(tensor);
+  const bool is_start = start != starts_.end();
+  std::string from = is_start ? start->second.first : known_[static_cast<size_t>(tensor)][1 - order];
+  if (!is_start || (turns && start->second.second != order)) {
     const bool to_first = order == kChannelsFirst;
     const std::string turned = unused(own + (to_first ? "/channels_first" : "/channels_last"));
     OnnxNode& node = graph_.add_node("Transpose", turned, {from}, turned);
@@ -239,10 +334,13 @@ void ModelValues::finish(const NodeInfo& node, const std::string& value, Channel
 }
 
 void ModelValues::finish_graph() {
-  for (const int32_t tensor : ends_) {
-    const std::string& own = names_[static_cast<size_t>(tensor)];
-    if (graph_.is_input(own) || graph_.writer(own) != nullptr) continue;
-    graph_.add_node("Identity", own + "/same", {value(tensor)}, own);
+  for (const End& end : outputs_) {
+    if (graph_.is_input(end.name) || graph_.writer(end.name) != nullptr) continue;
+    const std::string from = value(end.tensor);
+    if (end.is_as_in_model())
+      graph_.add_node("Identity", end.name + "/same", {from}, end.name);
+    else
+      adapted(from, end.type, end.type != end.own_type, end.dims, end.dims != end.own_dims, end.name);
   }
   graph_.finish();
 }

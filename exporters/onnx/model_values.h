@@ -3,6 +3,8 @@
 
 #include <array>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "exporters/onnx/onnx_graph.h"
@@ -22,8 +24,10 @@ std::vector<int64_t> dims_of(const Shape& shape, ChannelOrder order = kChannelsL
 // first gets a Transpose, on the codes.
 class ModelValues {
  public:
-  // Gives `file`, which has no nodes yet, the model's inputs, outputs and states, all in the model's shapes; numbers for codes.
-  ModelValues(onnx_file::GraphProto& file, const Model& model, OnnxForm form, int64_t opset);
+  // Gives `file`, which is empty, the model's inputs, outputs and states, with numbers for codes: in the model's shapes, or in those of
+  // `ends`. Throws ImportError where that lacks an input.
+  ModelValues(onnx_file::GraphProto& file, const Model& model, OnnxForm form, int64_t opset,
+              const OnnxEnds* ends, std::vector<std::string>& notes);
 
   OnnxGraph& graph() { return graph_; }
   Quantizers& quantizers() { return quantizers_; }
@@ -35,11 +39,20 @@ class ModelValues {
   std::string flat(int32_t tensor);
   // Whether it is there in this order alone.
   bool is_first(int32_t tensor) const {
-    const auto& known = known_[static_cast<size_t>(source_of(tensor))];
-    return !known[kChannelsFirst].empty() && known[kChannelsLast].empty();
+    const int32_t source = source_of(tensor);
+    const auto& known = known_[static_cast<size_t>(source)];
+    if (!known[kChannelsLast].empty()) return false;
+    if (const auto start = starts_.find(source); start != starts_.end())
+      return start->second.second == kChannelsFirst;
+    return !known[kChannelsFirst].empty();
   }
   // `tensor` holds what `source` stands for.
   void set_same(int32_t tensor, int32_t source) { sources_[static_cast<size_t>(tensor)] = source_of(source); }
+
+  // `tensor`, in the model's order, is this value.
+  void set_value(int32_t tensor, const std::string& value) {
+    known_[static_cast<size_t>(tensor)][kChannelsLast] = value;
+  }
 
   // A step towards a node's result, under the node's name and `suffix`.
   OnnxNode& add(const NodeInfo& node, const std::string& op, const std::vector<std::string>& inputs,
@@ -74,17 +87,36 @@ class ModelValues {
     const int32_t source = sources_[static_cast<size_t>(tensor)];
     return source < 0 ? tensor : source;
   }
+  // An input or output of the file.
+  struct End {
+    int32_t tensor = -1;
+    std::string name;  // in the file
+    OnnxTensor::DataType own_type = OnnxTensor::FLOAT, type = OnnxTensor::FLOAT;
+    std::vector<int64_t> own_dims, dims;  // own: in the order of axes that the file has
+    ChannelOrder order = kChannelsLast;   // of an input
+    bool is_as_in_model() const { return type == own_type && dims == own_dims; }
+  };
+  End made_end(int32_t tensor, const std::vector<OnnxEnd>* in_file, const std::string& path, bool is_input,
+               std::vector<std::string>& notes) const;
+  // Fills the lists of ends, and gives them and all tensors names.
+  onnx_file::GraphProto& with_ends(onnx_file::GraphProto& file, const OnnxEnds* ends,
+                                   std::vector<std::string>& notes);
+  // `value` in another type and shape, as `last` or under a name of its own.
+  std::string adapted(const std::string& value, OnnxTensor::DataType type, bool casts,
+                      const std::vector<int64_t>& dims, bool reshapes, const std::string& last);
+
   bool is_end(const std::string& name) const { return graph_.is_output(name) || graph_.is_input(name); }
   std::string unused(const std::string& name) { return graph_.reserve_name(name); }
 
   const Model& model_;
   int64_t opset_;
   std::vector<std::string> names_;  // by tensor
+  std::vector<End> inputs_, outputs_;
   OnnxGraph graph_;
   Quantizers quantizers_;
   std::vector<std::array<std::string, 2>> known_;  // by tensor and order
   std::vector<int32_t> sources_;                   // by tensor; -1: itself
-  std::vector<int32_t> ends_;                      // tensors that are outputs of the file
+  std::unordered_map<int32_t, std::pair<std::string, ChannelOrder>> starts_;  // inputs, before their quantizers
 };
 
 // The function of one value that an operator computes in FP32, as nodes of ONNX. Throws ImportError where it is none.

@@ -20,60 +20,25 @@ namespace {
 using importers::fail;
 using importers::text;
 
-int64_t standard_version(const onnx_file::ModelProto& file) {
-  for (const auto& entry : file.opset_import)
-    if (importers::is_standard_onnx(entry.domain)) return entry.version;
-  return 0;
-}
-
 void set_version(onnx_file::ModelProto& file, const std::string& domain, int64_t version) {
-  for (auto& entry : file.opset_import)
-    if (entry.domain == domain || (domain.empty() && importers::is_standard_onnx(entry.domain))) {
-      entry.version = version;
-      return;
-    }
   auto& entry = file.opset_import.add();
   entry.domain = domain;
   entry.version = version;
 }
 
-importers::OnnxConstants constants_of(Span<const uint8_t> network, const ExternalData& external,
-                                      const Model& model, const ImportLimits& limits,
-                                      const onnx_file::GraphProto& graph) {
-  const auto budget = std::make_shared<importers::ImportBudget>(limits);
-  budget->add_file(network.size);
-  return importers::onnx_constants(network, network_options(graph, external, model, limits), {}, budget);
-}
-
 // `result` gets its bytes.
 void finish_file(onnx_file::ModelProto& file, int64_t opset, OnnxForm form, int32_t add_bits,
                  OnnxExport& result) {
-  if (opset > 0) set_version(file, "", opset);
+  set_version(file, "", opset);
   if (form == OnnxForm::kQOperator) set_version(file, kCodeOperatorsDomain, 1);
   if (form == OnnxForm::kFakeQuantize) set_version(file, "org.openvinotoolkit", 1);
   // The oldest that has the operator set.
-  file.ir_version = std::max<int64_t>(file.ir_version, opset < 19 ? 7 : opset < 21 ? 9 : 10);
+  file.ir_version = opset < 19 ? 7 : opset < 21 ? 9 : 10;
   auto& bits = file.metadata_props.add();
   bits.key = importers::kAddBitsKey;
   bits.value = text(add_bits);
   if (byte_size(file) > onnx_file::kMaxFileBytes) fail("the file would be too large for ONNX: 2 GB at most");
   result.bytes = serialize(file);
-}
-
-void export_steps(Span<const uint8_t> network, const ExternalData& external, const Model& model,
-                  const Model& fp32, OnnxForm form, const ImportLimits& limits, OnnxExport& result) {
-  auto parsed = onnx_file::parse_model(onnx_file::text_of(network.data, network.size));  // as it was imported
-  if (!parsed || !parsed->graph.has()) fail("is no ONNX file");
-  onnx_file::ModelProto& file = *parsed;
-  if (!external.folder.empty()) {
-    importers::ImportBudget budget(limits);
-    importers::load_external_data(file, external, budget);
-  }
-  make_plain(file.graph.make(), constants_of(network, external, model, limits, *file.graph), result.notes);
-  const int64_t opset = standard_version(file);
-  quantize_graph(file.graph.make(), model, fp32, form, opset, result);
-  finish_file(file, form == OnnxForm::kFakeQuantize ? opset : std::max(opset, kQuantizedOpset), form,
-              AddOptions().add_bits, result);
 }
 
 // Bits of the larger multiplier of the model's int8 sums.
@@ -87,12 +52,12 @@ int32_t add_bits_of(const Model& model) {
   return AddOptions().add_bits;
 }
 
-void export_own_steps(const Model& model, OnnxForm form, OnnxExport& result) {
+void export_steps(const Model& model, OnnxForm form, const OnnxEnds* ends, OnnxExport& result) {
   onnx_file::ModelProto file;
   file.producer_name = "intaglio";
   const int64_t opset = opset_of(model);
   file.graph.make().name = "model";
-  write_model_graph(file.graph.make(), model, form, opset, result);
+  write_model_graph(file.graph.make(), model, form, opset, ends, result);
   for (int32_t i = 0; i < model.state_count(); ++i) {
     const StateInfo state = model.state(i);
     const std::vector<float> first = first_values(model, state);
@@ -110,15 +75,48 @@ void export_own_steps(const Model& model, OnnxForm form, OnnxExport& result) {
 
 namespace {
 
-// What the steps throw becomes a failure that begins with `path`.
-template <typename Steps>
-Outcome<OnnxExport> exported(const std::string& path, const Steps& steps) {
+OnnxEnd end_of(const onnx_file::ValueInfoProto& declared) {
+  OnnxEnd end;
+  end.name = declared.name;
+  if (!declared.type.has() || !declared.type->tensor_type.has()) return end;
+  const auto& tensor = *declared.type->tensor_type;
+  end.type = tensor.elem_type;
+  end.has_shape = tensor.shape.has();
+  if (end.has_shape)
+    for (const auto& dim : tensor.shape->dim)
+      end.dims.push_back(std::max<int64_t>(dim.dim_value.value_or(0), 0));
+  return end;
+}
+
+}  // namespace
+
+Outcome<OnnxEnds> read_onnx_ends(Span<const uint8_t> network, const std::string& path) {
+  OnnxEnds ends;
+  ends.path = path;
+  try {
+    importers::ImportBudget budget;
+    budget.add_file(network.size);
+    const auto file =
+        onnx_file::parse_model(onnx_file::text_of(network.data, network.size), [&](uint64_t taken) {
+          budget.spend_memory(taken, "what the file holds beside its weights");
+        });
+    if (!file || !file->graph.has())
+      return Failure{path + ": is no ONNX file, or a damaged one; give the ONNX network that the model was imported from"};
+    for (const auto& input : file->graph->input) ends.inputs.push_back(end_of(input));
+    for (const auto& output : file->graph->output) ends.outputs.push_back(end_of(output));
+  } catch (const importers::OverBudget& error) {
+    return Failure{path + ": " + error.what()};
+  }
+  return ends;
+}
+
+Outcome<OnnxExport> export_onnx(const Model& model, const std::string& path, OnnxForm form,
+                                const OnnxEnds* ends) {
+  if (auto step = exporters::check_model(model, path); !step) return step.failure();
   OnnxExport result;
   try {
-    steps(result);
+    exporters::export_steps(model, form, ends, result);
   } catch (const importers::ImportError& error) {
-    return Failure{path + ": " + error.what()};
-  } catch (const importers::OverBudget& error) {
     return Failure{path + ": " + error.what()};
   } catch (const std::bad_alloc&) {
     return Failure{path + ": out of memory"};
@@ -126,34 +124,8 @@ Outcome<OnnxExport> exported(const std::string& path, const Steps& steps) {
     note_unforeseen();
     return Failure{path + ": " + error.what()};
   }
+  if (auto step = exporters::read_back(result, model, path, form); !step) return step.failure();
   return result;
-}
-
-}  // namespace
-
-Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
-                                const ExternalData& external, const Model& model,
-                                const std::string& model_path, OnnxForm form, const ImportLimits& limits) {
-  // A network that the importer refuses is not rewritten.
-  if (auto step = exporters::check_model(model, model_path); !step) return step.failure();
-  exporters::Reimported fp32;
-  if (auto step = exporters::check_network(network, path, external, model, model_path, limits, fp32); !step)
-    return step.failure();
-  auto made = exported(path, [&](OnnxExport& result) {
-    exporters::export_steps(network, external, model, fp32.model, form, limits, result);
-  });
-  if (!made) return made;
-  if (auto step = exporters::read_back(*made, model, &fp32.model, model_path, form); !step)
-    return step.failure();
-  return made;
-}
-
-Outcome<OnnxExport> export_onnx(const Model& model, const std::string& path, OnnxForm form) {
-  if (auto step = exporters::check_model(model, path); !step) return step.failure();
-  auto made = exported(path, [&](OnnxExport& result) { exporters::export_own_steps(model, form, result); });
-  if (!made) return made;
-  if (auto step = exporters::read_back(*made, model, nullptr, path, form); !step) return step.failure();
-  return made;
 }
 
 }  // namespace intaglio

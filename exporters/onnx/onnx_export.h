@@ -1,11 +1,10 @@
-// A model as an ONNX file: of its own nodes, or the network that it was made from, with the model's scales, int8 weights and int32
-// biases in it.
+// A model as an ONNX file: its own nodes, scales, int8 weights and int32 biases.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "importers/import.h"
+#include "calibrator/host/system/outcome.h"
 #include "intaglio/model.h"
 
 namespace intaglio {
@@ -29,20 +28,29 @@ struct OnnxExport {
   std::vector<std::string> notes;
 };
 
-// `network`: the bytes of the ONNX file that `model` was imported from, whose names it has; `external` is where its
-// external data may be. Every node of it stays but those that the import folded into a layer before them (batch
-// normalization, an added constant). Nodes and layers are matched by name.
-//
-// The file is read back by the importer before it is given, and each layer compared: codes of weights, scales, biases
-// and bounds. A failure names the first layer that would not come back. Then both are run: see compare_runs() in
-// exporters/readback.h. `limits` are those of the network's import. `path` and `model_path` are for messages.
-Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
-                                const ExternalData& external, const Model& model,
-                                const std::string& model_path, OnnxForm form,
-                                const ImportLimits& limits = {});
+// An input or output as an ONNX file declares it.
+struct OnnxEnd {
+  std::string name;
+  int32_t type = 0;           // TensorProto.DataType
+  bool has_shape = false;     // the file says the rank
+  std::vector<int64_t> dims;  // 0: the file leaves it open
+};
+struct OnnxEnds {
+  std::string path;  // for messages
+  std::vector<OnnxEnd> inputs, outputs;
+};
 
-// The same without that file: a graph of the model's own nodes, whose inputs and outputs have the model's shapes; FP32 models, too. States
-// are inputs and outputs beside the others. A failure names the node that ONNX has no form for.
-Outcome<OnnxExport> export_onnx(const Model& model, const std::string& path, OnnxForm form);
+// The inputs and outputs of the ONNX file in `network`, and nothing else of it. A failure begins with `path`.
+Outcome<OnnxEnds> read_onnx_ends(Span<const uint8_t> network, const std::string& path);
+
+// A graph of the model's own nodes; FP32 models, too. States are inputs and outputs beside the others. Inputs and outputs have the model's
+// shapes, and real numbers for codes. With `ends` each has the order of axes, the rank and the type that it has there, in the network
+// that the model was imported from; outputs that are not there keep the model's.
+//
+// The file is imported again before it is given, and each layer compared: codes of weights, scales, biases and bounds. Then both are run:
+// see compare_runs() in exporters/readback.h. A failure begins with `path`, the model's, and names the node that ONNX has no form for, or the
+// layer that would not come back.
+Outcome<OnnxExport> export_onnx(const Model& model, const std::string& path, OnnxForm form,
+                                const OnnxEnds* ends = nullptr);
 
 }  // namespace intaglio

@@ -7,63 +7,15 @@
 #include <optional>
 #include <set>
 
-#include "importers/onnx/onnx_operators.h"
 #include "importers/params/params_layers.h"
-#include "importers/wide_weights.h"
 #include "intaglio/describe.h"
 #include "intaglio/ops.h"
 
 namespace intaglio::exporters {
-ImportOptions network_options(const onnx_file::GraphProto& graph, const ExternalData& external,
-                              const Model& model, const ImportLimits& limits) {
-  ImportOptions options;
-  options.external_data = external;
-  options.limits = limits;
-  for (const auto& input : graph.input) {
-    for (const int32_t t : model.inputs()) {
-      const TensorInfo info = model.tensor(t);
-      if (input.name != info.name) continue;
-      std::vector<int32_t> dims(info.shape.dims, info.shape.dims + info.shape.rank);
-      const auto& in_file = *input.type->tensor_type->shape;
-      const auto fits = [&] {
-        bool good = in_file.dim.count() == info.shape.rank;
-        for (int d = 0; good && d < in_file.dim.count(); ++d)
-          good = d == 0 || in_file.dim[d].dim_value.value_or(0) < 1 ||
-                 in_file.dim[d].dim_value.value_or(0) == dims[static_cast<size_t>(d)];
-        return good;
-      };
-      if (info.shape.rank == 4)
-        dims = {dims[0], dims[3], dims[1], dims[2]};  // pictures are NHWC in the model
-      if (!fits()) dims.assign(info.shape.dims, info.shape.dims + info.shape.rank);
-      if (fits()) options.shapes.push_back({input.name, dims});
-    }
-  }
-  return options;
-}
-
 namespace {
 
 using importers::quoted;
 using importers::text;
-
-// `name` is for messages.
-Outcome<Done> import_network(Span<const uint8_t> bytes, const std::string& name, const ExternalData& external,
-                             const Model& model, const ImportLimits& limits, Reimported& back) {
-  importers::ImportBudget budget(limits);
-  budget.add_file(bytes.size);
-  std::optional<onnx_file::ModelProto> file;
-  try {
-    file = onnx_file::parse_model(onnx_file::text_of(bytes.data, bytes.size), [&](uint64_t taken) {
-      budget.spend_memory(taken, "what the file holds beside its weights");
-    });
-  } catch (const importers::OverBudget& error) {
-    return Failure{name + ": " + error.what()};
-  }
-  if (!file) return Failure{name + ": is no ONNX file (the protobuf is damaged or cut short)"};
-  const ImportOptions options = network_options(*file->graph, external, model, limits);
-  file.reset();
-  return import_again(bytes, name, options, back);
-}
 
 // Compares the parts of a layer, one after the other, and names the first that differs.
 class LayerComparison {
@@ -200,47 +152,6 @@ void note_float_nodes(const Model& model, const Model& back, std::vector<std::st
            " in codes in the model, and in FP32 in the file: values can differ by a few steps: ", names));
 }
 
-// Whether a layer's weights, in FP32 in the file, are other numbers than the model's codes.
-bool has_other_weights(const Model& model, const NodeInfo& node, const Model& back, const NodeInfo& other,
-                       const QuantRule& rule) {
-  const auto input = static_cast<size_t>(rule.weight_input);
-  const TensorInfo codes = model.tensor(node.inputs[input]), reals = back.tensor(other.inputs[input]);
-  const auto count = static_cast<size_t>(codes.shape.elements());
-  if (reals.dtype != DType::kF32 || codes.constant.size != count || reals.constant.size != 4 * count)
-    return false;
-  const size_t channels = codes.quantization.scales.size;
-  const size_t behind = rule.weight_axis == 0 ? count / static_cast<size_t>(codes.shape[0]) : 1;
-  for (size_t i = 0; i < count; ++i) {
-    const float scale = codes.quantization.scales[channels == 1 ? 0 : i / behind % channels];
-    float real = 0.0f;
-    std::memcpy(&real, reals.constant.data + 4 * i, 4);
-    const float own = scale * static_cast<float>(static_cast<int8_t>(codes.constant[i]));
-    if (std::fabs(own - real) > 0.5f * scale) return true;
-  }
-  return false;
-}
-
-// A node of the file that computes with a constant on each channel, where the model has that in a layer: it would count twice.
-// Empty: there is none.
-std::string counted_twice(const Model& model, const Model& back) {
-  std::set<std::string> names;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    names.insert(model.node(n).name);
-    for (const int32_t output : model.node_outputs(n)) names.insert(model.tensor(output).name);
-  }
-  for (int32_t n = 0; n < back.node_count(); ++n) {
-    const NodeInfo node = back.node(n);
-    const bool is_norm = node.op == Op::kDepthwiseConv2d;
-    if (!is_norm && node.op != Op::kAdd && node.op != Op::kSub && node.op != Op::kMul) continue;
-    if (names.count(node.name) != 0 || names.count(back.tensor(node.outputs[0]).name) != 0) continue;
-    for (size_t i = 0; i < 2; ++i) {
-      const TensorInfo info = back.tensor(node.inputs[i]);
-      if (info.constant.size != 0 && info.shape.elements() > 1) return node.name;
-    }
-  }
-  return {};
-}
-
 // The first input or output of the model that what came back has not; empty: none.
 std::string lost_end(const Model& model, const Model& back) {
   for (const bool is_input : {true, false}) {
@@ -254,51 +165,16 @@ std::string lost_end(const Model& model, const Model& back) {
 
 }  // namespace
 
-Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path,
-                            const ExternalData& external, const Model& model, const std::string& model_path,
-                            const ImportLimits& limits, Reimported& fp32) {
-  if (!holds_codes(model)) return Failure{text(model_path, ": ", kNoCodes)};
-  if (is_tflite_file(network))
-    return Failure{path +
-                   ": is a TFLite network; only a model that was imported from ONNX can be written as ONNX"};
-  if (auto step = import_network(network, path, external, model, limits, fp32); !step) return step.failure();
-  std::map<std::string, int32_t> names;
-  for (int32_t n = 0; n < fp32.model.node_count(); ++n) names[fp32.model.node(n).name] = n;
-  int32_t int8_layers = 0;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    if (ends_with(node.name, kWideSuffix) && names.count(node.name) == 0)
-      return Failure{
-          text(model_path, ": weights of ",
-               quoted(std::string(node.name).substr(0, std::strlen(node.name) - std::strlen(kWideSuffix))),
-               " are beyond int8 without their zero point and stand in nodes of their own, for which ", path,
-               " has no place; use export-tflite or export-c")};
-    const QuantRule* const rule = layer_rule(model, all_ops(), node);
-    if (rule == nullptr) continue;
-    int8_layers += model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]).dtype == DType::kS8;
-    if (names.count(node.name) == 0)
-      return Failure{text(model_path, ": its layer ", quoted(node.name), " is not in ", path,
-                          "; give the network that the model was imported from")};
-  }
-  // Quantizers find their values by the layers around them.
-  if (int8_layers == 0)
-    return Failure{
-        model_path +
-        ": holds no layer of int8 weights, and ONNX is written around these; use export-tflite or export-c"};
-  return Done{};
-}
-
-Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model* fp32,
-                        const std::string& model_path, OnnxForm form) {
+Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::string& path, OnnxForm form) {
   const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(result.bytes.data()), result.bytes.size());
   Reimported back;
-  if (auto step = import_network(bytes, model_path + ": the exported file", {}, model, kNoImportLimits, back);
-      !step)
+  ImportOptions options;
+  options.limits = kNoImportLimits;
+  if (auto step = import_again(bytes, path + ": the exported file", options, back); !step)
     return step.failure();
-  if (fp32 == nullptr)
-    if (const std::string lost = lost_end(model, back.model); !lost.empty())
-      return Failure{text(model_path, ": cannot be written as ONNX: ", quoted(lost),
-                          ", an input or output, would come back with another name")};
+  if (const std::string lost = lost_end(model, back.model); !lost.empty())
+    return Failure{text(path, ": cannot be written as ONNX: ", quoted(lost),
+                        ", an input or output, would come back with another name")};
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < back.model.node_count(); ++n) names[back.model.node(n).name] = n;
   const LayerComparison comparison(model, back.model, form != OnnxForm::kFakeQuantize);
@@ -314,32 +190,21 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const Model* fp3
     const NodeInfo other = found == names.end() ? NodeInfo{} : back.model.node(found->second);
     if (found == names.end() || layer_rule(back.model, all_ops(), other) == nullptr ||
         back.model.tensor(other.inputs[static_cast<size_t>(rule->weight_input)]).dtype != DType::kS8) {
-      if (found != names.end() && other.op == node.op &&
-          has_other_weights(model, node, back.model, other, *rule))
-        return Failure{
-            text(model_path, ": layer ", quoted(node.name),
-                 " cannot be written as ONNX: what the import took into its weights would count twice; keep "
-                 "it in FP32 with 'intaglio calibrate --keep-float'")};
       ++in_float;
       continue;
     }
     const std::string difference = comparison.difference(node, other, *rule);
     if (!difference.empty())
-      return Failure{text(model_path, ": layer ", quoted(node.name),
+      return Failure{text(path, ": layer ", quoted(node.name),
                           " cannot be written as ONNX: ", difference,
                           " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
   }
-  if (const std::string twice = fp32 == nullptr ? "" : counted_twice(model, back.model); !twice.empty())
-    return Failure{
-        text(model_path, ": node ", quoted(twice),
-             " of the network is part of a layer in the model, which cannot be written as ONNX in this "
-             "form; put it behind the layer in the network, or use 'intaglio export-c'")};
   note_float_nodes(model, back.model, result.notes);
   if (in_float > 0)
     result.notes.push_back(
         text(in_float, " of ", layers,
              " int8 layers come back in FP32 if intaglio imports the file; their weights are the same"));
-  return compare_runs(model, back.model, fp32, model_path, result.notes);
+  return compare_runs(model, back.model, path, result.notes);
 }
 
 }  // namespace intaglio::exporters

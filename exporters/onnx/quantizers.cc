@@ -24,12 +24,6 @@ ActivationGrid grid_of(const TensorInfo& info) {
   return {info.quantization.scales[0], info.quantization.zero_point, -most - 1, most, -most - 1, most};
 }
 
-std::string Quantizers::constant_name(OnnxNode& node, int input, const std::string& wanted) {
-  graph_.set_input(node, input, "");
-  graph_.release_constant(wanted);
-  return graph_.unused_name(wanted);
-}
-
 void Quantizers::add_fake_quantize(const std::string& name, const std::string& from, const std::string& to,
                                    int64_t levels, const std::vector<int64_t>& dims,
                                    const std::vector<float>& low, const std::vector<float>& high) {
@@ -108,13 +102,6 @@ void Quantizers::add_bias(const std::string& name, Span<const int32_t> codes,
   if (scales.size() > 1) set_attribute(made, "axis", 0);
 }
 
-void Quantizers::set_floats(OnnxNode& node, int input, const std::string& wanted,
-                            const std::vector<int64_t>& dims, const std::vector<float>& values) {
-  const std::string name = constant_name(node, input, wanted);
-  add_floats(name, dims, values);
-  graph_.set_input(node, input, name);
-}
-
 void Quantizers::add_rounding(const std::string& value, const std::string& rounded,
                               const ActivationGrid& grid) {
   const auto real = [&](int32_t code) { return grid.scale * static_cast<float>(code - grid.zero_point); };
@@ -144,25 +131,6 @@ void Quantizers::add_rounding(const std::string& value, const std::string& round
     graph_.add_constant(zero, OnnxTensor::INT8, {}, &narrow, sizeof narrow);
   graph_.add_node("QuantizeLinear", codes + "/quantize", {bounded, scale, zero}, codes);
   graph_.add_node("DequantizeLinear", rounded + "/dequantize", {codes, scale, zero}, rounded);
-}
-
-std::string Quantizers::round(const std::string& value, const ActivationGrid& grid,
-                              const std::function<bool(const OnnxUse&)>& takes, bool rounds_output) {
-  OnnxNode* const writer =
-      graph_.writer(value);  // none: an input, which keeps its values also where it is an output
-  if (rounds_output && writer != nullptr && graph_.is_output(value)) {
-    // The network's output keeps its name, and its readers.
-    const std::string real = graph_.unused_name(value + "/real");
-    graph_.rename_output(*writer, value, real);
-    add_rounding(real, value, grid);
-    return value;
-  }
-  const std::vector<OnnxUse> uses = graph_.uses(value);
-  std::string rounded = graph_.unused_name(value + "/rounded");
-  add_rounding(value, rounded, grid);
-  for (const OnnxUse& use : uses)
-    if (takes(use)) graph_.set_input(*use.node, use.input, rounded);
-  return rounded;
 }
 
 namespace {

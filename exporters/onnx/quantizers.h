@@ -1,8 +1,6 @@
 // Quantized constants and activations as nodes of an ONNX file, in one of its forms.
 #pragma once
 
-#include <functional>
-
 #include "exporters/onnx/onnx_export.h"
 #include "exporters/onnx/onnx_graph.h"
 #include "intaglio/tensor.h"
@@ -25,35 +23,12 @@ class Quantizers {
  public:
   Quantizers(OnnxGraph& graph, OnnxForm form) : graph_(graph), form_(form) {}
 
-  // Codes in the order of `dims`, with one scale, or one for each index of `axis`; zero point 0. The input of the node
-  // reads what they stand for, under the name `wanted` if that is unused once nobody reads its constant any more.
-  void set_codes(OnnxNode& node, int input, const std::string& wanted, const std::vector<int64_t>& dims,
-                 const std::vector<int8_t>& codes, Span<const float> scales, int32_t axis,
-                 int32_t zero_point = 0) {
-    const std::string name = constant_name(node, input, wanted);
-    add_codes(name, dims, codes, scales, axis, zero_point);
-    graph_.set_input(node, input, name);
-  }
-  // The same of a bias [c], whose scales are one or c.
-  void set_bias(OnnxNode& node, int input, const std::string& wanted, Span<const int32_t> codes,
-                const std::vector<float>& scales) {
-    const std::string name = constant_name(node, input, wanted);
-    add_bias(name, codes, scales);
-    graph_.set_input(node, input, name);
-  }
-  void set_floats(OnnxNode& node, int input, const std::string& wanted, const std::vector<int64_t>& dims,
-                  const std::vector<float>& values);
-
-  // Rounds `value` to codes for the uses that `takes` says yes to. An output of the network is
-  // rounded, too, with `rounds_output`. Gives the rounded value's name.
-  std::string round(const std::string& value, const ActivationGrid& grid,
-                    const std::function<bool(const OnnxUse&)>& takes, bool rounds_output);
-
-  // The same as values of these names, which nothing has yet.
+  // Values of these names, which nothing has yet. Codes in the order of `dims`, with one scale, or one for each index of `axis`.
   void add_codes(const std::string& name, const std::vector<int64_t>& dims, const std::vector<int8_t>& codes,
                  Span<const float> scales, int32_t axis, int32_t zero_point);
   void add_wide_codes(const std::string& name, const std::vector<int64_t>& dims,
                       const std::vector<int16_t>& codes, float scale);
+  // A bias [c], whose scales are one or c.
   void add_bias(const std::string& name, Span<const int32_t> codes, const std::vector<float>& scales);
   void add_floats(const std::string& name, const std::vector<int64_t>& dims,
                   const std::vector<float>& values) {
@@ -62,7 +37,6 @@ class Quantizers {
   void add_rounding(const std::string& value, const std::string& rounded, const ActivationGrid& grid);
 
  private:
-  std::string constant_name(OnnxNode& node, int input, const std::string& wanted);
   void add_float(const std::string& name, float value) {
     graph_.add_constant(name, OnnxTensor::FLOAT, {}, &value, sizeof value);
   }

@@ -1,6 +1,8 @@
 #include "exporters/tflite/tflite_export.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "exporters/readback.h"
 #include "exporters/tflite/tflite_operands.h"
@@ -16,11 +18,44 @@ using importers::fail;
 using importers::quoted;
 using importers::text;
 
+// Whether any tensor of the model has codes.
+bool holds_codes(const Model& model) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    if (const DType dtype = model.tensor(t).dtype; dtype == DType::kS8 || dtype == DType::kS16) return true;
+  return false;
+}
+
+// Notes how many nodes compute sums and a Softmax in 16 bits, which the file has in FP32. Throws where other nodes do.
+void note_16_bits(const Model& model, std::vector<std::string>& notes) {
+  constexpr Op kInFloat[] = {Op::kAdd, Op::kSub, Op::kSoftmax, Op::kReshape, Op::kTranspose, Op::kQuantize};
+  int32_t count = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    int32_t wide = -1;
+    const auto look_at = [&](Span<const int32_t> tensors) {
+      for (const int32_t t : tensors)
+        if (t >= 0 && model.tensor(t).dtype == DType::kS16) wide = t;
+    };
+    look_at(node.inputs);
+    look_at(node.outputs);
+    if (wide < 0) continue;
+    if (std::find(std::begin(kInFloat), std::end(kInFloat), node.op) == std::end(kInFloat))
+      fail(
+          "tensor ", quoted(model.tensor(wide).name),
+          " has codes of 16 bits, which are not exported but for sums before a Softmax; calibrate with 8 "
+          "bits alone");
+    count += node.op != Op::kQuantize ? 1 : 0;
+  }
+  if (count > 0)
+    notes.push_back(text(
+        count, " nodes (sums, Softmax) compute in 16 bits in the model, and in FP32 in the file"));
+}
+
 void export_steps(const Model& model, TfliteExport& result) {
   if (model.state_count() > 0)
     fail(
         "has states, which TFLite keeps in another way; 'intaglio import' without them gives their next values as outputs");
-  if (!holds_codes(model)) fail(kNoCodes);
+  if (!holds_codes(model)) fail("is FP32 throughout; 'intaglio calibrate' makes an int8 model");
   note_16_bits(model, result.notes);
   TfliteFile file;
   TfliteOperands operands(model, file);
@@ -123,7 +158,7 @@ Outcome<Done> read_back(TfliteExport& result, const Model& model, const std::str
                           " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
     ++at;
   }
-  return compare_runs(model, file.model, nullptr, path, result.notes);
+  return compare_runs(model, file.model, path, result.notes);
 }
 
 }  // namespace

@@ -366,24 +366,20 @@ py::tuple export_c(const Runner& model, const std::string& folder, const py::dic
   return task.told(json_of(made, choice, sources));
 }
 
-// (file, report, notes, warnings). Without a name the file has the model's own nodes.
+// (file, report, notes, warnings). Without a name inputs and outputs are the model's own.
 py::tuple export_onnx(const Runner& model, const std::string& name, const py::object& content,
                       const py::dict& options) {
   const Keywords keywords(options);
   Task task("export-onnx", keywords);
-  tools::ExportOnnxChoice choice;
-  std::string form = "qdq";
-  keywords.take("form", form);
-  choice.form = value_or_raise(tools::onnx_form_of(form));
-  keywords.take("external_data", choice.external_data);
-  keywords.take("max_work", choice.limits.max_work);
-  keywords.take("max_memory", choice.limits.max_memory);
+  std::string name_of_form = "qdq";
+  keywords.take("form", name_of_form);
+  const OnnxForm form = value_or_raise(tools::onnx_form_of(name_of_form));
   std::optional<NetworkFile> network;
   if (!name.empty()) network = value_or_raise(network_of(name, content, py::none()));
   const OnnxExport made =
-      task.run([&] { return tools::export_onnx(model.file(), network ? &*network : nullptr, choice); });
+      task.run([&] { return tools::export_onnx(model.file(), network ? &*network : nullptr, form); });
   for (const std::string& note : made.notes) task.work().note(note);
-  tools::Json report = json_of(made, choice);
+  tools::Json report = tools::json_of(made, form);
   report.erase("notes");
   return py::make_tuple(bytes_of(made.bytes)) + task.told(report);
 }

@@ -51,27 +51,22 @@ def export_c(
 
 
 def export_onnx(
-    network: Any, source: Any, path: Path, *, form: Optional[Literal['qdq', 'qoperator', 'fakequantize']] = None,
-    external_data: bool = False, max_work: Optional[int] = None, max_memory: Optional[int] = None,
+    network: Any, source: Any, path: Path, *, form: Optional[Literal['qdq', 'qoperator', 'fakequantize']] = None
 ) -> Report:
     """Writes a network as an ONNX file, quantized where it is. It is read back before that, compared, and run.
 
     network: a Network, or the path of one.
-    source: the FP32 network that it was imported from, as `import_onnx` takes it, to keep its nodes and names; None: the file has the
-        network's own nodes.
+    source: the ONNX network that it was imported from, as `import_onnx` takes it: inputs and outputs have the order of axes, the rank and
+        the type that they have there. None: those of the network here.
     path: the file to write. It replaces an ONNX file or an empty file, and no other.
     form: how quantization is written: 'qdq' unless given.
-    external_data: read weights also from folders within the network's own.
-    max_work: the operations that reading the source may take.
-    max_memory: the bytes of memory that reading it may take.
     """
     model = model_of(network, "network")
     _intaglio.check_export(encoded(path), "onnx")
     name, content = "", None
     if source is not None:
         name, content = (existing(source), None) if is_path(source) else ("bytes", content_of(source))
-    options = {"source": source is not None or None, "form": form, "external_data": external_data, "max_work": max_work, "max_memory": max_memory}
-    made, said, notes, _ = _intaglio.export_onnx(model._runner, encoded(name), content, options)
+    made, said, notes, _ = _intaglio.export_onnx(model._runner, encoded(name), content, {"form": form})
     _intaglio.write_file(encoded(path), made)
     return Report(said, f"{model.name} as an ONNX file", notes)
 

@@ -1,5 +1,5 @@
-// The steps of the export fuzzers: a network beside a calibrated model is refused with a message, or becomes a file that
-// reads back; and a model that a network was calibrated to.
+// The steps of the export fuzzers: a model becomes files that read back, with the inputs and outputs of a network's file, too; and a model
+// that a network was calibrated to.
 #pragma once
 
 #include <iterator>
@@ -61,13 +61,14 @@ inline void export_model_and_check(const test::AlignedBytes& model_file) {
   check_export(export_onnx(model, "model", form.form), form.name);
 }
 
-// In one form, which the bytes choose. `model_file` is aligned as a model must be.
+// With the network's inputs and outputs, in one form, which the bytes choose. `model_file` is aligned as a model must be.
 inline void export_and_check(Span<const uint8_t> network, const test::AlignedBytes& model_file) {
   const Result<Model> model = Model::open(model_file.view());
   if (!model) found("a calibrated model that does not open", "");
   const OnnxFormName& form = form_of(network);
-  const auto made = export_onnx(network, "fuzzed", {}, *model, "model", form.form);
-  // Its file can be read, or it refuses by a name of the network.
+  const auto ends = read_onnx_ends(network, "fuzzed");
+  if (!ends) return check_message(ends.message());
+  const auto made = export_onnx(*model, "model", form.form, &*ends);
   if (!made && made.message().find("model: the exported file") == 0)
     found("an export that cannot be read", made.message());
   check_export(made, form.name);

@@ -513,8 +513,6 @@ def test_exports_are_the_commands(demo, net, int8, command, tmp_path):
     command("export-onnx", tmp_path / "int8.itg", "-o", tmp_path / "there.onnx")
     intaglio.export_onnx(small, None, tmp_path / "here.onnx")
     assert (tmp_path / "here.onnx").read_bytes() == (tmp_path / "there.onnx").read_bytes()
-    with pytest.raises(intaglio.Error, match="source"):
-        intaglio.export_onnx(small, None, tmp_path / "new.onnx", max_work=10**9)
-    with pytest.raises(intaglio.Error, match="is FP32 throughout"):
-        intaglio.export_onnx(net, demo / "meter.onnx", tmp_path / "new.onnx")
+    with pytest.raises(intaglio.Error, match="is no ONNX file"):
+        intaglio.export_onnx(net, b"none", tmp_path / "new.onnx")
     assert not (tmp_path / "new.onnx").exists()

@@ -30,7 +30,7 @@ def calls(path: pathlib.Path) -> None:
     print(names, int8.run(np.zeros((1, 28, 28, 3))), bytes(int8), int8.inputs[0].shape, intaglio.command("verify", path))
     report = intaglio.simulate(net, path, set="weights:bits=4", exact=True, limit=3)
     report = intaglio.export_c(int8, path / "firmware", target="cortex-m4", planned=True, prefix="cnn", frame="320x240:rgb565")
-    report = intaglio.export_onnx(int8, "net.onnx", path, form="qoperator", max_memory=10**9)
+    report = intaglio.export_onnx(int8, "net.onnx", path, form="qoperator")
     report = intaglio.export_onnx(int8, None, path)
     report = intaglio.export_tflite("int8.itg", path)
     int8 = intaglio.plan(int8, memory=150000, ceiling=0, feed_rows=True)
