@@ -23,7 +23,7 @@ struct Operand {
 };
 
 Operand tensor_operand(OnnxOp& op, int32_t tensor) {
-  return {{}, tensor, op.draft().tensor(tensor).shape, op.draft().tensor(tensor).name, -1};
+  return {{}, tensor, op.shape(tensor), op.draft().tensor(tensor).name, -1};
 }
 
 Operand read_operand(OnnxOp& op, int input) {
@@ -45,7 +45,7 @@ int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
     if (operand.input >= 0) op.take_grid(operand.input, kNoAxis, made, kNoAxis);
     return made;
   }
-  return add_reshape(op.draft(), operand.name, op.source(), operand.tensor, shape);
+  return add_reshape(op.named(operand.name), operand.tensor, shape);
 }
 
 void check_fit(const Shape& a, const Shape& b) {
@@ -72,10 +72,7 @@ void import_binary(OnnxOp& op, Op kind) {
 int32_t add_bound(OnnxOp& op, int32_t x, const Operand& bound, bool is_max) {
   const float value = bound.constant.values[0];
   if (std::isnan(value)) fail("its bound is not a number");
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  DraftNode& node = op.add(Op::kClamp, {x}, y);
-  (is_max ? node.options.as<Clamp>().min : node.options.as<Clamp>().max) = value;
-  return y;
+  return add_bounded(op, x, is_max ? value : -INFINITY, is_max ? INFINITY : value);
 }
 
 // The greatest or the least of codes and constants, each of one number: a bound.
@@ -115,7 +112,7 @@ void import_many(OnnxOp& op, Op kind) {
   for (size_t i = 1; i < operands.size(); ++i) {
     const Operand& next = operands[i];
     const bool is_bound = chooses && next.tensor < 0 && next.constant.values.size() == 1 &&
-                          next.shape.size() <= op.draft().tensor(y).shape.size();
+                          next.shape.size() <= op.shape(y).size();
     y = is_bound ? add_bound(op, y, next, kind == Op::kMaximum)
                  : add_binary(op, kind, tensor_operand(op, y), next);
   }
@@ -176,12 +173,12 @@ int32_t add_power_of(OnnxOp& op, int32_t x, float exponent) {
 
 // y, repeated where `shape`, which fits it, is larger.
 int32_t add_factor(OnnxOp& op, int32_t y, const Shape& shape) {
-  const Shape own = op.draft().tensor(y).shape;
+  const Shape own = op.shape(y);
   const size_t rank = std::max(own.size(), shape.size());
   check_fit(own, shape);
   bool repeats = false;
   for (size_t d = 0; d < rank; ++d) repeats |= padded_shape(own, rank)[d] < padded_shape(shape, rank)[d];
-  if (!repeats) return add_reshape(op.draft(), op.output_name(), op.source(), y, padded_shape(own, rank));
+  if (!repeats) return add_reshape(op.result(), y, padded_shape(own, rank));
   const std::vector<float> ones(static_cast<size_t>(elements(shape)), 1.0f);
   return add_binary(op, Op::kMul, tensor_operand(op, y), {{shape, ones}, -1, shape, op.name() + "/ones", -1});
 }
@@ -206,9 +203,9 @@ void import_constant_powers(OnnxOp& op, const OnnxConstant<float>& exponents) {
     std::vector<int32_t> inputs{
         add_constant(op.draft(), op.name() + "/asks", DType::kF32, exponents.shape, asks),
         add_power_of(op, x, numbers[i]), y};
-    const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
+    const Shape shape = align_operands(op.origin(), inputs);
     y = op.new_tensor(shape);
-    add_where(op.draft(), op.name(), op.source(), inputs, y);
+    add_where(op.origin(), inputs, y);
   }
   op.set_output(add_factor(op, y, exponents.shape));
 }
@@ -257,15 +254,6 @@ constexpr OnnxOperator kOnnxBinaryOperators[] = {
 
 }  // namespace
 
-int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b) {
-  Shape shape = op.draft().tensor(a).shape;
-  const Shape other = op.draft().tensor(b).shape;
-  for (size_t d = 0; d < shape.size(); ++d) shape[d] = std::max(shape[d], other[d]);
-  const int32_t y = op.new_tensor(shape);
-  op.add(kind, {a, b}, y);
-  return y;
-}
-
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
   return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
 }
@@ -280,7 +268,7 @@ int32_t add_square(OnnxOp& op, int32_t x) {
 }
 
 int32_t add_power(OnnxOp& op, int32_t x, float exponent) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  const int32_t y = op.new_tensor(op.shape(x));
   op.add(Op::kPow, {x}, y).options.as<UnaryOptions>().alpha = exponent;
   return y;
 }

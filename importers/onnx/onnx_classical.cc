@@ -46,7 +46,7 @@ constexpr char kDomain[] = "ai.onnx.ml";
 int32_t read_rows(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.as_real(op.any_activation(0));
-  const Shape& shape = op.draft().tensor(x).shape;
+  const Shape& shape = op.shape(x);
   if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
   return x;
 }
@@ -61,7 +61,7 @@ std::vector<float> finite_reals(const OnnxOp& op, const char* name) {
 // y = x * coefficients + intercepts, coefficients [targets, features]
 void import_linear_regressor(OnnxOp& op) {
   const int32_t x = read_rows(op);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const int64_t targets = op.integer("targets", 1);
   if (targets < 1 || targets > kMaxTensorBytes) fail("its attribute targets is ", targets);
   if (const std::string transform = op.string("post_transform", "NONE"); transform != "NONE")
@@ -77,15 +77,14 @@ void import_linear_regressor(OnnxOp& op) {
   const int32_t w =
       add_constant(op.draft(), op.name() + "/coefficients", DType::kF32, {outputs, shape[1]}, weights);
   const int32_t b = add_constant(op.draft(), op.name() + "/intercepts", DType::kF32, {outputs}, bias);
-  const int32_t y = op.new_tensor({shape[0], outputs});
-  op.add(Op::kFullyConnected, {x, w, b}, y);
+  const int32_t y = op.make(Op::kFullyConnected, {x, w, b}, {shape[0], outputs});
   op.set_output(y, 0, false);
 }
 
 // y = (x - offset) * scale, each one number or one a feature
 void import_scaler(OnnxOp& op) {
   int32_t x = read_rows(op);
-  const int32_t features = op.draft().tensor(x).shape[1];
+  const int32_t features = op.shape(x)[1];
   const auto by = [&](const char* name, Op kind) {
     const std::vector<float> values = finite_reals(op, name);
     if (values.empty()) return;

@@ -9,12 +9,7 @@ namespace {
 
 void add_clamp(OnnxOp& op, float low, float high) {
   if (!(low <= high)) fail("it clips to ", low, " and ", high, "; the first must not be above the second");
-  const int32_t x = op.activation(0);
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  DraftNode& node = op.add(Op::kClamp, {x}, y);
-  node.options.as<Clamp>().min = low;
-  node.options.as<Clamp>().max = high;
-  op.set_output(y);
+  op.set_output(add_bounded(op, op.activation(0), low, high));
 }
 
 float scalar(OnnxOp& op, int input, float otherwise) {
@@ -29,7 +24,7 @@ float scalar(OnnxOp& op, int input, float otherwise) {
 DraftNode& add_unary(OnnxOp& op, Op kind) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  const int32_t y = op.new_tensor(op.shape(x));
   DraftNode& node = op.add(kind, {x}, y);
   op.set_output(y);
   return node;
@@ -52,13 +47,13 @@ double code_bound(OnnxOp& op, int input, double otherwise) {
 
 // A bound of one element that an activation holds, or a constant beside one.
 int32_t add_computed_bound(OnnxOp& op, int32_t x, int32_t bound, Op kind) {
-  const Shape one(op.draft().tensor(x).shape.size(), 1);
-  if (elements(op.draft().tensor(bound).shape) != 1)
-    fail("its bound has the shape ", shape_text(op.draft().tensor(bound).shape), "; one value is expected");
+  const Shape one(op.shape(x).size(), 1);
+  if (elements(op.shape(bound)) != 1)
+    fail("its bound has the shape ", shape_text(op.shape(bound)), "; one value is expected");
   if (op.draft().tensor(bound).constant)
-    op.draft().tensor(bound).shape = one;
+    op.shape(bound) = one;
   else
-    bound = add_reshape(op.draft(), op.name() + "/bound", op.source(), bound, one);
+    bound = add_reshape(op.part("/bound"), bound, one);
   return add_binary(op, kind, x, bound);
 }
 
@@ -101,7 +96,7 @@ void import_gelu(OnnxOp& op) {
   const std::string kind = op.string("approximate", "none");
   if (kind != "none" && kind != "tanh") fail("approximate ", quoted(kind), " is not known");
   const int32_t x = op.activation(0);
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  const int32_t y = op.new_tensor(op.shape(x));
   op.add(kind == "tanh" ? Op::kGeluTanh : Op::kGelu, {x}, y);
   op.set_output(y);
 }
@@ -133,24 +128,16 @@ void import_leaky_relu(OnnxOp& op) {
   add_unary(op, Op::kLeakyRelu).options.as<UnaryOptions>().alpha = alpha;
 }
 
-int32_t add_clamped(OnnxOp& op, int32_t x, float low, float high) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  clamp.min = low;
-  clamp.max = high;
-  return y;
-}
-
 // Slopes of any shape that repeats to the input's, also computed ones: max(x, 0) + slope * min(x, 0).
 void import_broadcast_prelu(OnnxOp& op) {
   const OnnxPair pair = read_pair(op);
-  const Shape shape = op.draft().tensor(pair.first).shape;
-  const int32_t below = add_clamped(op, pair.first, -INFINITY, 0.0f);
+  const Shape shape = op.shape(pair.first);
+  const int32_t below = add_bounded(op, pair.first, -INFINITY, 0.0f);
   const int32_t scaled = add_binary(op, Op::kMul, below, pair.second);
-  if (op.draft().tensor(scaled).shape != shape)
-    fail("its slopes have the shape ", shape_text(op.draft().tensor(pair.second).shape),
+  if (op.shape(scaled) != shape)
+    fail("its slopes have the shape ", shape_text(op.shape(pair.second)),
          ", which does not repeat to that of its input, ", shape_text(shape));
-  op.set_output(add_binary(op, Op::kAdd, add_clamped(op, pair.first, 0.0f, INFINITY), scaled));
+  op.set_output(add_binary(op, Op::kAdd, add_bounded(op, pair.first, 0.0f, INFINITY), scaled));
 }
 
 // The axis of the input whose indices have a slope each, where there is one such axis; -1: another shape.
@@ -172,18 +159,16 @@ void import_prelu(OnnxOp& op) {
   const int32_t input = op.activation(0);
   const OnnxConstant<float> slope = op.floats(1);
   if (slope.values.size() == 1) {
-    const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
+    const int32_t y = op.new_tensor(op.shape(input));
     op.add(Op::kLeakyRelu, {input}, y).options.as<UnaryOptions>().alpha = slope.values[0];
     return op.set_output(y);
   }
-  const int32_t axis = slopes_axis(op.draft().tensor(input).shape, slope.shape);
+  const int32_t axis = slopes_axis(op.shape(input), slope.shape);
   if (axis < 0) return import_broadcast_prelu(op);
   const int32_t slopes = add_constant(op.draft(), op.input_name(1), DType::kF32,
                                       {static_cast<int32_t>(slope.values.size())}, slope.values);
   op.set_output(op.along_last_axis(input, axis, [&](int32_t x) {
-    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-    op.add(Op::kPRelu, {x, slopes}, y);
-    return y;
+    return op.make(Op::kPRelu, {x, slopes}, op.shape(x));
   }));
 }
 
@@ -211,21 +196,17 @@ void import_swish(OnnxOp& op) {
 void import_softmax(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const bool flattens = op.opset() < 13;  // over all axes from `axis` on, as one
   const int32_t axis = normal_axis(op.integer("axis", flattens ? 1 : -1), shape.size());
-  const auto softmax = [&](int32_t input) {
-    const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
-    op.add(Op::kSoftmax, {input}, y);
-    return y;
-  };
+  const auto softmax = [&](int32_t input) { return op.make(Op::kSoftmax, {input}, op.shape(input)); };
   if (flattens) {
     Shape flat{1, 1};
     for (size_t i = 0; i < shape.size(); ++i) flat[static_cast<int32_t>(i) < axis ? 0 : 1] *= shape[i];
     // Where nothing is joined the shape stays, so that no Reshape is needed.
     const bool same = flat[1] == shape.back();
-    const int32_t input = same ? x : add_reshape(op.draft(), op.name() + "/flat", op.source(), x, flat);
-    return op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), softmax(input), shape));
+    const int32_t input = same ? x : add_reshape(op.part("/flat"), x, flat);
+    return op.set_output(add_reshape(op.result(), softmax(input), shape));
   }
   op.set_output(op.along_last_axis(x, axis, softmax));
 }
@@ -273,11 +254,7 @@ constexpr OnnxOperator kOnnxElementwiseOperators[] = {
 
 }  // namespace
 
-int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  op.add(kind, {x}, y);
-  return y;
-}
+int32_t add_unary(OnnxOp& op, Op kind, int32_t x) { return op.make(kind, {x}, op.shape(x)); }
 
 Span<const OnnxOperator> onnx_elementwise_operators() { return kOnnxElementwiseOperators; }
 

@@ -193,15 +193,12 @@ int32_t rounded(OnnxOp& op, int32_t x, const Range (&ranges)[4], int64_t levels)
     if (!std::isfinite(factors.back()) || !std::isfinite(sizes.back()))
       fail("its range ", limits[0], " to ", limits[1], " is too small, or too large");
   }
-  const size_t rank = op.draft().tensor(x).shape.size();
+  const size_t rank = op.shape(x).size();
   const auto by = [&](Op kind, int32_t of, const std::vector<float>& values) {
     return add_binary(op, kind, of, along(op, values, axis, rank));
   };
   const int32_t place = by(Op::kAdd, by(Op::kMul, x, factors), starts);
-  const int32_t within = op.new_tensor(op.draft().tensor(x).shape);
-  auto& bounds = op.add(Op::kClamp, {place}, within).options.as<Clamp>();
-  bounds.min = 0.0f;
-  bounds.max = static_cast<float>(levels - 1);
+  const int32_t within = add_bounded(op, place, 0.0f, static_cast<float>(levels - 1));
   const int32_t step = add_unary(op, Op::kRound, within);
   if (has_zeros) return by(Op::kMul, by(Op::kAdd, step, zeros), sizes);
   return by(Op::kAdd, by(Op::kMul, step, sizes), moves);
@@ -237,13 +234,9 @@ bool set_wide_output(OnnxOp& op, int32_t x, const Range& low, const Range& high,
   count_range(op.ranges(), std::fabs(lowest / scale - least), std::fmod(least, 2.0) != 0.0);
   int32_t bounded = x;
   if (least > -32768.0 || most < 32767.0) {
-    bounded = op.new_tensor(op.draft().tensor(x).shape);
-    auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
-    bounds.min = static_cast<float>(least * scale);
-    bounds.max = static_cast<float>(most * scale);
+    bounded = add_bounded(op, x, static_cast<float>(least * scale), static_cast<float>(most * scale));
   }
-  op.set_output(
-      add_rounding_s16(op.draft(), op.output_name(), op.source(), bounded, static_cast<float>(scale)));
+  op.set_output(add_rounding_s16(op.result(), bounded, static_cast<float>(scale)));
   return true;
 }
 
@@ -254,7 +247,7 @@ void import_fake_quantize(OnnxOp& op) {
   if (levels < 2 || levels > 65536) fail(levels, " levels are not supported; 2 to 65536 are");
   if (op.is_constant(0)) return fake_quantize_constant(op, levels);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const Range ranges[4] = {read_range(op, 1, shape), read_range(op, 2, shape), read_range(op, 3, shape),
                            read_range(op, 4, shape)};
   const auto& [low, high, out_low, out_high] = ranges;
@@ -279,11 +272,8 @@ void import_fake_quantize(OnnxOp& op) {
   const int32_t codes = add_codes(op, op.output_name() + "/codes", shape, scale, grids.zero_point());
   int32_t bounded = grids.is_per_channel() ? grids.to_common(op, x) : x;
   if (levels < 256) {  // codes saturate at the range's end, which the layer before will do
-    const int32_t unbounded = bounded;
-    bounded = add_activation(op.draft(), op.output_name() + "/bounded", DType::kF32, shape);
-    auto& bounds = op.add(Op::kClamp, {unbounded}, bounded).options.as<Clamp>();
-    bounds.min = -scale * static_cast<float>(zero);
-    bounds.max = scale * static_cast<float>(static_cast<double>(levels - 1) - zero);
+    bounded = add_bounded(op, bounded, -scale * static_cast<float>(zero),
+                          scale * static_cast<float>(static_cast<double>(levels - 1) - zero), "/bounded");
   }
   op.add(Op::kQuantize, {bounded}, codes);
   const int32_t y = op.new_tensor(shape);
@@ -291,7 +281,7 @@ void import_fake_quantize(OnnxOp& op) {
   if (changes) {  // the same codes stand for other numbers
     const ChannelGrids others = grids_of(op, out_low, out_high, levels);
     given = add_codes(op, op.output_name() + "/other_codes", shape, others.scale(), others.zero_point());
-    add_same_codes(op.draft(), op.name(), op.source(), codes, given);
+    add_same_codes(op.origin(), codes, given);
   }
   op.add(Op::kDequantize, {given}, y);
   op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y);
@@ -399,25 +389,20 @@ void import_quant(OnnxOp& op) {
   if (op.is_constant(0)) return quantize_constant(op, codes);
   if (codes.scales.size() != 1) fail("an activation with ", codes.scales.size(), " scales is not supported");
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const float scale = codes.scales[0];
-  const int32_t bounded = op.new_tensor(shape);
-  auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
-  bounds.min = (codes.least - codes.zero_point) * scale;
-  bounds.max = (codes.most - codes.zero_point) * scale;
+  const int32_t bounded =
+      add_bounded(op, x, (codes.least - codes.zero_point) * scale, (codes.most - codes.zero_point) * scale);
   if (codes.bits > 8) {  // codes of 16 bits, which have the zero point 0; FP32 where they reach further
     const bool fits =
         codes.least - codes.zero_point >= -32768.0f && codes.most - codes.zero_point <= 32767.0f;
-    return op.set_output(fits ? add_rounding_s16(op.draft(), op.output_name(), op.source(), bounded, scale)
-                              : bounded);
+    return op.set_output(fits ? add_rounding_s16(op.result(), bounded, scale) : bounded);
   }
   const int32_t y8 = add_activation(op.draft(), op.output_name() + "/codes", DType::kS8, shape);
   op.draft().tensor(y8).scales = {scale};
   op.draft().tensor(y8).zero_point = static_cast<int32_t>(codes.zero_point) - (codes.most > 127.0f ? 128 : 0);
   op.add(Op::kQuantize, {bounded}, y8);
-  const int32_t y = op.new_tensor(shape);
-  op.add(Op::kDequantize, {y8}, y);
-  op.set_output(y);
+  op.set_output(op.make(Op::kDequantize, {y8}, shape));
 }
 
 // y = scale where x is 0 or more, and -scale below.
@@ -433,7 +418,7 @@ void import_bipolar_quant(OnnxOp& op) {
     return op.set_grid({{scale}, -1});
   }
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape, one(shape.size(), 1);
+  const Shape shape = op.shape(x), one(shape.size(), 1);
   const auto number = [&](float value) {
     return add_constant(op.draft(), op.name() + "/number", DType::kF32, one, std::vector<float>{value});
   };

@@ -93,9 +93,6 @@ std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProt
 std::vector<onnx_file::NodeProto> decomposed_onnx(OnnxFile& file, const onnx_file::NodeProto& node);
 std::vector<ImportedOperator> decomposed_onnx_operators();
 
-// A function of x; an operator of a and b, which have one rank, each repeated where it is smaller.
-int32_t add_unary(OnnxOp& op, Op kind, int32_t x);
-int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b);
 // The two inputs, activations or constants, with as many axes each.
 struct OnnxPair {
   int32_t first, second;

@@ -381,7 +381,7 @@ class Reader {
       if (is_model_input(draft_, tensor) || is_model_output(draft_, tensor) ||
           draft_.tensor(tensor).constant) {
         const int32_t copy = add_activation_like(draft_, name, tensor, draft_.tensor(tensor).shape);
-        add_node(draft_, Op::kReshape, name, "Identity", {tensor}, copy);
+        add_node({draft_, name, "Identity"}, Op::kReshape, {tensor}, copy);
         tensor = copy;
       }
       draft_.tensor(tensor).name = name;

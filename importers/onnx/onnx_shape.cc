@@ -14,7 +14,7 @@ namespace {
 void reshape_to(OnnxOp& op, int32_t x, const Shape& shape) {
   const Shape wanted = at_least_1d(shape);
   check_shape(wanted, DType::kF32);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), x, wanted));
+  op.set_output(add_reshape(op.result(), x, wanted));
 }
 
 // Opset 2 to 10 has attributes, later ones inputs; both give all begins, then all ends.
@@ -56,7 +56,7 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
 void import_reshape(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.any_activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const bool zero_copies = op.integer("allowzero", 0) == 0;
   Shape shape;
   int64_t known = 1;
@@ -90,24 +90,24 @@ void import_reshape(OnnxOp& op) {
 template <Shape (*kShape)(OnnxOp& op, const Shape& from)>
 void import_shape(OnnxOp& op) {
   const int32_t x = op.any_activation(0);
-  reshape_to(op, x, kShape(op, Shape(op.draft().tensor(x).shape)));
+  reshape_to(op, x, kShape(op, Shape(op.shape(x))));
 }
 
 void import_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.any_activation(0);
-  const size_t rank = op.draft().tensor(x).shape.size();
+  const size_t rank = op.shape(x).size();
   Permutation permutation;
   for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
   if (permutation.empty())
     for (size_t i = rank; i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
   check_permutation(permutation, rank);
-  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), x, permutation));
+  op.set_output(add_transpose(op.result(), x, permutation));
 }
 
 // Padding below 0 takes elements away; it is 0 afterwards.
 int32_t add_cropped(OnnxOp& op, int32_t x, std::vector<int64_t>& pads) {
-  const Shape whole = op.draft().tensor(x).shape;
+  const Shape whole = op.shape(x);
   const size_t rank = whole.size();
   Shape shape = whole;
   std::vector<int32_t> begin(rank, 0);
@@ -121,8 +121,7 @@ int32_t add_cropped(OnnxOp& op, int32_t x, std::vector<int64_t>& pads) {
     pads[rank + i] -= last;
   }
   if (shape == whole) return x;
-  return add_slice(op.draft(), op.name() + "/cropped", op.source(), x, begin, std::vector<int32_t>(rank, 1),
-                   shape);
+  return add_slice(op.part("/cropped"), x, begin, std::vector<int32_t>(rank, 1), shape);
 }
 
 void import_pad(OnnxOp& op) {
@@ -131,12 +130,12 @@ void import_pad(OnnxOp& op) {
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     fail("mode ", quoted(mode), " is not known");
   int32_t x = op.activation(0);
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   const size_t rank = shape.size();
   float value = 0.0f;
   std::vector<int64_t> pads = read_pads(op, rank, &value);
   x = add_cropped(op, x, pads);
-  shape = op.draft().tensor(x).shape;
+  shape = op.shape(x);
   std::vector<int32_t> before, after;
   for (size_t i = 0; i < rank; ++i) {
     constexpr int64_t kMost = 1 << 20;
@@ -147,9 +146,9 @@ void import_pad(OnnxOp& op) {
     after.push_back(static_cast<int32_t>(pads[rank + i]));
     shape[i] = narrow(shape[i] + pads[i] + pads[rank + i], "dimension");
   }
-  if (shape == op.draft().tensor(x).shape) return op.set_output(x);
+  if (shape == op.shape(x)) return op.set_output(x);
   if (mode != "constant")
-    return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, before, after,
+    return op.set_output(add_mirror_pad(op.result(), x, before, after,
                                         mode == "reflect" ? Mirror::kReflect
                                         : mode == "edge"  ? Mirror::kEdge
                                                           : Mirror::kWrap));
@@ -233,7 +232,7 @@ Shape flattened_shape(OnnxOp& op, const Shape& from) {
 
 int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& before,
                          const std::vector<int32_t>& after) {
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   for (size_t i = 0; i < shape.size(); ++i)
     shape[i] = narrow(int64_t{shape[i]} + before[i] + after[i], "dimension");
   const int32_t y = op.new_tensor_like(x, shape);
@@ -251,7 +250,7 @@ namespace {
 
 Shape shape_of(OnnxOp& op) {
   op.check_inputs(1, 1);
-  return op.is_constant(0) ? folded_input(op, 0).shape : op.draft().tensor(op.any_activation(0)).shape;
+  return op.is_constant(0) ? folded_input(op, 0).shape : op.shape(op.any_activation(0));
 }
 
 void import_shape_values(OnnxOp& op) {

@@ -174,8 +174,7 @@ struct Convolution {
 
 void add_convolution(TfliteOp& op, const Convolution& conv) {
   const Windowed& windowed = conv.windowed;
-  const int32_t y =
-      op.output({op.draft().tensor(conv.x).shape[0], windowed.out_h, windowed.out_w, conv.channels});
+  const int32_t y = op.output({op.shape(conv.x)[0], windowed.out_h, windowed.out_w, conv.channels});
   if (op.draft().tensor(y).dtype != op.draft().tensor(conv.x).dtype)
     fail("its output has another element type than its input");
   DraftNode& node = op.add(conv.op, {conv.x, conv.weighted.weights, conv.weighted.bias}, y);
@@ -190,19 +189,18 @@ void import_computed_conv(TfliteOp& op, bool is_depthwise) {
   const auto& options = op.options<Options>();
   const int32_t x = read_real(op, 0);
   int32_t weights = read_real(op, 1);
-  const Shape shape = op.draft().tensor(x).shape, w = op.draft().tensor(weights).shape;
+  const Shape shape = op.shape(x), w = op.shape(weights);
   if (shape.size() != 4 || w.size() != 4 || (is_depthwise && w[0] != 1))
     fail("its input and its weights have the shapes ", shape_text(shape), " and ", shape_text(w));
   const Windowed windowed = window_of(options, shape, w[1], w[2]);
   const Window2d& window = windowed.window;
-  if (is_depthwise)
-    weights = add_transpose(op.draft(), op.name() + "/weights", op.source(), weights, {3, 1, 2, 0});
+  if (is_depthwise) weights = add_transpose(op.part("/weights"), weights, {3, 1, 2, 0});
   const int32_t groups = is_depthwise ? shape[3] : shape[3] / w[3];
   int32_t y =
-      add_computed_conv(op.draft(), op.name() + "/sum", op.source(), x, weights, groups,
+      add_computed_conv(op.part("/sum"), x, weights, groups,
                         {w[1], window.stride_h, window.dilation_h, window.pad_top, window.pad_bottom},
                         {w[2], window.stride_w, window.dilation_w, window.pad_left, window.pad_right});
-  if (op.has_input(2)) y = add_real_binary(op, Op::kAdd, y, read_real_bias(op, 2));
+  if (op.has_input(2)) y = add_binary(op, Op::kAdd, y, read_real_bias(op, 2));
   finish_real(op, add_real_activation(op, y, options.activation()));
 }
 
@@ -272,8 +270,7 @@ void add_transposed(TfliteOp& op, int32_t x, DraftTensor weights, size_t bias_in
   fit_sums(op, weights, bias, 0);
   const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
   if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
-  DraftNode& node = add_transposed_conv(op.draft(), op.name(), op.source(), x, std::move(weights),
-                                        std::move(bias), y, conv);
+  DraftNode& node = add_transposed_conv(op.origin(), x, std::move(weights), std::move(bias), y, conv);
   set_activation(node, activation, op.draft().tensor(y));
 }
 
@@ -325,7 +322,7 @@ void import_fully_connected(TfliteOp& op) {
   fit_sums(op, weights, b, 0);
   const int32_t bias = put(op, std::move(b));
   const int32_t w = put(op, std::move(weights));
-  const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {rows, k});
+  const int32_t flat = add_reshape(op.part("/flat"), x, {rows, k});
   const int32_t y = op.output(wanted);
   if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
   const bool reshaped = wanted.size() != 2;
@@ -401,7 +398,7 @@ namespace {
 constexpr size_t kRank = 5;
 
 Shape volume_shape(TfliteOp& op, int32_t x) {
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   if (shape.size() != kRank) fail("its input has the shape ", shape_text(shape), "; rank 5 is expected");
   return shape;
 }
@@ -454,9 +451,8 @@ WindowAxis read_axis(const tflite::Conv3DOptions& options, int32_t kernel, int32
 
 // y [n * depth, h, w, c] is the result, behind its activation.
 void finish(TfliteOp& op, int32_t y, int32_t n, tflite::Activation activation) {
-  const Shape shape = op.draft().tensor(y).shape;
-  const int32_t whole = add_reshape(op.draft(), op.name() + "/volume", op.source(), y,
-                                    {n, shape[0] / n, shape[1], shape[2], shape[3]});
+  const Shape shape = op.shape(y);
+  const int32_t whole = add_reshape(op.part("/volume"), y, {n, shape[0] / n, shape[1], shape[2], shape[3]});
   finish_real(op, add_real_activation(op, whole, activation));
 }
 
@@ -475,14 +471,14 @@ void import_conv_3d(TfliteOp& op) {
   const int32_t out = window_output(depth, shape[1]), channels = w[4];
   reorder(weights, {w[0], w[1] * w[2], w[3], channels}, {3, 1, 0, 2},
           {channels, w[1], w[2], narrow(int64_t{w[0]} * w[3], "number of channels")}, 4);
-  const int32_t slices = add_stacked_slices(op.draft(), op.name(), op.source(), x, 1, w[0],
-                                            window_slices(op.draft(), depth, shape[1], out));
+  const int32_t slices =
+      add_stacked_slices(op.origin(), x, 1, w[0], window_slices(op.draft(), depth, shape[1], out));
   const int32_t bias = put_slice(op, read_volume_bias(op, 2, channels)),
                 kernel = put_slice(op, std::move(weights));
-  const Shape planes{op.draft().tensor(slices).shape[0], window_output(height, shape[2]),
-                     window_output(width, shape[3]), channels};
+  const Shape planes{op.shape(slices)[0], window_output(height, shape[2]), window_output(width, shape[3]),
+                     channels};
   check_shape(planes, DType::kF32);
-  const int32_t y = add_activation(op.draft(), op.name() + "/planes", DType::kF32, planes);
+  const int32_t y = op.new_tensor(planes, "/planes");
   op.add(Op::kConv2d, {slices, kernel, bias}, y).options.as<Window2d>() = {
       height.kernel,   width.kernel,   height.stride, width.stride,
       height.dilation, width.dilation, height.before, width.before,
@@ -517,13 +513,12 @@ void import_conv_3d_transpose(TfliteOp& op) {
   reorder(weights, {w[0], w[1] * w[2], channels, w[4]}, {2, 1, 0, 3},
           {channels, w[1], w[2], narrow(int64_t{w[0]} * w[4], "number of channels")}, 3);
   const int32_t slices =
-      add_stacked_slices(op.draft(), op.name(), op.source(), x, 1, w[0],
+      add_stacked_slices(op.origin(), x, 1, w[0],
                          transposed_window_slices(op.draft(), depth, shape[1], static_cast<int32_t>(out[1])));
-  const Shape planes{op.draft().tensor(slices).shape[0], conv.out_h, conv.out_w, channels};
+  const Shape planes{op.shape(slices)[0], conv.out_h, conv.out_w, channels};
   check_shape(planes, DType::kF32);
-  const int32_t y = add_activation(op.draft(), op.name() + "/planes", DType::kF32, planes);
-  add_transposed_conv(op.draft(), op.name(), op.source(), slices, std::move(weights),
-                      read_volume_bias(op, 3, channels), y, conv);
+  const int32_t y = op.new_tensor(planes, "/planes");
+  add_transposed_conv(op.origin(), slices, std::move(weights), read_volume_bias(op, 3, channels), y, conv);
   finish(op, y, shape[0], options.activation());
 }
 

@@ -10,7 +10,7 @@ namespace {
 void import_clamp(TfliteOp& op, tflite::Activation activation) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
   set_activation(op.add(Op::kClamp, {x}, y), activation, op.draft().tensor(y));
@@ -20,7 +20,7 @@ void import_clamp(TfliteOp& op, tflite::Activation activation) {
 DraftNode& add_unary(TfliteOp& op, Op kind) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
   return op.add(kind, {x}, y);
@@ -55,7 +55,7 @@ void import_l2_normalization(TfliteOp& op) {
 void import_relu_0_to_1(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   const DraftTensor info = op.draft().tensor(y);
   if (info.dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
   DraftNode& node = op.add(Op::kClamp, {x}, y);
@@ -76,22 +76,15 @@ void import_leaky_relu(TfliteOp& op) {
 // Slopes of another shape: x where it is above 0, and 0, plus the slope times the rest.
 void import_broadcast_prelu(TfliteOp& op) {
   const int32_t x = read_real(op, 0);
-  const auto below = [&](float low, float high) {
-    const int32_t y =
-        add_activation(op.draft(), op.name() + "/part", DType::kF32, op.draft().tensor(x).shape);
-    auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-    clamp.min = low;
-    clamp.max = high;
-    return y;
-  };
-  const int32_t scaled = add_real_binary(op, Op::kMul, below(-INFINITY, 0.0f), read_real(op, 1));
-  finish_real(op, add_real_binary(op, Op::kAdd, below(0.0f, INFINITY), scaled));
+  const int32_t scaled =
+      add_binary(op, Op::kMul, add_bounded(op, x, -INFINITY, 0.0f, "/part"), read_real(op, 1));
+  finish_real(op, add_binary(op, Op::kAdd, add_bounded(op, x, 0.0f, INFINITY, "/part"), scaled));
 }
 
 void import_prelu(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   DraftTensor slopes = dequantized(op.constant(1));
   const auto count = static_cast<int32_t>(slopes.data.size() / sizeof(float));
   if (count != shape.back() || slopes.shape.back() != count) return import_broadcast_prelu(op);
@@ -133,7 +126,7 @@ float integer_scale(TfliteOp& op, int32_t index) {
 }
 
 int32_t add_scaled(TfliteOp& op, int32_t x, float scale) {
-  return scale == 1.0f ? x : add_real_binary(op, Op::kMul, x, add_number(op, x, scale));
+  return scale == 1.0f ? x : add_binary(op, Op::kMul, x, add_number(op, x, scale));
 }
 
 // Input 0, of numbers that have a scale as their reals.
@@ -147,7 +140,7 @@ void quantize_to_integers(TfliteOp& op) {
   const int32_t codes = read_scaled(op);
   const int32_t reals = op.draft().tensor(codes).dtype == DType::kS8 ? read_real(op, 0) : codes;
   const int32_t steps = add_scaled(op, reals, 1.0f / integer_scale(op, op.output_index(0)));
-  op.add(Op::kRound, {steps}, op.output(op.draft().tensor(steps).shape));
+  op.add(Op::kRound, {steps}, op.output(op.shape(steps)));
 }
 
 void import_quantize(TfliteOp& op) {
@@ -155,10 +148,10 @@ void import_quantize(TfliteOp& op) {
   if (op.output_holds_integers()) return quantize_to_integers(op);
   const int32_t x = read_scaled(op);
   const DType from = op.draft().tensor(x).dtype;
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   const DType to = op.draft().tensor(y).dtype;  // FP32: codes of 16 bits, too, which come behind
   if (from == DType::kS8 && to == DType::kS8 && !op.draft().tensor(x).same_quantization(op.draft().tensor(y)))
-    return add_requantize(op.draft(), op.name(), op.source(), x, y);
+    return add_requantize(op.origin(), x, y);
   // Between uint8 and int8, or of 16 bits, the numbers are the same.
   op.add(from == to ? Op::kReshape : from == DType::kS8 ? Op::kDequantize : Op::kQuantize, {x}, y);
 }
@@ -167,7 +160,7 @@ void import_dequantize(TfliteOp& op) {
   op.check_inputs(1, 1);
   if (op.is_constant(0)) return op.set_constant(dequantized(op.constant(0)));
   const int32_t x = read_scaled(op);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32");
   op.add(op.draft().tensor(x).dtype == DType::kS8 ? Op::kDequantize : Op::kReshape, {x}, y);
 }

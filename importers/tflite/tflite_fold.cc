@@ -154,15 +154,13 @@ constexpr struct {
 
 void import_shape(TfliteOp& op) {
   op.check_inputs(1, 1);
-  const Shape shape =
-      op.is_constant(0) ? op.constant(0).shape : op.draft().tensor(op.any_activation(0)).shape;
+  const Shape shape = op.is_constant(0) ? op.constant(0).shape : op.shape(op.any_activation(0));
   op.set_values({{static_cast<int32_t>(shape.size())}, false, {shape.begin(), shape.end()}, {}});
 }
 
 void import_rank(TfliteOp& op) {
   op.check_inputs(1, 1);
-  const size_t rank =
-      op.is_constant(0) ? op.shape_in_file(0).size() : op.draft().tensor(op.any_activation(0)).shape.size();
+  const size_t rank = op.is_constant(0) ? op.shape_in_file(0).size() : op.shape(op.any_activation(0)).size();
   op.set_values({{}, false, {static_cast<int64_t>(rank)}, {}});
 }
 

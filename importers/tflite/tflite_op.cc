@@ -201,12 +201,11 @@ std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
 
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) { return described(file, index, false); }
 
-TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name,
+TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, const std::string& name,
                    bool has_output)
-    : file_(file),
+    : FileOperator(*file.draft, file.casts, name, std::move(source), name),
+      file_(file),
       op_(op),
-      source_(std::move(source)),
-      name_(std::move(name)),
       first_node_(static_cast<std::ptrdiff_t>(file.draft->nodes.size())) {
   const auto count = static_cast<int32_t>(file.graph->tensors()->size());
   const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least,
@@ -412,7 +411,7 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
 int32_t as_tflite_s16(TfliteFile& file, int32_t index, int32_t made, const std::string& source) {
   const DraftTensor codes = described(file, index, true);
   if (codes.scales.size() != 1) return made;
-  return add_within_s16(*file.draft, codes.name, source, made, codes.scales[0], codes.zero_point, 0);
+  return add_within_s16({*file.draft, codes.name, source}, made, codes.scales[0], codes.zero_point, 0);
 }
 
 void TfliteOp::round_outputs() {
@@ -427,12 +426,8 @@ void TfliteOp::round_outputs() {
     for (size_t i = 0; i < inputs_.size(); ++i)
       same_scale = same_scale && (!has_input(i) || holds_integers(i) ||  // a shape, axes, indices
                                   described(file_, inputs_[i], true).scales == codes.scales);
-    if (!chooses || !same_scale) made = as_tflite_s16(file_, output, made, source_);
+    if (!chooses || !same_scale) made = as_tflite_s16(file_, output, made, source());
   }
-}
-
-DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
-  return add_node(draft(), op, name_, source_, std::move(inputs), output);
 }
 
 // Integers in an operator's view.
@@ -529,13 +524,10 @@ int32_t TfliteOp::index_activation(size_t i) {
   return as_index(tensor);
 }
 
-int32_t TfliteOp::as_real(int32_t tensor) { return file_.casts.as_real(draft(), source(), tensor); }
-int32_t TfliteOp::as_index(int32_t tensor) { return file_.casts.as_index(draft(), source(), tensor); }
-
 // Outputs of an operator: their shape in the file, and those that are another tensor, a constant, or have its input's scale.
 void TfliteOp::set_values(const Values& values) {
   DraftTensor constant;
-  constant.name = name_;
+  constant.name = name();
   constant.constant = true;
   constant.shape = values.shape;
   constant.dtype = values.is_real ? DType::kF32 : DType::kS32;
@@ -561,12 +553,12 @@ int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
   same_to_ = -1;
   if (to.same_quantization(draft().tensor(x))) return made;
   same_to_ = made;
-  same_from_ = add_activation_like(draft(), name_, x, shape);
+  same_from_ = add_activation_like(draft(), name(), x, shape);
   return same_from_;
 }
 
 void TfliteOp::finish_same() {
-  if (same_to_ >= 0) add_requantize(draft(), name_, source_, same_from_, same_to_);
+  if (same_to_ >= 0) add_requantize(origin(), same_from_, same_to_);
 }
 
 void TfliteOp::alias_output(int32_t made) {

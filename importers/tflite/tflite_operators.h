@@ -63,11 +63,10 @@ Span<const TfliteOperator> tflite_volume_operators();
 void import_computed_layer(TfliteOp& op);
 
 // For an operator that computes in FP32: input i, or the result of activation_or_constant() for it, with codes dequantized; the node's
-// output, with codes quantized; and a binary operator between, each operand repeated where it is smaller.
+// output, with codes quantized.
 int32_t read_real(TfliteOp& op, size_t i);
 int32_t real_of(TfliteOp& op, int32_t x);
 void finish_real(TfliteOp& op, int32_t real);
-int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b);
 // A bias, whose integers are codes.
 int32_t read_real_bias(TfliteOp& op, size_t i);
 // FP32, with a fused activation.

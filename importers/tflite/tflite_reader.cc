@@ -355,7 +355,7 @@ class Reader {
       draft_.tensor(y).zero_point = info.zero_point;
     }
     const bool casts = is_integer && info.dtype == DType::kF32;
-    add_node(draft_, casts ? Op::kCast : Op::kReshape, in_file.name, "output", {made}, y);
+    add_node({draft_, in_file.name, "output"}, casts ? Op::kCast : Op::kReshape, {made}, y);
     return y;
   }
 

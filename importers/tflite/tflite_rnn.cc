@@ -63,16 +63,15 @@ void import_svdf(TfliteOp& op) {
   features.add(1, std::nullopt, filters);
   const int32_t row = features.product(sequence.x);
   // Filters of one unit stand side by side in the file; here those of one rank do.
-  const int32_t by_rank = rank == 1 ? row
-                                    : add_transpose(op.draft(), op.name(), op.source(),
-                                                    steps.reshape(row, {batch, units, rank}), {0, 2, 1});
+  const int32_t by_rank =
+      rank == 1 ? row : add_transpose(op.origin(), steps.reshape(row, {batch, units, rank}), {0, 2, 1});
   const int32_t newest = steps.reshape(by_rank, {batch, 1, 1, filters});
   // The state by rows of time, the oldest first: a depthwise convolution reads it as a picture of one column.
   Variable state(steps, 4, {batch, memory, 1, filters}, row);
   int32_t kept = newest;
   if (memory > 1) {
-    const int32_t younger = add_slice(op.draft(), op.name(), op.source(), state.value(), {0, 1, 0, 0},
-                                      {1, 1, 1, 1}, {batch, memory - 1, 1, filters});
+    const int32_t younger =
+        add_slice(op.origin(), state.value(), {0, 1, 0, 0}, {1, 1, 1, 1}, {batch, memory - 1, 1, filters});
     kept = steps.real({batch, memory, 1, filters});
     op.add(Op::kConcat, {younger, newest}, kept).options.as<ConcatOptions>().axis = 1;
   }

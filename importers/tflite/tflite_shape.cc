@@ -13,7 +13,7 @@ namespace {
 void add_new_shape(TfliteOp& op, int32_t x, const Shape& in_file) {
   const Shape shape = at_least_1d(in_file);
   check_shape(shape, op.draft().tensor(x).dtype);
-  const int64_t from = elements(op.draft().tensor(x).shape);
+  const int64_t from = elements(op.shape(x));
   if (from != elements(shape))
     fail("its input of ", from, " elements does not fit its output ", shape_text(shape));
   const int32_t y = op.output_same(x, shape);
@@ -42,7 +42,7 @@ Shape shape_for_other_inputs(TfliteOp& op, Shape shape, int64_t from) {
 // Whether the file's shape of the output is that of its elements. A converter records 1 for axes that it left open, also where other
 // axes of the tensor follow from them.
 bool has_shape_in_file(TfliteOp& op, int32_t x) {
-  return !op.shapes_changed() && elements(op.output_shape_in_file()) == elements(op.draft().tensor(x).shape);
+  return !op.shapes_changed() && elements(op.output_shape_in_file()) == elements(op.shape(x));
 }
 
 void import_reshape(TfliteOp& op) {
@@ -50,16 +50,14 @@ void import_reshape(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const Shape shape = op.output_shape_in_file();
   add_new_shape(op, x,
-                has_shape_in_file(op, x)
-                    ? shape
-                    : shape_for_other_inputs(op, shape, elements(op.draft().tensor(x).shape)));
+                has_shape_in_file(op, x) ? shape : shape_for_other_inputs(op, shape, elements(op.shape(x))));
 }
 
 void import_expand_dims(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   if (has_shape_in_file(op, x)) return add_new_shape(op, x, op.output_shape_in_file());
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   const std::vector<int64_t> axis = op.integers(1);
   if (axis.size() != 1) fail("its axis must be one number, it has ", axis.size());
   shape.insert(shape.begin() + normal_axis(axis[0], shape.size() + 1), 1);
@@ -70,7 +68,7 @@ void import_squeeze(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   if (has_shape_in_file(op, x)) return add_new_shape(op, x, op.output_shape_in_file());
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   std::vector<int64_t> given;
   if (const auto* const options = op.options_or_null<tflite::SqueezeOptions>())
     if (options->axes() != nullptr) given.assign(options->axes()->begin(), options->axes()->end());
@@ -88,7 +86,7 @@ void import_transpose(TfliteOp& op) {
   const int32_t x = op.activation(0);
   Permutation permutation;
   for (const int64_t axis : op.integers(1)) permutation.push_back(narrow(axis, "axis"));
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   check_permutation(permutation, shape.size());
   const int32_t y = op.output_same(x, permuted(shape, permutation));
   op.add(Op::kTranspose, {x}, y).options.as<TransposeOptions>().permutation = op.draft().list(permutation);
@@ -105,7 +103,7 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
     value = values[0];
   }
   const std::vector<int64_t> pads = op.integers(1);  // [rank, 2]
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   if (pads.size() != 2 * shape.size())
     fail("its paddings hold ", pads.size(), " values for rank ", shape.size());
   std::vector<int32_t> pads_before, pads_after;
@@ -144,7 +142,7 @@ namespace {
 // Elements [first, first + count) of one axis into output `output`, of `shape`.
 void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count, const Shape& shape,
               size_t output) {
-  Shape part = op.draft().tensor(x).shape;
+  Shape part = op.shape(x);
   std::vector<int32_t> begin(part.size(), 0);
   const std::vector<int32_t> strides(part.size(), 1);
   part[axis] = count;
@@ -155,7 +153,7 @@ void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count
     node.options.as<StridedSliceOptions>().begin = op.draft().list(begin);
     node.options.as<StridedSliceOptions>().strides = op.draft().list(strides);
   } else {
-    const int32_t piece = add_slice(op.draft(), op.name() + "/piece", op.source(), x, begin, strides, part);
+    const int32_t piece = add_slice(op.part("/piece"), x, begin, strides, part);
     op.add(Op::kReshape, {piece}, y);
   }
   op.finish_same();
@@ -163,7 +161,7 @@ void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count
 
 void split(TfliteOp& op, int32_t x, int32_t given_axis, const std::vector<int64_t>& sizes) {
   op.allow_outputs();
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const auto axis = static_cast<size_t>(normal_axis(given_axis, from.size()));
   int64_t first = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -183,16 +181,16 @@ void import_concatenation(TfliteOp& op) {
   for (size_t i = 0; i < op.input_count(); ++i)
     if (!op.is_empty(i)) inputs.push_back(op.activation_or_constant(i));
   if (inputs.empty()) fail("its inputs have no elements");
-  Shape shape = op.draft().tensor(inputs[0]).shape;
+  Shape shape = op.shape(inputs[0]);
   const int32_t axis = normal_axis(options.axis(), shape.size());
   const auto at = static_cast<size_t>(axis);
   for (size_t i = 1; i < inputs.size(); ++i) {
-    Shape other = op.draft().tensor(inputs[i]).shape;
+    Shape other = op.shape(inputs[i]);
     const int64_t sum = other.size() == shape.size() ? int64_t{shape[at]} + other[at] : 0;
     if (sum > 0) other[at] = shape[at];
     if (sum == 0 || other != shape)
-      fail("its inputs have the shapes ", shape_text(shape), " and ",
-           shape_text(op.draft().tensor(inputs[i]).shape), ", which do not fit along axis ", axis);
+      fail("its inputs have the shapes ", shape_text(shape), " and ", shape_text(op.shape(inputs[i])),
+           ", which do not fit along axis ", axis);
     shape[at] = narrow(sum, "dimension");
   }
   const int32_t y = op.output(shape);
@@ -203,7 +201,7 @@ void import_concatenation(TfliteOp& op) {
     if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) continue;
     if (info.constant) fail("its constant input has another scale than its output");
     const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
-    add_requantize(op.draft(), op.name() + "/requantize", op.source(), input, same);
+    add_requantize(op.part("/requantize"), input, same);
     input = same;
   }
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
@@ -212,7 +210,7 @@ void import_concatenation(TfliteOp& op) {
 void import_strided_slice(TfliteOp& op) {
   op.check_inputs(4, 4);
   const int32_t x = op.activation(0);
-  const TfliteSlice slice = read_tflite_strided_slice(op, op.draft().tensor(x).shape);
+  const TfliteSlice slice = read_tflite_strided_slice(op, op.shape(x));
   const Shape out = at_least_1d(slice.squeezed);
   const int32_t y = op.output_same(x, out);
   if (out == slice.shape) {
@@ -220,8 +218,7 @@ void import_strided_slice(TfliteOp& op) {
     node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
     node.options.as<StridedSliceOptions>().strides = op.draft().list(slice.strides);
   } else {
-    const int32_t piece =
-        add_slice(op.draft(), op.name() + "/piece", op.source(), x, slice.begin, slice.strides, slice.shape);
+    const int32_t piece = add_slice(op.part("/piece"), x, slice.begin, slice.strides, slice.shape);
     op.add(Op::kReshape, {piece}, y);
   }
   op.finish_same();
@@ -230,7 +227,7 @@ void import_strided_slice(TfliteOp& op) {
 void import_split(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(1), axis = op.integer(0);
-  const Shape& from = op.draft().tensor(x).shape;
+  const Shape& from = op.shape(x);
   const int32_t dim = from[static_cast<size_t>(normal_axis(axis, from.size()))];
   const auto parts = static_cast<int64_t>(op.output_count());
   if (dim % parts != 0) fail("an axis of ", dim, " does not divide into ", parts, " parts");
@@ -243,7 +240,7 @@ void import_split_v(TfliteOp& op) {
   std::vector<int64_t> sizes = op.integers(1);
   if (sizes.size() != op.output_count())
     fail("it has ", sizes.size(), " sizes for ", op.output_count(), " outputs");
-  const Shape& from = op.draft().tensor(x).shape;
+  const Shape& from = op.shape(x);
   int64_t rest = from[static_cast<size_t>(normal_axis(axis, from.size()))];
   for (const int64_t size : sizes)
     if (size > 0) rest -= std::min(size, rest);
@@ -255,7 +252,7 @@ void import_split_v(TfliteOp& op) {
 void import_slice(TfliteOp& op) {
   op.check_inputs(3, 3);
   const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const TfliteSlice slice = read_tflite_slice(op, from);
   if (elements(slice.shape) == 0) {  // in front of a loop's first step, and behind its last one
     DraftTensor nothing;
@@ -275,7 +272,7 @@ void import_slice(TfliteOp& op) {
 void import_pack(TfliteOp& op) {
   op.check_inputs(1, 64);
   const int32_t first = op.activation_or_constant(0);
-  Shape shape = op.draft().tensor(first).shape;
+  Shape shape = op.shape(first);
   const Shape one = shape;
   const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), shape.size() + 1);
   shape.insert(shape.begin() + axis, static_cast<int32_t>(op.input_count()));
@@ -290,9 +287,8 @@ void import_pack(TfliteOp& op) {
       fail("its inputs have the shapes ", shape_text(one), " and ", shape_text(info.shape));
     if (info.dtype != op.draft().tensor(y).dtype || !info.same_quantization(op.draft().tensor(y)))
       fail("its inputs and output have different element types or scales");
-    if (info.constant) op.draft().tensor(input).shape = part;
-    inputs.push_back(
-        info.constant ? input : add_reshape(op.draft(), info.name + "/packed", op.source(), input, part));
+    if (info.constant) op.shape(input) = part;
+    inputs.push_back(info.constant ? input : add_reshape(op.named(info.name + "/packed"), input, part));
   }
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
 }
@@ -301,7 +297,7 @@ void import_unpack(TfliteOp& op) {
   op.check_inputs(1, 1);
   op.allow_outputs();
   const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const auto axis = static_cast<size_t>(normal_axis(op.options<tflite::UnpackOptions>().axis(), from.size()));
   if (static_cast<size_t>(from[axis]) != op.output_count())
     fail("it has ", op.output_count(), " outputs for an axis of ", from[axis]);
