@@ -210,11 +210,8 @@ void add_attention(OnnxDecomposer& s, const Projected& x, const std::string& mas
   const int64_t heads = s.integer("num_heads", 0);
   if (heads < 1 || heads > 65536) fail("attribute num_heads is ", heads, "; 1 to 65536 are supported");
   OnnxAttributes attributes{
-      {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", s.integer("unidirectional", 0)}},
-      {},
-      {},
-      {}};
-  if (const float scale = s.real("scale", 0.0f); scale != 0.0f) attributes.reals.push_back({"scale", scale});
+      {"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", s.integer("unidirectional", 0)}};
+  if (const float scale = s.real("scale", 0.0f); scale != 0.0f) attributes.push_back({"scale", scale});
   std::vector<std::string> inputs{x.q, x.k, x.v, mask};
   if (!states.past_k.empty()) inputs.insert(inputs.end(), {states.past_k, states.past_v});
   s.add("Attention", inputs, attributes, s.output(0));
@@ -268,7 +265,7 @@ void decompose_self_attention(OnnxDecomposer& s, const AttentionInputs& in) {
     return s.reshaped(x, {1, from[0], heads, keys, size / heads});
   };
   const std::string k = stacked(states.present_k, sizes[1]), v = stacked(states.present_v, sizes[2]);
-  s.add("Concat", {k, v}, {{{"axis", 0}}, {}, {}, {}}, s.output(1));
+  s.add("Concat", {k, v}, {{"axis", 0}}, s.output(1));
 }
 
 void decompose_attention(OnnxDecomposer& s) {
@@ -342,7 +339,7 @@ Span<const OnnxDecomposition> onnx_fused_attention_decompositions() {
 namespace {
 
 std::string joined_steps(OnnxDecomposer& s, const std::vector<std::string>& parts, int64_t axis) {
-  return s.add("Concat", parts, {{{"axis", axis}}, {}, {}, {}});
+  return s.add("Concat", parts, {{"axis", axis}});
 }
 
 // Pairs of numbers of a head, turned by angles: (a, b) becomes (a cos - b sin, a sin + b cos). A pair is the numbers i and
@@ -478,10 +475,9 @@ class GroupAttention {
     }
     if (s_.integer("do_rotary", 0) != 0) turn(q, k);
     s_.ignore("rotary_interleaved");
-    OnnxAttributes attributes{{{"q_num_heads", heads_}, {"kv_num_heads", key_heads_}}, {}, {}, {}};
-    if (const float scale = s_.real("scale", 0.0f); scale != 0.0f)
-      attributes.reals.push_back({"scale", scale});
-    if (const float cap = s_.real("softcap", 0.0f); cap != 0.0f) attributes.reals.push_back({"softcap", cap});
+    OnnxAttributes attributes{{"q_num_heads", heads_}, {"kv_num_heads", key_heads_}};
+    if (const float scale = s_.real("scale", 0.0f); scale != 0.0f) attributes.push_back({"scale", scale});
+    if (const float cap = s_.real("softcap", 0.0f); cap != 0.0f) attributes.push_back({"softcap", cap});
     const bool wants = s_.has_output(1) || s_.has_output(2);
     const std::string present_k = s_.has_output(1) ? s_.output(1) : s_.unique(s_.output(0) + "/keys"),
                       present_v = s_.has_output(2) ? s_.output(2) : s_.unique(s_.output(0) + "/values");
@@ -598,7 +594,7 @@ class GroupAttention {
     const std::string numbers = s_.add("Sub", {s_.as_real(s_.counted(kept_)), place()});
     const std::string from = s_.clip(numbers, 0.0f, static_cast<float>(steps_ - 1));
     const std::string moved =
-        s_.add("Gather", {heads, s_.cast(from, onnx_file::TensorProto::INT64)}, {{{"axis", 2}}, {}, {}, {}});
+        s_.add("Gather", {heads, s_.cast(from, onnx_file::TensorProto::INT64)}, {{"axis", 2}});
     const std::string is_old = s_.add("Less", {numbers, s_.number(0.0f)}),
                       is_new = s_.add("Equal", {from, numbers});
     const std::string behind = s_.add("Where", {along(is_old), before, s_.number(0.0f)});

@@ -130,7 +130,7 @@ void note_numbers(OnnxDecomposer& s, const std::vector<std::string>& classes) {
 // The sum, the length or the greatest along the last axis, which stays.
 std::string reduced(OnnxDecomposer& s, const char* op, const std::string& x) {
   if (s.opset() >= 18) return s.add(op, {x, s.integers({-1})});
-  return s.add(op, {x}, {{}, {{"axes", {-1}}}, {}, {}});
+  return s.add(op, {x}, {{"axes", OnnxList{-1}}});
 }
 
 // x over its norm; where that is 0, x.
@@ -159,8 +159,7 @@ void decompose_extractor(OnnxDecomposer& s) {
     note_numbers(s, classes);
     x = s.counted(static_cast<int64_t>(classes.size()));
   }
-  const std::string made =
-      s.add("Gather", {x, s.reshaped(s.input(1), {-1})}, {{{"axis", rank - 1}}, {}, {}, {}});
+  const std::string made = s.add("Gather", {x, s.reshaped(s.input(1), {-1})}, {{"axis", rank - 1}});
   if (rank == 1)
     s.reshaped(made, {1, -1}, s.output(0));
   else
@@ -195,7 +194,7 @@ void decompose_linear(OnnxDecomposer& s) {
     fail("it has ", bias.size(), " intercepts for ", rows, " scores");
   const std::string scores =
       s.add("Gemm", {s.as_real(s.input(0)), s.reshaped(s.numbers(weights), {rows, columns}), s.numbers(bias)},
-            {{{"transB", 1}}, {}, {}, {}});
+            {{"transB", 1}});
   write_onnx_classes(s, classes, scores, is_single ? OnnxSecond::kLinear : OnnxSecond::kNone);
 }
 
@@ -262,13 +261,13 @@ OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const cha
 std::string one_less(OnnxDecomposer& s, const std::string& x) { return s.add("Sub", {s.number(1.0f), x}); }
 
 std::string both_onnx_scores(OnnxDecomposer& s, const std::string& first, const std::string& second) {
-  return s.add("Concat", {first, second}, {{{"axis", 1}}, {}, {}, {}});
+  return s.add("Concat", {first, second}, {{"axis", 1}});
 }
 
 std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores, bool is_single) {
   const std::string transform = s.string("post_transform", "NONE");
   if (transform == "LOGISTIC") return s.add("Sigmoid", {scores});
-  if (transform == "SOFTMAX" && !is_single) return s.add("Softmax", {scores}, {{{"axis", 1}}, {}, {}, {}});
+  if (transform == "SOFTMAX" && !is_single) return s.add("Softmax", {scores}, {{"axis", 1}});
   if (transform != "NONE" && transform != "SOFTMAX")
     fail("post_transform ", quoted(transform), " is not supported; NONE, LOGISTIC and SOFTMAX are");
   return scores;
@@ -276,7 +275,7 @@ std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores
 
 void write_onnx_label(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores) {
   if (!s.has_output(0)) return;
-  const std::string place = s.add("ArgMax", {scores}, {{{"axis", 1}, {"keepdims", 0}}, {}, {}, {}});
+  const std::string place = s.add("ArgMax", {scores}, {{"axis", 1}, {"keepdims", 0}});
   s.end(classes.labels.empty() ? place : s.add("Gather", {s.integers(classes.labels), place}));
 }
 
@@ -330,8 +329,7 @@ std::string product(OnnxDecomposer& s, const std::string& x, const std::vector<f
                     const std::vector<float>& bias) {
   const auto columns = static_cast<int64_t>(bias.size());
   s.check_room(weights.size() + bias.size());
-  return s.add("Gemm", {x, s.reshaped(s.numbers(weights), {columns, -1}), s.numbers(bias)},
-               {{{"transB", 1}}, {}, {}, {}});
+  return s.add("Gemm", {x, s.reshaped(s.numbers(weights), {columns, -1}), s.numbers(bias)}, {{"transB", 1}});
 }
 
 // exp(-gamma * |x - v|^2) of each support vector v. The square is that of x, that of v and a product; both are taken from the
@@ -724,7 +722,7 @@ std::string sums(OnnxDecomposer& s, const char* prefix, int64_t outputs) {
                 comparisons = static_cast<int64_t>(trees.comparisons),
                 leaves = static_cast<int64_t>(trees.leaves);
   const std::string features =
-      s.add("Gather", {s.as_real(s.input(0)), s.integers(trees.features)}, {{{"axis", 1}}, {}, {}, {}});
+      s.add("Gather", {s.as_real(s.input(0)), s.integers(trees.features)}, {{"axis", 1}});
   const std::string held = s.as_real(s.add(
       comparison_of(trees.mode), {features, s.reshaped(s.numbers(trees.values), {1, count * comparisons})}));
   const std::string of_trees = s.transposed(s.reshaped(held, {n, count, comparisons}), {1, 0, 2});

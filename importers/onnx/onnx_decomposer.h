@@ -76,7 +76,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   }
   std::string transposed(const std::string& x, const std::vector<int64_t>& order,
                          const std::string& output = {}) {
-    return add("Transpose", {x}, {{}, {{"perm", order}}, {}, {}}, output);
+    return add("Transpose", {x}, {{"perm", order}}, output);
   }
   // All outputs of a Split into parts of these sizes.
   std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);

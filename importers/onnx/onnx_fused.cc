@@ -20,11 +20,11 @@ void end_with_activation(OnnxDecomposer& s, const std::string& y, Parameter para
     return;
   }
   if (kind == "LeakyRelu") {
-    attributes.reals = {{"alpha", parameter(0, "alpha", 0.01f)}};
+    attributes = {{"alpha", parameter(0, "alpha", 0.01f)}};
   } else if (kind == "HardSigmoid") {
-    attributes.reals = {{"alpha", parameter(0, "alpha", 0.2f)}, {"beta", parameter(1, "beta", 0.5f)}};
+    attributes = {{"alpha", parameter(0, "alpha", 0.2f)}, {"beta", parameter(1, "beta", 0.5f)}};
   } else if (kind == "Elu") {
-    attributes.reals = {{"alpha", parameter(0, "alpha", 1.0f)}};
+    attributes = {{"alpha", parameter(0, "alpha", 1.0f)}};
   } else if (kind != "Relu" && kind != "Sigmoid" && kind != "Tanh" && kind != "HardSwish" &&
              kind != "Softplus") {
     fail("its activation ", quoted(kind), " is not supported");
@@ -83,8 +83,7 @@ void decompose_gelu(OnnxDecomposer& s) {
   s.check_inputs(1, 2);
   s.check_one_output();
   const std::string x = s.has(1) ? s.add("Add", {s.input(0), s.input(1)}) : s.input(0);
-  s.add("Gelu", {x}, {{}, {}, {}, {{"approximate", s.source() == "FastGelu" ? "tanh" : "none"}}},
-        s.output(0));
+  s.add("Gelu", {x}, {{"approximate", s.source() == "FastGelu" ? "tanh" : "none"}}, s.output(0));
 }
 
 void refuse_statistics(const OnnxDecomposer& s, int first, int last) {
@@ -104,7 +103,7 @@ void decompose_skip(OnnxDecomposer& s, const char* normalization, bool has_beta)
   if (!s.has_output(0)) return;
   std::vector<std::string> inputs{sum, s.input(2)};
   if (has_beta && s.has(3)) inputs.push_back(s.input(3));
-  s.add(normalization, inputs, {{}, {}, {{"epsilon", epsilon}}, {}}, s.output(0));
+  s.add(normalization, inputs, {{"epsilon", epsilon}}, s.output(0));
 }
 void decompose_skip_layer(OnnxDecomposer& s) { decompose_skip(s, "LayerNormalization", true); }
 void decompose_skip_simplified(OnnxDecomposer& s) { decompose_skip(s, "RMSNormalization", false); }
@@ -119,9 +118,9 @@ void decompose_simplified(OnnxDecomposer& s) {
 void count_words(OnnxDecomposer& s) {
   const std::string mask = s.as_real(s.input(7));
   const std::string sum = s.opset() >= 13
-                              ? s.add("ReduceSum", {mask, s.integers({1})}, {{{"keepdims", 0}}, {}, {}, {}})
-                              : s.add("ReduceSum", {mask}, {{{"keepdims", 0}}, {{"axes", {1}}}, {}, {}});
-  s.add("Cast", {s.add("Round", {sum})}, {{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}}, s.output(1));
+                              ? s.add("ReduceSum", {mask, s.integers({1})}, {{"keepdims", 0}})
+                              : s.add("ReduceSum", {mask}, {{"keepdims", 0}, {"axes", OnnxList{1}}});
+  s.add("Cast", {s.add("Round", {sum})}, {{"to", onnx_file::TensorProto::INT32}}, s.output(1));
 }
 
 // Sum of the rows of words, places and segments, normalized. Output 1 counts the words that the mask leaves, 0
@@ -145,8 +144,8 @@ void decompose_embedding(OnnxDecomposer& s) {
     else
       s.add("Expand", {s.whole(0), s.integers({ids[0]})}, {}, s.output(1));
   }
-  s.add("LayerNormalization", {sum, s.input(5), s.input(6)},
-        {{}, {}, {{"epsilon", s.real("epsilon", 1e-12f)}}, {}}, s.output(0));
+  s.add("LayerNormalization", {sum, s.input(5), s.input(6)}, {{"epsilon", s.real("epsilon", 1e-12f)}},
+        s.output(0));
 }
 
 constexpr OnnxDecomposition kOnnxFusedDecompositions[] = {
@@ -278,7 +277,7 @@ void decompose_softmax(OnnxDecomposer& s) {
   const bool is_last = axis == -1 || axis == rank - 1;  // there both are the same
   if ((opset < 13) != (s.opset() < 13) && !is_last)
     fail("its opset ", opset, " in a file of opset ", s.opset(), " is supported along the last axis alone");
-  s.codes(s.add("Softmax", {s.real_input(0)}, {{{"axis", is_last ? rank - 1 : axis}}, {}, {}, {}}), 3);
+  s.codes(s.add("Softmax", {s.real_input(0)}, {{"axis", is_last ? rank - 1 : axis}}), 3);
 }
 
 // On codes as they are.

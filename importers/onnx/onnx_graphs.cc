@@ -305,7 +305,7 @@ void decompose_batched_scan(OnnxDecomposer& s) {
     const int64_t length = lengths[static_cast<size_t>(row)];
     std::vector<std::string> taken, given;
     for (int i = 0; i < inputs; ++i) {
-      taken.push_back(s.add("Gather", {s.input(1 + i), s.whole(row)}, {{{"axis", 0}}, {}, {}, {}}));
+      taken.push_back(s.add("Gather", {s.input(1 + i), s.whole(row)}, {{"axis", 0}}));
       if (i >= states && length < slices) taken.back() = s.slice(taken.back(), 0, 0, length);
     }
     for (int i = 0; i < outputs; ++i) given.push_back(s.unique(text(s.source(), "/", row, "/", i)));

@@ -123,7 +123,7 @@ std::string common(OnnxDecomposer& s, const std::string& x, int64_t mask) {
 }
 
 void end_as_integer(OnnxDecomposer& s, const std::string& y) {
-  s.add("Cast", {y}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}}, s.output(0));
+  s.add("Cast", {y}, {{"to", onnx_file::TensorProto::INT64}}, s.output(0));
 }
 
 // The input that a run computes, as a real, and the number that the other one is.

@@ -174,8 +174,7 @@ class Reader {
         const int32_t place = scan.inputs[i].is_backwards ? scan.runs - 1 - run : run;
         const int from = scan.states + static_cast<int>(i);
         inputs[static_cast<size_t>(from)] = read_made(node, [&](OnnxDecomposer& s) {
-          return s.add("Gather", {node.input[from], s.whole(place)},
-                       {{{"axis", scan.inputs[i].axis}}, {}, {}, {}});
+          return s.add("Gather", {node.input[from], s.whole(place)}, {{"axis", scan.inputs[i].axis}});
         });
       }
       const std::vector<std::string> outputs = read_copy(copies, inputs);

@@ -231,7 +231,7 @@ void decompose_stft(OnnxDecomposer& s) {
       }
   const std::string weights = s.reshaped(s.numbers(factors), {bins * 2, 1, length}),
                     line = s.reshaped(s.input(0), {shape[0], 1, shape[1]}),
-                    y = s.add("Conv", {line, weights}, {{}, {{"strides", {step}}}, {}, {}});
+                    y = s.add("Conv", {line, weights}, {{"strides", OnnxList{step}}});
   const int64_t frames = (shape[1] - length) / step + 1;
   s.reshaped(s.transposed(y, {0, 2, 1}), {shape[0], frames, bins, 2}, s.output(0));
 }

@@ -78,24 +78,23 @@ void import_clamp(IrOp& op) {
 
 void import_elu(IrOp& op) {
   op.check_inputs(1, 1);
-  op.add("Elu", {op.input(0)}, {{}, {}, {{"alpha", static_cast<float>(op.real("alpha", 1.0))}}, {}});
+  op.add("Elu", {op.input(0)}, {{"alpha", static_cast<float>(op.real("alpha", 1.0))}});
 }
 
 void import_selu(IrOp& op) {
   op.check_inputs(3, 3);
-  op.add("Selu", {op.input(0)}, {{}, {}, {{"alpha", op.real_number(1)}, {"gamma", op.real_number(2)}}, {}});
+  op.add("Selu", {op.input(0)}, {{"alpha", op.real_number(1)}, {"gamma", op.real_number(2)}});
 }
 
 void import_hard_sigmoid(IrOp& op) {
   op.check_inputs(3, 3);
-  op.add("HardSigmoid", {op.input(0)},
-         {{}, {}, {{"alpha", op.real_number(1)}, {"beta", op.real_number(2)}}, {}});
+  op.add("HardSigmoid", {op.input(0)}, {{"alpha", op.real_number(1)}, {"beta", op.real_number(2)}});
 }
 
 // min(max(x + 3, 0), 6) / 6
 void import_h_sigmoid(IrOp& op) {
   op.check_inputs(1, 1);
-  op.add("HardSigmoid", {op.input(0)}, {{}, {}, {{"alpha", 1.0f / 6.0f}, {"beta", 0.5f}}, {}});
+  op.add("HardSigmoid", {op.input(0)}, {{"alpha", 1.0f / 6.0f}, {"beta", 0.5f}});
 }
 
 // x * sigmoid(beta * x)
@@ -113,7 +112,7 @@ void import_gelu(IrOp& op) {
   const bool is_tanh = mode == "TANH" || mode == "tanh";
   if (!is_tanh && mode != "ERF" && mode != "erf")
     fail("approximation_mode ", quoted(mode), " is not supported");
-  op.add("Gelu", {op.input(0)}, {{}, {}, {}, {{"approximate", is_tanh ? "tanh" : "none"}}});
+  op.add("Gelu", {op.input(0)}, {{"approximate", is_tanh ? "tanh" : "none"}});
 }
 
 // A slope for each channel stands at the second axis; ONNX aligns the last ones.
@@ -146,14 +145,13 @@ void import_select(IrOp& op) {
 void import_mod(IrOp& op) {
   op.check_inputs(2, 2);
   op.expect("auto_broadcast", {"numpy", "none"});
-  op.add("Mod", {op.input(0), op.input(1)}, {{{"fmod", op.layer().type == "Mod"}}, {}, {}, {}});
+  op.add("Mod", {op.input(0), op.input(1)}, {{"fmod", op.layer().type == "Mod"}});
 }
 
 void import_is_inf(IrOp& op) {
   op.check_inputs(1, 1);
   const bool negative = op.flag("detect_negative", true), positive = op.flag("detect_positive", true);
-  op.add("IsInf", {op.input(0)},
-         {{{"detect_negative", negative}, {"detect_positive", positive}}, {}, {}, {}});
+  op.add("IsInf", {op.input(0)}, {{"detect_negative", negative}, {"detect_positive", positive}});
 }
 
 void import_is_finite(IrOp& op) {
@@ -167,7 +165,7 @@ void import_shift(IrOp& op) {
   op.check_inputs(2, 2);
   op.expect("auto_broadcast", {"numpy", "none"});
   const bool is_left = op.layer().type == "BitwiseLeftShift";
-  op.add("BitShift", {op.input(0), op.input(1)}, {{}, {}, {}, {{"direction", is_left ? "LEFT" : "RIGHT"}}});
+  op.add("BitShift", {op.input(0), op.input(1)}, {{"direction", is_left ? "LEFT" : "RIGHT"}});
 }
 
 constexpr IrOperator kIrElementwiseOperators[] = {

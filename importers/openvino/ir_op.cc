@@ -403,7 +403,7 @@ std::string IrOp::reshaped(const std::string& x, const IrShape& shape) {
 }
 
 std::string IrOp::transposed(const std::string& x, const std::vector<int64_t>& order) {
-  return add_inner("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
+  return add_inner("Transpose", {x}, {{"perm", order}});
 }
 
 std::string IrOp::with_axis(const std::string& x, int64_t axis) {
