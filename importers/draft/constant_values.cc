@@ -170,26 +170,6 @@ Values taken(const Values& x, const Shape& shape, const std::vector<size_t>& fro
   return y;
 }
 
-Shape with_rank(const Shape& shape, size_t rank) {
-  Shape aligned = shape;
-  aligned.insert(aligned.begin(), rank - shape.size(), 1);
-  return aligned;
-}
-
-Shape broadcast_shape(const Shape& a, const Shape& b) {
-  const size_t rank = std::max(a.size(), b.size());
-  Shape p = with_rank(a, rank);
-  const Shape q = with_rank(b, rank);
-  for (size_t i = 0; i < rank; ++i) {
-    if (p[i] != q[i] && p[i] != 1 && q[i] != 1)
-      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
-           ", which do not fit each other");
-    if (p[i] == 1) p[i] = q[i];
-  }
-  check_folded_size(p);
-  return p;
-}
-
 // As the runtime adds up.
 float blocked_sum(const std::vector<float>& terms) {
   return sum_in_blocks(static_cast<int32_t>(terms.size()), kSumBlock, [&](int32_t first, int32_t end) {
@@ -216,6 +196,7 @@ std::vector<size_t> row_major_strides(const Shape& shape) {
 
 Values expanded(const Values& x, const Shape& shape) {
   const Shape to = broadcast_shape(x.shape, shape), from = with_rank(x.shape, to.size());
+  check_folded_size(to);
   const auto steps = row_major_strides(from);
   std::vector<size_t> sources;
   for_each(to, [&](const Shape& at) {
@@ -251,14 +232,10 @@ Values mapped(Mapping mapping, Values x) {
 }
 
 Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>& axes, bool keep) {
-  const auto is_reduced = [&](size_t d) {
-    return axes.empty() || std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
-  };
-  Shape with_ones = x.shape, out;
-  for (size_t d = 0; d < with_ones.size(); ++d) {
-    if (is_reduced(d)) with_ones[d] = 1;
-    if (!is_reduced(d) || keep) out.push_back(with_ones[d]);
-  }
+  std::vector<int32_t> all(x.shape.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int32_t>& own = axes.empty() ? all : axes;
+  const Shape with_ones = reduced_shape(x.shape, own, true), out = reduced_shape(x.shape, own, keep);
   const size_t results = count_of(with_ones), elements_each = results == 0 ? 0 : count_of(x.shape) / results;
   if (elements_each == 0) fail("it reduces an empty constant");
   const auto steps = row_major_strides(with_ones);
@@ -293,14 +270,11 @@ Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>&
 }
 
 Values gathered(const Values& x, size_t axis, const Values& indices) {
-  const auto cut = static_cast<std::ptrdiff_t>(axis);
-  Shape shape(x.shape.begin(), x.shape.begin() + cut);
-  const size_t outer = count_of(shape);
-  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
-  const Shape rest(x.shape.begin() + cut + 1, x.shape.end());
-  shape.insert(shape.end(), rest.begin(), rest.end());
+  const auto cut = static_cast<int32_t>(axis);
+  const Shape shape = gathered_shape(x.shape, cut, indices.shape);
   check_folded_size(shape);
-  const size_t piece = count_of(rest);
+  const size_t outer = count_of({x.shape.begin(), x.shape.begin() + cut}),
+               piece = elements_behind(x.shape, cut);
   const int32_t dim = x.shape[axis];
   std::vector<size_t> from;
   for (size_t o = 0; o < outer; ++o) {

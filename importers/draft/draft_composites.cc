@@ -102,9 +102,7 @@ int32_t add_gather_by(const Origin& at, int32_t x, int32_t axis, int32_t indices
   const int32_t flat = add_reshape(at.part("/indices"), indices, {count});
   const int32_t y = add_activation_like(at.draft, at.name, x, rows);
   add_node(at, Op::kGather, {x, flat}, y).options.as<GatherOptions>().axis = axis;
-  Shape out(from.begin(), from.begin() + axis);
-  out.insert(out.end(), of_indices.begin(), of_indices.end());
-  out.insert(out.end(), from.begin() + axis + 1, from.end());
+  const Shape out = gathered_shape(from, axis, of_indices);
   check_shape(out, at.draft.tensor(x).dtype);
   return add_reshape(at, y, out);
 }

@@ -9,11 +9,6 @@
 namespace intaglio::importers {
 namespace {
 
-Shape padded_shape(Shape shape, size_t rank) {
-  shape.insert(shape.begin(), rank - shape.size(), 1);
-  return shape;
-}
-
 struct Operand {
   OnnxConstant<float> constant;
   int32_t tensor = -1;  // -1: the constant
@@ -38,7 +33,7 @@ Operand read_operand(OnnxOp& op, int input) {
 
 // The operand with as many axes as the result.
 int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
-  const Shape shape = padded_shape(operand.shape, rank);
+  const Shape shape = with_rank(operand.shape, rank);
   if (operand.tensor < 0) {
     const int32_t made = add_constant(op.draft(), operand.name, DType::kF32, shape, operand.constant.values);
     constexpr int32_t kNoAxis = -1;  // a grid of several scales is of no use here
@@ -48,18 +43,8 @@ int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
   return add_reshape(op.named(operand.name), operand.tensor, shape);
 }
 
-void check_fit(const Shape& a, const Shape& b) {
-  const size_t rank = std::max(a.size(), b.size());
-  const Shape first = padded_shape(a, rank), second = padded_shape(b, rank);
-  for (size_t i = 0; i < rank; ++i)
-    if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
-      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
-           ", which do not fit each other");
-}
-
 int32_t add_binary(OnnxOp& op, Op kind, const Operand& a, const Operand& b) {
-  const size_t rank = std::max({a.shape.size(), b.shape.size(), size_t{1}});
-  check_fit(a.shape, b.shape);
+  const size_t rank = at_least_1d(broadcast_shape(a.shape, b.shape)).size();
   return add_binary(op, kind, aligned(op, a, rank), aligned(op, b, rank));
 }
 
@@ -173,12 +158,8 @@ int32_t add_power_of(OnnxOp& op, int32_t x, float exponent) {
 
 // y, repeated where `shape`, which fits it, is larger.
 int32_t add_factor(OnnxOp& op, int32_t y, const Shape& shape) {
-  const Shape own = op.shape(y);
-  const size_t rank = std::max(own.size(), shape.size());
-  check_fit(own, shape);
-  bool repeats = false;
-  for (size_t d = 0; d < rank; ++d) repeats |= padded_shape(own, rank)[d] < padded_shape(shape, rank)[d];
-  if (!repeats) return add_reshape(op.result(), y, padded_shape(own, rank));
+  const Shape whole = broadcast_shape(op.shape(y), shape), own = with_rank(op.shape(y), whole.size());
+  if (own == whole) return add_reshape(op.result(), y, own);
   const std::vector<float> ones(static_cast<size_t>(elements(shape)), 1.0f);
   return add_binary(op, Op::kMul, tensor_operand(op, y), {{shape, ones}, -1, shape, op.name() + "/ones", -1});
 }
@@ -286,8 +267,7 @@ int32_t add_root(OnnxOp& op, int32_t x, float p) {
 
 OnnxPair read_pair(OnnxOp& op) {
   const Operand a = read_operand(op, 0), b = read_operand(op, 1);
-  const size_t rank = std::max({a.shape.size(), b.shape.size(), size_t{1}});
-  check_fit(a.shape, b.shape);
+  const size_t rank = at_least_1d(broadcast_shape(a.shape, b.shape)).size();
   return {aligned(op, a, rank), aligned(op, b, rank)};
 }
 

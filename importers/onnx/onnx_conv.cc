@@ -82,7 +82,7 @@ int32_t add_convolution(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, int
   if (groups < 1 || int64_t{groups} * w.shape[1] != shape[3] || channels % groups != 0)
     fail(groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", shape[3],
          " channels");
-  const Shape out{shape[0], window_output(window.h, shape[1]), window_output(window.w, shape[2]), channels};
+  const Shape out = window_shape(shape, window.h, window.w, channels);
 
   const bool depthwise = groups > 1 && groups == shape[3];
   const std::string& name = op.input_name(1);

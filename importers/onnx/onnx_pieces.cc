@@ -76,25 +76,17 @@ void import_concat(OnnxOp& op) {
       inputs.push_back(op.activation_or_codes(i));
     }
   }
-  Shape shape = op.shape(inputs[0]);
-  const int32_t axis = normal_axis(op.integer("axis", 1), shape.size());
+  const int32_t axis = normal_axis(op.integer("axis", 1), op.shape(inputs[0]).size());
+  std::vector<Shape> shapes{op.shape(inputs[0])};
   for (size_t i = 1; i < inputs.size(); ++i) {
-    Shape other = op.shape(inputs[i]);
-    const auto at = static_cast<size_t>(axis);
-    bool fits = other.size() == shape.size();
-    const int64_t sum = fits ? int64_t{shape[at]} + other[at] : 0;
-    if (fits) other[at] = shape[at];
-    if (!fits || other != shape)
-      fail("its inputs have the shapes ", shape_text(shape), " and ", shape_text(op.shape(inputs[i])),
-           ", which do not fit along axis ", axis);
-    shape[at] = narrow(sum, "dimension");
+    shapes.push_back(op.shape(inputs[i]));
     const DraftTensor& first = op.draft().tensor(inputs[0]);
     const DraftTensor& next = op.draft().tensor(inputs[i]);
     if (next.dtype != first.dtype || (first.dtype == DType::kS8 && !next.same_quantization(first)))
       fail("its inputs are not all float, or codes of one scale");
   }
   if (inputs.size() == 1) return op.set_output(inputs[0]);
-  const int32_t y = op.new_tensor_like(inputs[0], shape);
+  const int32_t y = op.new_tensor_like(inputs[0], joined_shape(shapes, axis));
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
   op.set_output(y);
 }
@@ -133,10 +125,7 @@ void import_gather(OnnxOp& op) {
   } else {
     y = add_gather(op.result(), x, static_cast<int32_t>(axis), indices);
   }
-  Shape out(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis));
-  out.insert(out.end(), given.shape.begin(), given.shape.end());
-  out.insert(out.end(), from.begin() + static_cast<std::ptrdiff_t>(axis) + 1, from.end());
-  if (out.empty()) out.push_back(1);
+  const Shape out = at_least_1d(gathered_shape(from, static_cast<int32_t>(axis), given.shape));
   check_shape(out, DType::kF32);
   op.set_output(add_reshape(op.result(), y, out));
 }

@@ -51,11 +51,8 @@ PoolWindows pool_windows(OnnxOp& op, Op kind, int32_t* x, Padding padding) {
 // A pool over height and width of x [n, h, w, c].
 int32_t add_pool_2d(OnnxOp& op, Op kind, int32_t x, const WindowAxis& h, const WindowAxis& w, bool include) {
   const Shape shape = op.shape(x);
-  const int32_t y =
-      op.new_tensor_like(x, {shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]});
-  op.add(kind, {x}, y).options.as<Window2d>() = {h.kernel,   w.kernel,   h.stride, w.stride,
-                                                 h.dilation, w.dilation, h.before, w.before,
-                                                 h.after,    w.after,    include};
+  const int32_t y = op.new_tensor_like(x, window_shape(shape, h, w, shape[3]));
+  op.add(kind, {x}, y).options.as<Window2d>() = window_of(h, w, include);
   return y;
 }
 

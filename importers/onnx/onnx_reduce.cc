@@ -9,6 +9,8 @@ namespace {
 struct Axes {
   std::vector<int32_t> axes;  // ascending; empty: nothing is reduced
   bool keep = true;
+
+  Shape reduced(const Shape& shape) const { return at_least_1d(reduced_shape(shape, axes, keep)); }
 };
 
 // Axes from the attribute, or from input 1 since opset `by_input`.
@@ -26,20 +28,8 @@ Axes read_axes(OnnxOp& op, int64_t by_input) {
   return read;
 }
 
-Shape reduced_shape(const Shape& shape, const Axes& reduced) {
-  Shape out;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const bool is_reduced =
-        std::binary_search(reduced.axes.begin(), reduced.axes.end(), static_cast<int32_t>(i));
-    if (!is_reduced) out.push_back(shape[i]);
-    if (is_reduced && reduced.keep) out.push_back(1);
-  }
-  if (out.empty()) out.push_back(1);
-  return out;
-}
-
 int32_t add_mean(OnnxOp& op, int32_t x, const Axes& reduced) {
-  const int32_t y = op.new_tensor(reduced_shape(op.shape(x), reduced));
+  const int32_t y = op.new_tensor(reduced.reduced(op.shape(x)));
   op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
   return y;
 }
@@ -58,14 +48,14 @@ int32_t add_own_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
 
 // The largest element over axes, wherever they lie. Of pictures in NHWC, as they are here.
 int32_t add_maximum(OnnxOp& op, int32_t x, const Axes& reduced) {
-  const Shape shape = op.shape(x), out = reduced_shape(shape, reduced);
+  const Shape shape = op.shape(x), out = reduced.reduced(shape);
   const bool picture = shape.size() == 4;  // whose channels lie last here
   Axes here{{}, true};
   for (const int32_t axis : reduced.axes)
     here.axes.push_back(picture ? inverse(kToNhwc)[static_cast<size_t>(axis)] : axis);
   std::sort(here.axes.begin(), here.axes.end());
   const int32_t rows = picture ? op.nhwc(x) : x;
-  const int32_t most = add_maximum_over(op.result(), rows, here.axes, reduced_shape(op.shape(rows), here));
+  const int32_t most = add_maximum_over(op.result(), rows, here.axes, here.reduced(op.shape(rows)));
   const int32_t back = picture ? add_transpose(op.result(), most, kToNchw) : most;
   return add_reshape(op.result(), back, out);
 }
@@ -130,7 +120,7 @@ void import_reduce_log_sum(OnnxOp& op) {
   const int32_t below = op.make(Op::kSub, {x, most}, op.shape(x));
   const int32_t sum = add_sum(op, add_unary(op, Op::kExp, below), kept);
   const int32_t y = op.make(Op::kAdd, {add_unary(op, Op::kLog, sum), most}, op.shape(most));
-  op.set_output(add_reshape(op.result(), y, reduced_shape(op.shape(x), reduced)));
+  op.set_output(add_reshape(op.result(), y, reduced.reduced(op.shape(x))));
 }
 
 void import_global_average_pool(OnnxOp& op) {
@@ -158,7 +148,7 @@ void import_reduce_product(OnnxOp& op) {
   constexpr int32_t kMost = 64;
   const Axes reduced = read_axes(op, 18);
   int32_t y = op.activation(0);
-  const Shape out = reduced_shape(op.shape(y), reduced);
+  const Shape out = reduced.reduced(op.shape(y));
   for (const int32_t axis : reduced.axes) {
     Shape slice = op.shape(y);
     const int32_t count = slice[static_cast<size_t>(axis)];

@@ -157,8 +157,7 @@ Windowed window_of(const Options& options, const Shape& x, int32_t kernel_h, int
   Windowed result;
   result.out_h = window_output(h, x[1]);
   result.out_w = window_output(w, x[2]);
-  result.window = {h.kernel, w.kernel, h.stride, w.stride, h.dilation, w.dilation,
-                   h.before, w.before, h.after,  w.after,  false};
+  result.window = window_of(h, w);
   return result;
 }
 
@@ -479,10 +478,7 @@ void import_conv_3d(TfliteOp& op) {
                      channels};
   check_shape(planes, DType::kF32);
   const int32_t y = op.new_tensor(planes, "/planes");
-  op.add(Op::kConv2d, {slices, kernel, bias}, y).options.as<Window2d>() = {
-      height.kernel,   width.kernel,   height.stride, width.stride,
-      height.dilation, width.dilation, height.before, width.before,
-      height.after,    width.after,    false};
+  op.add(Op::kConv2d, {slices, kernel, bias}, y).options.as<Window2d>() = window_of(height, width);
   finish(op, y, shape[0], options.activation());
 }
 

@@ -146,10 +146,7 @@ void import_gather(TfliteOp& op) {
   const Shape from = op.shape(x);
   const int32_t axis = normal_axis(options.axis(), from.size());
   const std::vector<int32_t> indices = existing_indices(op, axis, from);
-  Shape shape(from.begin(), from.begin() + axis);
-  for (const int32_t d : op.shape_in_file(1)) shape.push_back(d);
-  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
-  if (shape.empty()) shape.push_back(1);
+  const Shape shape = at_least_1d(gathered_shape(from, axis, op.shape_in_file(1)));
   const int32_t y = op.output_same(x, shape);
   op.add(Op::kReshape, {add_gather(op.part("/gathered"), x, axis, indices)}, y);
   op.finish_same();

@@ -43,11 +43,9 @@ void import_max_pool_places(TfliteOp& op) {
     pad_same(h, shape[1], false);
     pad_same(w, shape[2], false);
   }
-  const int32_t y =
-      op.output_same(x, {shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]});
+  const int32_t y = op.output_same(x, window_shape(shape, h, w, shape[3]));
   DraftNode& node = op.add(Op::kMaxPool2d, {x}, y);
-  node.options.as<Window2d>() = {h.kernel, w.kernel, h.stride, w.stride, 1,    1,
-                                 h.before, w.before, h.after,  w.after,  false};
+  node.options.as<Window2d>() = window_of(h, w);
   set_activation(node, static_cast<tflite::Activation>(params.activation), op.draft().tensor(y));
   op.finish_same();
   if (op.output_count() > 1 && params.stride_h == params.filter_h && params.stride_w == params.filter_w)

@@ -44,7 +44,7 @@ void import_pool(TfliteOp& op, Op kind) {
     pad_same(h, shape[1], false);
     pad_same(w, shape[2], false);
   }
-  const Shape out{shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]};
+  const Shape out = window_shape(shape, h, w, shape[3]);
   const int32_t y = kind == Op::kMaxPool2d ? op.output_same(x, out) : op.output(out);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
@@ -56,8 +56,7 @@ void import_pool(TfliteOp& op, Op kind) {
     add_same_codes(op.part("/codes"), x, from);
   }
   DraftNode& node = op.add(kind, {from}, to);
-  node.options.as<Window2d>() = {h.kernel, w.kernel, h.stride, w.stride, 1,    1,
-                                 h.before, w.before, h.after,  w.after,  false};
+  node.options.as<Window2d>() = window_of(h, w);
   set_activation(node, options.activation(), op.draft().tensor(y));
   if (rounds) add_same_codes(op.part("/mean"), to, y);
   op.finish_same();
@@ -71,17 +70,9 @@ struct Reduced {
 Reduced read_reduced(TfliteOp& op) {
   op.check_inputs(2, 2);
   const Shape shape = op.shape(op.activation(0));
-  Reduced reduced{normal_axes(op.integers(1), shape.size()), {}};
-  if (reduced.axes.empty()) fail("it reduces no axis");
-  const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const bool is_reduced =
-        std::binary_search(reduced.axes.begin(), reduced.axes.end(), static_cast<int32_t>(i));
-    if (!is_reduced) reduced.shape.push_back(shape[i]);
-    if (is_reduced && keep) reduced.shape.push_back(1);
-  }
-  if (reduced.shape.empty()) reduced.shape.push_back(1);
-  return reduced;
+  const std::vector<int32_t> axes = normal_axes(op.integers(1), shape.size());
+  if (axes.empty()) fail("it reduces no axis");
+  return {axes, at_least_1d(reduced_shape(shape, axes, op.options<tflite::ReducerOptions>().keep_dims()))};
 }
 
 void import_average_pool_2d(TfliteOp& op) { import_pool(op, Op::kAvgPool2d); }

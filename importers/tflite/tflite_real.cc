@@ -1,6 +1,7 @@
 // TFLite operators that are computed in FP32: codes are dequantized in front of them, and quantized behind.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "importers/tflite/tflite_operators.h"
 
@@ -36,15 +37,13 @@ void import_any(TfliteOp& op) {
   const bool all = op.source() != "REDUCE_ANY";
   int32_t x = read_real(op, 0);
   const Shape from = op.shape(x);
-  const std::vector<int32_t> axes = normal_axes(op.integers(1), from.size());
-  const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
-  Shape shape;
-  for (size_t d = 0; d < from.size(); ++d) {
-    const bool is_reduced =
-        axes.empty() || std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
-    if (!is_reduced || keep) shape.push_back(is_reduced ? 1 : from[d]);
+  std::vector<int32_t> axes = normal_axes(op.integers(1), from.size());
+  if (axes.empty()) {
+    axes.resize(from.size());
+    std::iota(axes.begin(), axes.end(), 0);
   }
-  if (shape.empty()) shape.push_back(1);
+  const Shape shape =
+      at_least_1d(reduced_shape(from, axes, op.options<tflite::ReducerOptions>().keep_dims()));
   if (all) x = add_not(op, x, "/factor");
   x = add_maximum_over(op.part("/most"), x, axes, shape);
   finish_real(op, all ? add_not(op, x, "/factor") : x);

@@ -181,19 +181,10 @@ void import_concatenation(TfliteOp& op) {
   for (size_t i = 0; i < op.input_count(); ++i)
     if (!op.is_empty(i)) inputs.push_back(op.activation_or_constant(i));
   if (inputs.empty()) fail("its inputs have no elements");
-  Shape shape = op.shape(inputs[0]);
-  const int32_t axis = normal_axis(options.axis(), shape.size());
-  const auto at = static_cast<size_t>(axis);
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    Shape other = op.shape(inputs[i]);
-    const int64_t sum = other.size() == shape.size() ? int64_t{shape[at]} + other[at] : 0;
-    if (sum > 0) other[at] = shape[at];
-    if (sum == 0 || other != shape)
-      fail("its inputs have the shapes ", shape_text(shape), " and ", shape_text(op.shape(inputs[i])),
-           ", which do not fit along axis ", axis);
-    shape[at] = narrow(sum, "dimension");
-  }
-  const int32_t y = op.output(shape);
+  const int32_t axis = normal_axis(options.axis(), op.shape(inputs[0]).size());
+  std::vector<Shape> shapes;
+  for (const int32_t input : inputs) shapes.push_back(op.shape(input));
+  const int32_t y = op.output(joined_shape(shapes, axis));
   if (options.activation() != tflite::Activation::None) fail("a fused activation is not supported here");
   for (int32_t& input : inputs) {
     const DraftTensor info = op.draft().tensor(input);

@@ -70,14 +70,11 @@ std::vector<int32_t> of_axes(const Numbers* numbers, size_t count, int32_t other
 // The greatest or the sum of each window of a picture.
 int32_t add_pool(TfliteOp& op, int32_t x, const WindowAxis& h, const WindowAxis& w, bool is_sum) {
   Draft& draft = op.draft();
-  const Shape from = draft.tensor(x).shape;
-  const Shape shape{from[0], window_output(h, from[1]), window_output(w, from[2]), from[3]};
+  const Shape from = draft.tensor(x).shape, shape = window_shape(from, h, w, from[3]);
   if (is_sum && (h.dilation != 1 || w.dilation != 1))
     fail("it has window dilations, which are supported for MAXIMUM alone");
   const int32_t y = add_activation(draft, op.name() + "/windows", DType::kF32, shape);
-  op.add(is_sum ? Op::kAvgPool2d : Op::kMaxPool2d, {x}, y).options.as<Window2d>() = {
-      h.kernel, w.kernel, h.stride, w.stride, h.dilation, w.dilation,
-      h.before, w.before, h.after,  w.after,  is_sum};
+  op.add(is_sum ? Op::kAvgPool2d : Op::kMaxPool2d, {x}, y).options.as<Window2d>() = window_of(h, w, is_sum);
   const auto count = static_cast<float>(int64_t{h.kernel} * w.kernel);
   return is_sum && count != 1.0f ? add_binary(op, Op::kMul, y, add_number(op, y, count)) : y;
 }
