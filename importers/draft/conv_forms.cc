@@ -167,9 +167,7 @@ DraftNode& add_transposed_conv(const Origin& at, int32_t x, DraftTensor weights,
     add_node(at, Op::kReshape, {whole}, y);
     return node;
   }
-  DraftNode& slice = add_node(at, Op::kStridedSlice, {whole}, y);
-  slice.options.as<StridedSliceOptions>().begin = at.draft.list({0, h.cut, w.cut, 0});
-  slice.options.as<StridedSliceOptions>().strides = at.draft.list({1, 1, 1, 1});
+  add_slice_into(at, whole, {0, h.cut, w.cut, 0}, {1, 1, 1, 1}, y);
   return node;
 }
 
@@ -354,9 +352,7 @@ int32_t add_stacked_slices(const Origin& at, int32_t x, int32_t groups, int32_t 
   if (std::find(slices.begin(), slices.end(), -1) != slices.end()) {
     shape[1] = narrow(int64_t{d} + 1, "depth");
     const int32_t padded = add_activation_like(at.draft, part, x, shape);
-    DraftNode& pad = add_node(at, Op::kPad, {x}, padded);
-    pad.options.as<PadOptions>().before = at.draft.list({0, 0, 0, 0, 0});
-    pad.pads_after = {0, 1, 0, 0, 0};
+    add_pad(at, x, {0, 0, 0, 0, 0}, {0, 1, 0, 0, 0}, padded);
     x = padded;
     std::replace(slices.begin(), slices.end(), -1, d);
   }

@@ -173,10 +173,23 @@ int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation&
 int32_t add_slice(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
                   const Shape& shape) {
   const int32_t output = add_activation_like(at.draft, at.name, x, shape);
-  DraftNode& node = add_node(at, Op::kStridedSlice, {x}, output);
-  node.options.as<StridedSliceOptions>().begin = at.draft.list(std::move(begin));
-  node.options.as<StridedSliceOptions>().strides = at.draft.list(std::move(strides));
+  add_slice_into(at, x, std::move(begin), std::move(strides), output);
   return output;
+}
+
+void add_slice_into(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
+                    int32_t y) {
+  auto& slice = add_node(at, Op::kStridedSlice, {x}, y).options.as<StridedSliceOptions>();
+  slice.begin = at.draft.list(std::move(begin));
+  slice.strides = at.draft.list(std::move(strides));
+}
+
+void add_pad(const Origin& at, int32_t x, std::vector<int32_t> before, std::vector<int32_t> after, int32_t y,
+             float value) {
+  DraftNode& node = add_node(at, Op::kPad, {x}, y);
+  node.options.as<PadOptions>().before = at.draft.list(std::move(before));
+  node.options.as<PadOptions>().value = value;
+  node.pads_after = std::move(after);
 }
 
 Links::Links(const Draft& draft)

@@ -182,6 +182,11 @@ int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation&
 // The elements of x from `begin` on, a step apart, as many as `shape` has.
 int32_t add_slice(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
                   const Shape& shape);
+void add_slice_into(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
+                    int32_t y);  // the result is y
+// y: x with `value` around it, as often as `before` and `after` say of each axis.
+void add_pad(const Origin& at, int32_t x, std::vector<int32_t> before, std::vector<int32_t> after, int32_t y,
+             float value = 0.0f);
 
 // Tensors of one type that go one behind the other along an axis: joined in groups, until they are no more than one Concat
 // takes.

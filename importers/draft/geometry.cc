@@ -77,6 +77,11 @@ std::vector<int32_t> normal_axes(const std::vector<int64_t>& axes, size_t rank) 
   return normal;
 }
 
+void check_rank(const Shape& shape, size_t rank) {
+  if (shape.size() != rank)
+    fail("its input has the shape ", shape_text(shape), "; rank ", rank, " is expected");
+}
+
 void check_permutation(const Permutation& permutation, size_t rank) {
   std::vector<bool> seen(rank, false);
   bool good = permutation.size() == rank;

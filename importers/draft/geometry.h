@@ -29,6 +29,8 @@ int32_t narrow(int64_t value, const char* what);
 // Axes from a file, which may count from the end: each in [0, rank), ascending, each once.
 std::vector<int32_t> normal_axes(const std::vector<int64_t>& axes, size_t rank);
 int32_t normal_axis(int64_t axis, size_t rank);
+// Throws unless an input has the rank.
+void check_rank(const Shape& shape, size_t rank);
 // Throws unless `permutation` has each axis of `rank` once.
 void check_permutation(const Permutation& permutation, size_t rank);
 

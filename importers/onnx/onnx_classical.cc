@@ -47,7 +47,7 @@ int32_t read_rows(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.as_real(op.any_activation(0));
   const Shape& shape = op.shape(x);
-  if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
+  check_rank(shape, 2);
   return x;
 }
 
@@ -709,7 +709,7 @@ std::vector<float> weights_of(OnnxDecomposer& s, const std::string& prefix, cons
 std::string sums(OnnxDecomposer& s, const char* prefix, int64_t outputs) {
   s.check_inputs(1, 1);
   const Shape x = s.shape(0);
-  if (x.size() != 2) fail("its input has the shape ", shape_text(x), "; rank 2 is expected");
+  check_rank(x, 2);
   if (outputs < 1) fail("it has ", outputs, " outputs");
   const Nodes nodes = read_nodes(s);
   const Trees trees = Forest(nodes, x[1]).make(s);

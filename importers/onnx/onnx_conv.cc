@@ -67,9 +67,7 @@ int32_t pad_beyond_window(OnnxOp& op, int32_t x, OnnxWindow& window) {
   if (shape == op.shape(x)) return x;
   check_shape(shape, op.draft().tensor(x).dtype);
   const int32_t padded = add_activation_like(op.draft(), op.name() + "/padded", x, shape);
-  DraftNode& pad = op.add(Op::kPad, {x}, padded);
-  pad.options.as<PadOptions>().before = op.draft().list(before);
-  pad.pads_after = after;
+  add_pad(op.origin(), x, before, after, padded);
   return padded;
 }
 

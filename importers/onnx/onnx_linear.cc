@@ -93,7 +93,7 @@ void import_gemm(OnnxOp& op) {
     return import_computed_gemm(op);
   int32_t x = op.activation(0);
   Shape shape = op.shape(x);
-  if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
+  check_rank(shape, 2);
   if (op.integer("transA", 0) != 0) x = add_transpose(op.part("/rows"), x, {1, 0});
   shape = op.shape(x);
   OnnxConstant<float> w = matrix(op);

@@ -211,7 +211,7 @@ Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<Op>& activ
   cell.activations = read_activations(op, activations, cell.directions);
   const int32_t x = op.activation(0);
   const Shape shape = op.shape(x);
-  if (shape.size() != 3) fail("its input has the shape ", shape_text(shape), "; rank 3 is expected");
+  check_rank(shape, 3);
   cell.steps = shape[0];
   if (cell.steps * static_cast<int64_t>(cell.directions) > kMaxSteps)
     fail("it takes ", cell.steps, " steps in ", cell.directions, " directions; at most ", kMaxSteps,

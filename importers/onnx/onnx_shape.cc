@@ -130,12 +130,10 @@ void import_pad(OnnxOp& op) {
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     fail("mode ", quoted(mode), " is not known");
   int32_t x = op.activation(0);
-  Shape shape = op.shape(x);
-  const size_t rank = shape.size();
+  const size_t rank = op.shape(x).size();
   float value = 0.0f;
   std::vector<int64_t> pads = read_pads(op, rank, &value);
   x = add_cropped(op, x, pads);
-  shape = op.shape(x);
   std::vector<int32_t> before, after;
   for (size_t i = 0; i < rank; ++i) {
     constexpr int64_t kMost = 1 << 20;
@@ -144,8 +142,8 @@ void import_pad(OnnxOp& op) {
         fail("padding ", pad_of_axis, " is not allowed (0 to ", kMost, ")");
     before.push_back(static_cast<int32_t>(pads[i]));
     after.push_back(static_cast<int32_t>(pads[rank + i]));
-    shape[i] = narrow(shape[i] + pads[i] + pads[rank + i], "dimension");
   }
+  const Shape shape = padded_shape(op.shape(x), before, after);
   if (shape == op.shape(x)) return op.set_output(x);
   if (mode != "constant")
     return op.set_output(add_mirror_pad(op.result(), x, before, after,
@@ -153,10 +151,7 @@ void import_pad(OnnxOp& op) {
                                         : mode == "edge"  ? Mirror::kEdge
                                                           : Mirror::kWrap));
   const int32_t y = op.new_tensor(shape);
-  DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.as<PadOptions>().before = op.draft().list(before);
-  node.pads_after = after;
-  node.options.as<PadOptions>().value = value;
+  add_pad(op.origin(), x, before, after, y, value);
   op.set_output(y);
 }
 
@@ -232,13 +227,8 @@ Shape flattened_shape(OnnxOp& op, const Shape& from) {
 
 int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& before,
                          const std::vector<int32_t>& after) {
-  Shape shape = op.shape(x);
-  for (size_t i = 0; i < shape.size(); ++i)
-    shape[i] = narrow(int64_t{shape[i]} + before[i] + after[i], "dimension");
-  const int32_t y = op.new_tensor_like(x, shape);
-  DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.as<PadOptions>().before = op.draft().list(before);
-  node.pads_after = after;
+  const int32_t y = op.new_tensor_like(x, padded_shape(op.shape(x), before, after));
+  add_pad(op.origin(), x, before, after, y);
   return y;
 }
 
@@ -271,7 +261,7 @@ void import_size(OnnxOp& op) { op.set_integers({{}, {elements(shape_of(op))}}); 
 
 void import_eye_like(OnnxOp& op) {
   const Shape shape = shape_of(op);
-  if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
+  check_rank(shape, 2);
   check_folded_size(shape);
   const int64_t k = op.integer("k", 0);
   const bool takes_reals = op.is_constant(0) ? op.is_constant_of_reals(0) : !op.is_integer(0);

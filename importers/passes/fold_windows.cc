@@ -162,9 +162,8 @@ void add_space_to_batch(Draft& draft, const DraftNode& node) {
   for (const size_t i : {size_t{0}, size_t{1}}) shape[i + 1] += blocks_of.begin[i] + node.pads_after[i];
   if (shape != draft.tensor(x).shape) {
     const int32_t padded = add_activation_like(draft, node.name + "/padded", x, shape);
-    DraftNode& pad = add_node({draft, node.name + "/pad", node.source}, Op::kPad, {x}, padded);
-    pad.options.as<PadOptions>().before = draft.list({0, blocks_of.begin[0], blocks_of.begin[1], 0});
-    pad.pads_after = {0, node.pads_after[0], node.pads_after[1], 0};
+    add_pad({draft, node.name + "/pad", node.source}, x, {0, blocks_of.begin[0], blocks_of.begin[1], 0},
+            {0, node.pads_after[0], node.pads_after[1], 0}, padded);
     x = padded;
   }
   const Shape apart{shape[0], shape[1] / block_h, block_h, shape[2] / block_w, block_w, shape[3]};
@@ -187,9 +186,8 @@ void add_batch_to_space(Draft& draft, const DraftNode& node) {
     return;
   }
   const int32_t picture = add_reshape({draft, node.name + "/whole", node.source}, moved, whole);
-  DraftNode& slice = add_node({draft, node.name, node.source}, Op::kStridedSlice, {picture}, node.output());
-  slice.options.as<StridedSliceOptions>().begin = draft.list({0, blocks_of.begin[0], blocks_of.begin[1], 0});
-  slice.options.as<StridedSliceOptions>().strides = draft.list({1, 1, 1, 1});
+  add_slice_into({draft, node.name, node.source}, picture, {0, blocks_of.begin[0], blocks_of.begin[1], 0},
+                 {1, 1, 1, 1}, node.output());
 }
 
 }  // namespace

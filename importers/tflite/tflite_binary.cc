@@ -117,9 +117,7 @@ void import_pow(TfliteOp& op) {
   if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
   if (!std::isfinite(exponent[0])) fail("the exponent is ", exponent[0]);
   if (exponent[0] == 2.0f) return add_binary(op, Op::kMul, x, x, tflite::Activation::None);
-  const int32_t y = op.output(op.shape(x));
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, op.shape(x));
   op.add(Op::kPow, {x}, y).options.as<UnaryOptions>().alpha = exponent[0];
 }
 

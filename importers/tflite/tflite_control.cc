@@ -292,13 +292,6 @@ void add_repeats(TfliteOp& op, int32_t x, const std::vector<int64_t>& repeats) {
   op.finish_same();
 }
 
-// A move of data, in its input's scale, as the node's output.
-void finish_moved(TfliteOp& op, int32_t x, int32_t moved) {
-  const int32_t y = op.output_same(x, op.shape(moved));
-  op.add(Op::kReshape, {moved}, y);
-  op.finish_same();
-}
-
 struct Blocks {
   std::vector<int32_t> size, before, after;
 };
@@ -323,7 +316,7 @@ Blocks read_blocks(TfliteOp& op, const char* what) {
 
 Shape picture(const Draft& draft, int32_t x) {
   const Shape shape = draft.tensor(x).shape;
-  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  check_rank(shape, 4);
   return shape;
 }
 
@@ -380,7 +373,8 @@ void import_mirror_pad(TfliteOp& op) {
     (i % 2 == 0 ? before : after).push_back(static_cast<int32_t>(pads[i]));
   }
   const Mirror mirror = mode == 0 ? Mirror::kReflect : Mirror::kSymmetric;
-  finish_moved(op, x, add_mirror_pad(op.part("/padded"), x, before, after, mirror));
+  op.set_moved(x, add_mirror_pad(op.part("/padded"), x, before, after, mirror),
+               padded_shape(op.shape(x), before, after));
 }
 
 void import_reverse(TfliteOp& op) {
@@ -393,21 +387,23 @@ void import_reverse(TfliteOp& op) {
     begin[d] = shape[d] - 1;
     strides[d] = -1;
   }
-  finish_moved(op, x, add_slice(op.part("/reversed"), x, begin, strides, shape));
+  op.set_moved(x, add_slice(op.part("/reversed"), x, begin, strides, shape), shape);
 }
 
 void import_depth_to_space(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t block = checked_block(op.options<tflite::DepthToSpaceOptions>().block_size());
-  finish_moved(op, x, add_depth_to_space(op.part("/moved"), x, block, false));
+  const int32_t moved = add_depth_to_space(op.part("/moved"), x, block, false);
+  op.set_moved(x, moved, op.shape(moved));
 }
 
 void import_space_to_depth(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t block = checked_block(op.options<tflite::SpaceToDepthOptions>().block_size());
-  finish_moved(op, x, add_space_to_depth(op.part("/moved"), x, block));
+  const int32_t moved = add_space_to_depth(op.part("/moved"), x, block);
+  op.set_moved(x, moved, op.shape(moved));
 }
 
 void import_space_to_batch(TfliteOp& op) {

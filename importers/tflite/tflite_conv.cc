@@ -209,8 +209,7 @@ void import_conv_2d(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::Conv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic / groups], as ours
   require_axis(weights, 0);
   const int32_t channels = weights.shape[0], inputs = info.shape[3], group_inputs = weights.shape[3];
@@ -232,8 +231,7 @@ void import_depthwise_conv_2d(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::DepthwiseConv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   DraftTensor weights = read_weights(op, info, 4);  // [1, kh, kw, c * multiplier]
   require_axis(weights, 3);
   const int32_t channels = weights.shape[3], inputs = info.shape[3];
@@ -267,8 +265,7 @@ void add_transposed(TfliteOp& op, int32_t x, DraftTensor weights, size_t bias_in
   DraftTensor bias = read_bias(op, info, weights, channels, bias_input);
   center(weights);
   fit_sums(op, weights, bias, 0);
-  const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
-  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, {info.shape[0], conv.out_h, conv.out_w, channels});
   DraftNode& node = add_transposed_conv(op.origin(), x, std::move(weights), std::move(bias), y, conv);
   set_activation(node, activation, op.draft().tensor(y));
 }
@@ -278,8 +275,7 @@ void import_transpose_conv(TfliteOp& op) {
   const int32_t x = op.activation(2);
   const auto& options = op.options<tflite::TransposeConvOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic]
   require_axis(weights, 0);
   if (weights.shape[3] != info.shape[3])
@@ -322,8 +318,7 @@ void import_fully_connected(TfliteOp& op) {
   const int32_t bias = put(op, std::move(b));
   const int32_t w = put(op, std::move(weights));
   const int32_t flat = add_reshape(op.part("/flat"), x, {rows, k});
-  const int32_t y = op.output(wanted);
-  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, wanted);
   const bool reshaped = wanted.size() != 2;
   const int32_t result = reshaped ? add_activation_like(op.draft(), op.name(), y, {rows, channels}) : y;
   set_activation(op.add(Op::kFullyConnected, {flat, w, bias}, result), options.activation(),
@@ -356,8 +351,7 @@ void import_transpose_conv_bias(TfliteOp& op) {
   op.check_inputs(3, 3);  // x, weights, bias
   const int32_t x = op.activation(0);
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   const Span<const uint8_t> bytes = op.custom_options();
   int32_t options[3] = {};
   if (bytes.size < sizeof options) fail("its options are missing");

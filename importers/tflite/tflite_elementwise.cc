@@ -10,9 +10,7 @@ namespace {
 void import_clamp(TfliteOp& op, tflite::Activation activation) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.shape(x));
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, op.shape(x));
   set_activation(op.add(Op::kClamp, {x}, y), activation, op.draft().tensor(y));
 }
 
@@ -20,9 +18,7 @@ void import_clamp(TfliteOp& op, tflite::Activation activation) {
 DraftNode& add_unary(TfliteOp& op, Op kind) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.shape(x));
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, op.shape(x));
   return op.add(kind, {x}, y);
 }
 
@@ -89,9 +85,7 @@ void import_prelu(TfliteOp& op) {
   const auto count = static_cast<int32_t>(slopes.data.size() / sizeof(float));
   if (count != shape.back() || slopes.shape.back() != count) return import_broadcast_prelu(op);
   slopes.shape = {count};
-  const int32_t y = op.output(shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, shape);
   op.draft().tensors.push_back(std::move(slopes));
   op.add(Op::kPRelu, {x, static_cast<int32_t>(op.draft().tensors.size()) - 1}, y);
 }
@@ -106,8 +100,7 @@ void import_softmax(TfliteOp& op) {
   const float beta = op.options<tflite::SoftmaxOptions>().beta();
   if (beta != 1.0f) fail("its beta is ", beta, "; only 1 is supported");
   const DraftTensor info = op.draft().tensor(x);
-  const int32_t y = op.output(info.shape);
-  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, info.shape);
   std::vector<int32_t> inputs{x};
   if (info.dtype == DType::kS8) {
     const auto table = softmax_table(info.scales[0], info.shape.back(), DType::kS8);

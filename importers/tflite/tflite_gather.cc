@@ -19,9 +19,7 @@ void gather_computed(TfliteOp& op, int32_t given_axis) {
     fail("tensor ", quoted(codes.name), " is int8 and needs one scale, it has ", codes.scales.size());
   const int32_t axis = normal_axis(given_axis, op.shape(x).size());
   const int32_t rows = add_gather_by(op.part("/gathered"), x, axis, indices);
-  const int32_t y = op.output_same(x, op.shape(rows));
-  op.add(Op::kReshape, {rows}, y);
-  op.finish_same();
+  op.set_moved(x, rows, op.shape(rows));
 }
 
 // Input 1, a constant.
@@ -77,9 +75,7 @@ void gather_in_batches(TfliteOp& op, const tflite::GatherOptions& options) {
   }
   Shape shape = of_indices;
   shape.insert(shape.end(), from.begin() + axis + 1, from.end());
-  const int32_t y = op.output_same(x, shape);
-  op.add(Op::kReshape, {taken}, y);
-  op.finish_same();
+  op.set_moved(x, taken, shape);
 }
 
 const DraftNode* writer_of(const Draft& draft, int32_t tensor) {
@@ -147,9 +143,7 @@ void import_gather(TfliteOp& op) {
   const int32_t axis = normal_axis(options.axis(), from.size());
   const std::vector<int32_t> indices = existing_indices(op, axis, from);
   const Shape shape = at_least_1d(gathered_shape(from, axis, op.shape_in_file(1)));
-  const int32_t y = op.output_same(x, shape);
-  op.add(Op::kReshape, {add_gather(op.part("/gathered"), x, axis, indices)}, y);
-  op.finish_same();
+  op.set_moved(x, add_gather(op.part("/gathered"), x, axis, indices), shape);
 }
 
 constexpr TfliteOperator kTfliteGatherOperators[] = {

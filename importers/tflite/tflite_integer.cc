@@ -15,9 +15,7 @@ void look_up(TfliteOp& op, int32_t table, int32_t axis, int32_t indices) {
       codes.dtype == DType::kS8 && codes.scales.size() != 1)
     fail("tensor ", quoted(codes.name), " is int8 and needs one scale, it has ", codes.scales.size());
   const int32_t rows = add_gather_by(op.part("/rows"), table, axis, indices);
-  const int32_t y = op.output_same(table, op.shape(rows));
-  op.add(Op::kReshape, {rows}, y);
-  op.finish_same();
+  op.set_moved(table, rows, op.shape(rows));
 }
 
 void import_embedding_lookup(TfliteOp& op) {
@@ -132,9 +130,7 @@ void import_gather_nd(TfliteOp& op) {
     const int32_t numbers = add_row_numbers(op.origin(), indices, rows, from);
     taken = add_gather_by(op.part("/taken"), list, 0, op.as_index(numbers));
   }
-  const int32_t y = op.output_same(x, rows.whole());
-  op.add(Op::kReshape, {taken}, y);
-  op.finish_same();
+  op.set_moved(x, taken, rows.whole());
 }
 
 // Updates at their places among zeros, or among codes of 0 as LiteRT has it; those of one place are added.
@@ -164,9 +160,7 @@ void import_scatter_nd(TfliteOp& op) {
   const std::string name = op.name() + "/placed";
   const int32_t placed =
       names_twice ? add_joined_rows(op.named(name), r, Op::kAdd) : add_replaced_rows(op.named(name), r);
-  const int32_t y = op.output_same(updates, shape);
-  op.add(Op::kReshape, {placed}, y);
-  op.finish_same();
+  op.set_moved(updates, placed, shape);
 }
 
 constexpr TfliteOperator kTfliteIntegerOperators[] = {

@@ -34,7 +34,7 @@ void import_max_pool_places(TfliteOp& op) {
   op.allow_outputs();
   const int32_t x = op.activation(0);
   const Shape shape = op.shape(x);
-  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  check_rank(shape, 4);
   const PoolParams params = read_pool(op);
   WindowAxis h{params.filter_h, params.stride_h}, w{params.filter_w, params.stride_w};
   check_window_axis(h);

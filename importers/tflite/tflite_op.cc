@@ -408,6 +408,13 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   return index;
 }
 
+int32_t TfliteOp::output_of_type(int32_t x, const Shape& shape, size_t i) {
+  const int32_t made = output(shape, i);
+  if (draft().tensor(made).dtype != draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  return made;
+}
+
 int32_t as_tflite_s16(TfliteFile& file, int32_t index, int32_t made, const std::string& source) {
   const DraftTensor codes = described(file, index, true);
   if (codes.scales.size() != 1) return made;
@@ -547,9 +554,8 @@ void TfliteOp::check_output(const Shape& shape, size_t i) const {
 }
 
 int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
-  const int32_t made = output(shape, i);
+  const int32_t made = output_of_type(x, shape, i);
   const DraftTensor& to = draft().tensor(made);
-  if (to.dtype != draft().tensor(x).dtype) fail("its output has another element type than its input");
   same_to_ = -1;
   if (to.same_quantization(draft().tensor(x))) return made;
   same_to_ = made;
@@ -559,6 +565,11 @@ int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
 
 void TfliteOp::finish_same() {
   if (same_to_ >= 0) add_requantize(origin(), same_from_, same_to_);
+}
+
+void TfliteOp::set_moved(int32_t x, int32_t moved, const Shape& shape) {
+  add(Op::kReshape, {moved}, output_same(x, shape));
+  finish_same();
 }
 
 void TfliteOp::alias_output(int32_t made) {

@@ -82,6 +82,7 @@ class TfliteOp : public FileOperator {
   // An output, the only one where no more were allowed, of the file's type and quantization; `shape` must be
   // the file's, unless input shapes were changed.
   int32_t output(const Shape& shape, size_t i = 0);
+  int32_t output_of_type(int32_t x, const Shape& shape, size_t i = 0);  // which must be that of x
   size_t output_count() const { return outputs_.size(); }
   int32_t input_index(size_t i) const { return has_input(i) ? inputs_[i] : -1; }  // of the file's tensors
   int32_t output_index(size_t i) const { return outputs_.at(i); }
@@ -103,6 +104,8 @@ class TfliteOp : public FileOperator {
   // has the input's, and a requantization to the output is added by finish_same().
   int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
   void finish_same();
+  // The output is `moved`, which has elements of x, in this shape.
+  void set_moved(int32_t x, int32_t moved, const Shape& shape);
   // Outputs that have 16 bits in the file are rounded to their codes, but where elements of one scale are chosen.
   void round_outputs();
   void set_constant(DraftTensor constant);   // the output is one

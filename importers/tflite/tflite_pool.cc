@@ -38,7 +38,7 @@ void import_pool(TfliteOp& op, Op kind) {
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::Pool2DOptions>();
   const Shape shape = op.shape(x);
-  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  check_rank(shape, 4);
   WindowAxis h{options.kernel_h(), options.stride_h()}, w{options.kernel_w(), options.stride_w()};
   if (options.padding() == tflite::Padding::Same) {
     pad_same(h, shape[1], false);
@@ -94,9 +94,7 @@ void import_integer_reduction(TfliteOp& op, const Reduced& reduced, bool is_mean
 void import_mean(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   if (op.output_holds_integers()) return import_integer_reduction(op, reduced, true);
-  const int32_t x = op.activation(0), y = op.output(reduced.shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t x = op.activation(0), y = op.output_of_type(x, reduced.shape);
   op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
 }
 
@@ -104,9 +102,7 @@ void import_mean(TfliteOp& op) {
 void import_sum(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   if (op.output_holds_integers()) return import_integer_reduction(op, reduced, false);
-  const int32_t x = op.activation(0), y = op.output(reduced.shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t x = op.activation(0), y = op.output_of_type(x, reduced.shape);
   const int64_t elements_of_one = elements(op.shape(x)) / elements(reduced.shape);
   const auto count = static_cast<float>(elements_of_one);
   const int32_t mean = add_activation_like(op.draft(), op.name() + "/mean", y, reduced.shape);
@@ -125,9 +121,7 @@ void import_reduce_max(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   const int32_t x = op.activation(0);
   const int32_t most = add_maximum_over(op.part("/most"), x, reduced.axes, reduced.shape);
-  const int32_t y = op.output_same(x, reduced.shape);
-  op.add(Op::kReshape, {most}, y);
-  op.finish_same();
+  op.set_moved(x, most, reduced.shape);
 }
 
 // -max(-x). In int8 the codes are turned round by a table, which is exact: code c becomes -1 - c.

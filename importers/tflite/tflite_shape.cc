@@ -16,9 +16,7 @@ void add_new_shape(TfliteOp& op, int32_t x, const Shape& in_file) {
   const int64_t from = elements(op.shape(x));
   if (from != elements(shape))
     fail("its input of ", from, " elements does not fit its output ", shape_text(shape));
-  const int32_t y = op.output_same(x, shape);
-  op.add(Op::kReshape, {x}, y);
-  op.finish_same();
+  op.set_moved(x, x, shape);
 }
 
 // With other inputs: an axis of -1 takes what is left, or the first one does.
@@ -103,7 +101,7 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
     value = values[0];
   }
   const std::vector<int64_t> pads = op.integers(1);  // [rank, 2]
-  Shape shape = op.shape(x);
+  const Shape shape = op.shape(x);
   if (pads.size() != 2 * shape.size())
     fail("its paddings hold ", pads.size(), " values for rank ", shape.size());
   std::vector<int32_t> pads_before, pads_after;
@@ -114,13 +112,9 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
       fail("padding ", before < 0 || before > kMost ? before : after, " is not allowed (0 to ", kMost, ")");
     pads_before.push_back(static_cast<int32_t>(before));
     pads_after.push_back(static_cast<int32_t>(after));
-    shape[i] = narrow(shape[i] + before + after, "dimension");
   }
-  const int32_t y = op.output_same(x, shape);
-  DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.as<PadOptions>().before = op.draft().list(pads_before);
-  node.pads_after = pads_after;
-  node.options.as<PadOptions>().value = value;
+  const int32_t y = op.output_same(x, padded_shape(shape, pads_before, pads_after));
+  add_pad(op.origin(), x, pads_before, pads_after, y, value);
   op.finish_same();
 }
 
@@ -148,14 +142,10 @@ void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count
   part[axis] = count;
   begin[axis] = first;
   const int32_t y = op.output_same(x, shape, output);
-  if (part == shape) {
-    DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.options.as<StridedSliceOptions>().begin = op.draft().list(begin);
-    node.options.as<StridedSliceOptions>().strides = op.draft().list(strides);
-  } else {
-    const int32_t piece = add_slice(op.part("/piece"), x, begin, strides, part);
-    op.add(Op::kReshape, {piece}, y);
-  }
+  if (part == shape)
+    add_slice_into(op.origin(), x, begin, strides, y);
+  else
+    op.add(Op::kReshape, {add_slice(op.part("/piece"), x, begin, strides, part)}, y);
   op.finish_same();
 }
 
@@ -204,14 +194,10 @@ void import_strided_slice(TfliteOp& op) {
   const TfliteSlice slice = read_tflite_strided_slice(op, op.shape(x));
   const Shape out = at_least_1d(slice.squeezed);
   const int32_t y = op.output_same(x, out);
-  if (out == slice.shape) {
-    DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
-    node.options.as<StridedSliceOptions>().strides = op.draft().list(slice.strides);
-  } else {
-    const int32_t piece = add_slice(op.part("/piece"), x, slice.begin, slice.strides, slice.shape);
-    op.add(Op::kReshape, {piece}, y);
-  }
+  if (out == slice.shape)
+    add_slice_into(op.origin(), x, slice.begin, slice.strides, y);
+  else
+    op.add(Op::kReshape, {add_slice(op.part("/piece"), x, slice.begin, slice.strides, slice.shape)}, y);
   op.finish_same();
 }
 
@@ -254,9 +240,7 @@ void import_slice(TfliteOp& op) {
     return op.set_constant(std::move(nothing));
   }
   const int32_t y = op.output_same(x, slice.shape);
-  DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-  node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
-  node.options.as<StridedSliceOptions>().strides = op.draft().list(slice.strides);
+  add_slice_into(op.origin(), x, slice.begin, slice.strides, y);
   op.finish_same();
 }
 

@@ -269,9 +269,7 @@ void import_scatter(TfliteOp& op) {
   for (size_t i = 0; i < places.size(); i += static_cast<size_t>(width)) rows.push_back(places[i] / width);
   const ReplacedRows r{x, updates, rows, static_cast<int32_t>(elements(whole.shape) / width), width};
   if (!replaces) return finish_real(op, add_joined_rows(op.part("/joined"), r, join));
-  const int32_t y = op.output_same(x, whole.shape);
-  op.add(Op::kReshape, {add_replaced_rows(op.part("/placed"), r)}, y);
-  op.finish_same();
+  op.set_moved(x, add_replaced_rows(op.part("/placed"), r), whole.shape);
 }
 
 constexpr TfliteOperator kTfliteStablehloOperators[] = {
