@@ -313,30 +313,7 @@ void decompose_multi_head_attention(OnnxDecomposer& s) {
   add_attention(s, x, joined_mask(s, read_mask(s, 4, q[0], q[1], keys), 5), states);
 }
 
-constexpr OnnxDecomposition kOnnxFusedAttentionDecompositions[] = {
-    {"Attention",
-     decompose_attention,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
-     "Without rotation; the mask is [batch], [batch, keys] or [batch, queries, keys]. A row that it leaves nothing of is 0."},
-    {"MultiHeadAttention",
-     decompose_multi_head_attention,
-     {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
-     "Queries, keys and values apart; masks as of Attention."},
-    {"QAttention",
-     decompose_quantized_attention,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
-     "As Attention. It is computed in FP32, or calibrated."},
-};
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_fused_attention_decompositions() {
-  return kOnnxFusedAttentionDecompositions;
-}
-
 // onnxruntime's attention of language models: rotated queries and keys, fewer heads of keys than of queries, and a cache.
-
-namespace {
 
 std::string joined_steps(OnnxDecomposer& s, const std::vector<std::string>& parts, int64_t axis) {
   return s.add("Concat", parts, {{"axis", axis}});
@@ -623,18 +600,28 @@ class GroupAttention {
 
 void decompose_grouped(OnnxDecomposer& s) { GroupAttention(s).decompose(); }
 
-constexpr OnnxDecomposition kOnnxGroupedAttentionDecompositions[] = {
+constexpr OnnxDecomposition kOnnxAttentionDecompositions[] = {
+    {"Attention",
+     decompose_attention,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
+     "Without rotation; the mask is [batch], [batch, keys] or [batch, queries, keys]. A row that it leaves nothing of is 0."},
     {"GroupQueryAttention",
      decompose_grouped,
      {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere, Op::kGather},
      "The number of all steps is a constant; lengths of a run are one row's. No sinks, no caches of codes."},
+    {"MultiHeadAttention",
+     decompose_multi_head_attention,
+     {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
+     "Queries, keys and values apart; masks as of Attention."},
+    {"QAttention",
+     decompose_quantized_attention,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
+     "As Attention. It is computed in FP32, or calibrated."},
     {"RotaryEmbedding", decompose_rotary_embedding, {Op::kMul, Op::kAdd, Op::kSub, Op::kGather}, "", true},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_grouped_attention_decompositions() {
-  return kOnnxGroupedAttentionDecompositions;
-}
+Span<const OnnxDecomposition> onnx_attention_decompositions() { return kOnnxAttentionDecompositions; }
 
 }  // namespace intaglio::importers

@@ -218,32 +218,6 @@ void decompose_one_hot(OnnxDecomposer& s) {
 
 constexpr char kNumbered[] = "Classes that are strings are numbered.";
 
-constexpr OnnxDecomposition kOnnxClassDecompositions[] = {
-    {"ArrayFeatureExtractor", decompose_extractor, {Op::kGather}, kNumbered, false, false, true},
-    {"LinearClassifier",
-     decompose_linear,
-     {Op::kFullyConnected, Op::kSoftmax, Op::kTopK},
-     kNumbered,
-     false,
-     false,
-     true},
-    {"OneHotEncoder",
-     decompose_one_hot,
-     {Op::kEqual, Op::kCast},
-     "Categories are integers; one that it does not have gives zeros.",
-     false,
-     false,
-     true},
-    {"Normalizer", decompose_normalizer, {Op::kMean, Op::kMaxPool2d, Op::kDiv}, "", false, false, true},
-    {"ZipMap",
-     decompose_map,
-     {Op::kReshape},
-     "It gives the scores, in the order of the classes.",
-     false,
-     false,
-     true},
-};
-
 OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings) {
   const std::vector<std::string> names = s.strings(strings);
   OnnxClasses classes{0, s.list(integers)};
@@ -300,13 +274,7 @@ std::vector<float> finite_reals(const OnnxDecomposer& s, const char* name) {
   return values;
 }
 
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_class_decompositions() { return kOnnxClassDecompositions; }
-
 // Support vector machines of ai.onnx.ml, as ONNX's own operators: a kernel of each support vector, and sums of these.
-
-namespace {
 
 constexpr int64_t kMostSvmNumbers = int64_t{1} << 22;  // of a matrix that is made of a file's lists
 
@@ -492,31 +460,8 @@ void decompose_svm_classifier(OnnxDecomposer& s) {
   s.end(transformed_onnx_scores(s, both_onnx_scores(s, one_less(s, second), second), false), 1);
 }
 
-constexpr OnnxDecomposition kOnnxSvmDecompositions[] = {
-    {"SVMClassifier",
-     decompose_svm_classifier,
-     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kTopK},
-     "With support vectors; probabilities of two classes. Classes that are strings are numbered.",
-     false,
-     false,
-     true},
-    {"SVMRegressor",
-     decompose_svm_regressor,
-     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kPow},
-     "Without a post_transform.",
-     false,
-     false,
-     true},
-};
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_svm_decompositions() { return kOnnxSvmDecompositions; }
-
 // Trees of ai.onnx.ml. Each node's comparison is a number 0 or 1, and a product of all of a tree with a matrix counts for each
 // leaf how many of its path hold: the leaf is reached where all do.
-
-namespace {
 
 constexpr size_t kMostTreeNodes = size_t{1} << 16;
 constexpr size_t kMostTreeNumbers = size_t{1} << 22;  // of a constant that is made of the trees
@@ -760,7 +705,37 @@ void decompose_tree_classifier(OnnxDecomposer& s) {
                                  : OnnxSecond::kNone);
 }
 
-constexpr OnnxDecomposition kOnnxTreeDecompositions[] = {
+constexpr OnnxDecomposition kOnnxClassicalDecompositions[] = {
+    {"ArrayFeatureExtractor", decompose_extractor, {Op::kGather}, kNumbered, false, false, true},
+    {"LinearClassifier",
+     decompose_linear,
+     {Op::kFullyConnected, Op::kSoftmax, Op::kTopK},
+     kNumbered,
+     false,
+     false,
+     true},
+    {"Normalizer", decompose_normalizer, {Op::kMean, Op::kMaxPool2d, Op::kDiv}, "", false, false, true},
+    {"OneHotEncoder",
+     decompose_one_hot,
+     {Op::kEqual, Op::kCast},
+     "Categories are integers; one that it does not have gives zeros.",
+     false,
+     false,
+     true},
+    {"SVMClassifier",
+     decompose_svm_classifier,
+     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kTopK},
+     "With support vectors; probabilities of two classes. Classes that are strings are numbered.",
+     false,
+     false,
+     true},
+    {"SVMRegressor",
+     decompose_svm_regressor,
+     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kPow},
+     "Without a post_transform.",
+     false,
+     false,
+     true},
     {"TreeEnsembleClassifier",
      decompose_tree_classifier,
      {Op::kGather, Op::kFullyConnected, Op::kLess, Op::kTopK},
@@ -775,10 +750,17 @@ constexpr OnnxDecomposition kOnnxTreeDecompositions[] = {
      false,
      false,
      true},
+    {"ZipMap",
+     decompose_map,
+     {Op::kReshape},
+     "It gives the scores, in the order of the classes.",
+     false,
+     false,
+     true},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_tree_decompositions() { return kOnnxTreeDecompositions; }
+Span<const OnnxDecomposition> onnx_classical_decompositions() { return kOnnxClassicalDecompositions; }
 
 }  // namespace intaglio::importers

@@ -250,11 +250,9 @@ constexpr char kClassicalDomain[] = "ai.onnx.ml";
 template <typename Call>
 void for_each_decomposition(Call call) {
   for (const auto rows :
-       {onnx_qlinear_decompositions(), onnx_fused_decompositions(), onnx_fused_attention_decompositions(),
-        onnx_grouped_attention_decompositions(), onnx_spectrum_decompositions(), onnx_bits_decompositions(),
-        onnx_composed_decompositions(), onnx_scan_decompositions(), onnx_trigonometric_decompositions(),
-        onnx_regions_decompositions(), onnx_class_decompositions(), onnx_svm_decompositions(),
-        onnx_tree_decompositions()})
+       {onnx_fused_decompositions(), onnx_attention_decompositions(), onnx_trigonometric_decompositions(),
+        onnx_bits_decompositions(), onnx_composed_decompositions(), onnx_scan_decompositions(),
+        onnx_regions_decompositions(), onnx_classical_decompositions()})
     for (const OnnxDecomposition& row : rows) call(row);
 }
 

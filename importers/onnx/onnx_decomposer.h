@@ -131,17 +131,12 @@ struct OnnxDecomposition {
   bool takes_codes = false;   // and no FP32
   bool is_classical = false;  // of ai.onnx.ml alone
 };
-Span<const OnnxDecomposition> onnx_qlinear_decompositions();
-Span<const OnnxDecomposition> onnx_fused_decompositions();
-Span<const OnnxDecomposition> onnx_fused_attention_decompositions();
-Span<const OnnxDecomposition> onnx_grouped_attention_decompositions();
+Span<const OnnxDecomposition> onnx_attention_decompositions();
 Span<const OnnxDecomposition> onnx_bits_decompositions();
-Span<const OnnxDecomposition> onnx_class_decompositions();
+Span<const OnnxDecomposition> onnx_classical_decompositions();
 Span<const OnnxDecomposition> onnx_composed_decompositions();
+Span<const OnnxDecomposition> onnx_fused_decompositions();
 Span<const OnnxDecomposition> onnx_scan_decompositions();
-Span<const OnnxDecomposition> onnx_spectrum_decompositions();
-Span<const OnnxDecomposition> onnx_svm_decompositions();
-Span<const OnnxDecomposition> onnx_tree_decompositions();
 Span<const OnnxDecomposition> onnx_trigonometric_decompositions();
 
 // The attributes of a Scan about its inputs and outputs.

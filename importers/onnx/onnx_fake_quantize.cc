@@ -287,14 +287,6 @@ void import_fake_quantize(OnnxOp& op) {
   op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y);
 }
 
-constexpr OnnxOperator kOnnxFakeQuantizeOperators[] = {
-    {"FakeQuantize",
-     import_fake_quantize,
-     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kRound},
-     "2 to 65536 levels. Codes where one range, or one a channel, holds 0, and where int16 has more than 256; else FP32.",
-     "org.openvinotoolkit"},
-};
-
 }  // namespace
 
 // Features of FakeQuantize that codes do not have.
@@ -308,8 +300,6 @@ void note_onnx_ranges(const OnnxRangeCounts& counts, Draft& draft) {
                                " ranges of FakeQuantize begin an odd number of steps below 0: there a number "
                                "in the middle of two codes becomes the other one"));
 }
-
-Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOnnxFakeQuantizeOperators; }
 
 // Quant of Brevitas and QONNX: y = (clip(round(x / scale + zero point)) - zero point) * scale, of any number of bits.
 
@@ -433,7 +423,7 @@ constexpr char kBipolarLimits[] = "One scale.";
 constexpr char kLimits[] =
     "2 to 16 bits; FP32 where more than 8 do not fit int16 without their zero point. Weights may have a scale a channel.";
 
-constexpr OnnxOperator kOnnxQuantOperators[] = {
+constexpr OnnxOperator kOnnxFakeQuantizeOperators[] = {
     {"BipolarQuant", import_bipolar_quant, {Op::kLess, Op::kWhere}, kBipolarLimits, "onnx.brevitas"},
     {"BipolarQuant",
      import_bipolar_quant,
@@ -441,6 +431,11 @@ constexpr OnnxOperator kOnnxQuantOperators[] = {
      kBipolarLimits,
      "qonnx.custom_op.general"},
     {"BipolarQuant", import_bipolar_quant, {Op::kLess, Op::kWhere}, kBipolarLimits, "finn.custom_op.general"},
+    {"FakeQuantize",
+     import_fake_quantize,
+     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kRound},
+     "2 to 65536 levels. Codes where one range, or one a channel, holds 0, and where int16 has more than 256; else FP32.",
+     "org.openvinotoolkit"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "finn.custom_op.general"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "onnx.brevitas"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "qonnx.custom_op.general"},
@@ -448,6 +443,6 @@ constexpr OnnxOperator kOnnxQuantOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_quant_operators() { return kOnnxQuantOperators; }
+Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOnnxFakeQuantizeOperators; }
 
 }  // namespace intaglio::importers

@@ -148,39 +148,8 @@ void decompose_embedding(OnnxDecomposer& s) {
         s.output(0));
 }
 
-constexpr OnnxDecomposition kOnnxFusedDecompositions[] = {
-    {"BiasGelu", decompose_gelu, {Op::kAdd, Op::kGelu}, ""},
-    {"EmbedLayerNormalization",
-     decompose_embedding,
-     {Op::kGather, Op::kAdd, Op::kNormalize},
-     "Scales and shifts are constants."},
-    {"FastGelu", decompose_gelu, {Op::kAdd, Op::kGeluTanh}, ""},
-    {"FusedConv",
-     decompose_fused_conv,
-     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd},
-     "As Conv. Activations: " ITG_ACTIVATIONS "."},
-    {"FusedGemm", decompose_fused_gemm, {Op::kFullyConnected}, "As Gemm. Activations: " ITG_ACTIVATIONS "."},
-    {"FusedMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
-    {"SimplifiedLayerNormalization", decompose_simplified, {Op::kNormalize}, "As RMSNormalization.", true},
-    {"SkipLayerNormalization",
-     decompose_skip_layer,
-     {Op::kAdd, Op::kNormalize},
-     "Scales and shifts are constants. Without outputs of statistics."},
-    {"SkipSimplifiedLayerNormalization",
-     decompose_skip_simplified,
-     {Op::kAdd, Op::kNormalize},
-     "The scale is a constant. Without outputs of statistics."},
-    {"TransposeMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
-};
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_fused_decompositions() { return kOnnxFusedDecompositions; }
-
 // Operators that take and give codes, as onnxruntime's quantizer writes them: DequantizeLinear
 // of each input, the FP32 operator, QuantizeLinear. A pass then makes one int8 node of the three.
-
-namespace {
 
 constexpr int kMostInputs = 2 + 3 * 64;
 
@@ -328,15 +297,27 @@ constexpr char kAdd[] = "Add", kMul[] = "Mul", kAveragePool[] = "AveragePool",
                kGlobal[] = "GlobalAveragePool", kLeaky[] = "LeakyRelu", kMean[] = "ReduceMean",
                kSigmoid[] = "Sigmoid";
 
-constexpr OnnxDecomposition kOnnxQlinearDecompositions[] = {
-    {"DynamicQuantizeMatMul",
-     decompose_dynamic_mat_mul,
-     {Op::kFullyConnected},
-     "It is computed in FP32, or calibrated."},
+constexpr OnnxDecomposition kOnnxFusedDecompositions[] = {
+    {"BiasGelu", decompose_gelu, {Op::kAdd, Op::kGelu}, ""},
     {"DynamicQuantizeLSTM",
      decompose_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
      "As LSTM. It is computed in FP32, or calibrated."},
+    {"DynamicQuantizeMatMul",
+     decompose_dynamic_mat_mul,
+     {Op::kFullyConnected},
+     "It is computed in FP32, or calibrated."},
+    {"EmbedLayerNormalization",
+     decompose_embedding,
+     {Op::kGather, Op::kAdd, Op::kNormalize},
+     "Scales and shifts are constants."},
+    {"FastGelu", decompose_gelu, {Op::kAdd, Op::kGeluTanh}, ""},
+    {"FusedConv",
+     decompose_fused_conv,
+     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd},
+     "As Conv. Activations: " ITG_ACTIVATIONS "."},
+    {"FusedGemm", decompose_fused_gemm, {Op::kFullyConnected}, "As Gemm. Activations: " ITG_ACTIVATIONS "."},
+    {"FusedMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
     {"MatMulIntegerToFloat",
      decompose_mat_mul_to_float,
      {Op::kFullyConnected},
@@ -365,10 +346,20 @@ constexpr OnnxDecomposition kOnnxQlinearDecompositions[] = {
     {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, "", false, true},
     {"QLinearSoftmax", decompose_softmax, {Op::kSoftmax}, "It is computed in FP32.", false, true},
     {"QLinearWhere", decompose_where, {Op::kWhere}, "It is computed in FP32.", false, true},
+    {"SimplifiedLayerNormalization", decompose_simplified, {Op::kNormalize}, "As RMSNormalization.", true},
+    {"SkipLayerNormalization",
+     decompose_skip_layer,
+     {Op::kAdd, Op::kNormalize},
+     "Scales and shifts are constants. Without outputs of statistics."},
+    {"SkipSimplifiedLayerNormalization",
+     decompose_skip_simplified,
+     {Op::kAdd, Op::kNormalize},
+     "The scale is a constant. Without outputs of statistics."},
+    {"TransposeMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_qlinear_decompositions() { return kOnnxQlinearDecompositions; }
+Span<const OnnxDecomposition> onnx_fused_decompositions() { return kOnnxFusedDecompositions; }
 
 }  // namespace intaglio::importers

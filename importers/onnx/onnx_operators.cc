@@ -8,14 +8,11 @@ namespace {
 using Family = Span<const OnnxOperator> (*)();
 
 constexpr Family kFamilies[] = {
-    onnx_attention_operators,     onnx_binary_operators,    onnx_classical_operators,
-    onnx_conv_operators,          onnx_dynamic_operators,   onnx_elementwise_operators,
-    onnx_fake_quantize_operators, onnx_integer_operators,   onnx_linear_operators,
-    onnx_logic_operators,         onnx_nbits_operators,     onnx_norm_operators,
-    onnx_pieces_operators,        onnx_pool_operators,      onnx_quant_operators,
-    onnx_quantized_operators,     onnx_recurrent_operators, onnx_reduce_operators,
-    onnx_repeat_operators,        onnx_resize_operators,    onnx_sample_operators,
-    onnx_scatter_operators,       onnx_shape_operators,     onnx_shape_value_operators,
+    onnx_attention_operators,   onnx_binary_operators,        onnx_classical_operators, onnx_conv_operators,
+    onnx_elementwise_operators, onnx_fake_quantize_operators, onnx_integer_operators,   onnx_linear_operators,
+    onnx_logic_operators,       onnx_norm_operators,          onnx_pieces_operators,    onnx_pool_operators,
+    onnx_quantized_operators,   onnx_recurrent_operators,     onnx_reduce_operators,    onnx_repeat_operators,
+    onnx_resize_operators,      onnx_scatter_operators,       onnx_shape_operators,
 };
 
 // An activation becomes int8 by Quantize and Dequantize around it, so each of its operators must have such a form.

@@ -28,26 +28,21 @@ Span<const OnnxOperator> onnx_attention_operators();
 Span<const OnnxOperator> onnx_binary_operators();
 Span<const OnnxOperator> onnx_classical_operators();
 Span<const OnnxOperator> onnx_conv_operators();
-Span<const OnnxOperator> onnx_dynamic_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
 Span<const OnnxOperator> onnx_fake_quantize_operators();
 Span<const OnnxOperator> onnx_integer_operators();
 Span<const OnnxOperator> onnx_linear_operators();
 Span<const OnnxOperator> onnx_logic_operators();
-Span<const OnnxOperator> onnx_nbits_operators();
 Span<const OnnxOperator> onnx_norm_operators();
 Span<const OnnxOperator> onnx_pieces_operators();
 Span<const OnnxOperator> onnx_pool_operators();
-Span<const OnnxOperator> onnx_quant_operators();
 Span<const OnnxOperator> onnx_quantized_operators();
 Span<const OnnxOperator> onnx_recurrent_operators();
 Span<const OnnxOperator> onnx_reduce_operators();
 Span<const OnnxOperator> onnx_repeat_operators();
 Span<const OnnxOperator> onnx_resize_operators();
-Span<const OnnxOperator> onnx_sample_operators();
 Span<const OnnxOperator> onnx_scatter_operators();
 Span<const OnnxOperator> onnx_shape_operators();
-Span<const OnnxOperator> onnx_shape_value_operators();
 
 // An operator of constants alone, as shape arithmetic has it, becomes a constant; false where it is none that
 // can be.

@@ -258,35 +258,8 @@ void import_dequantize_linear(OnnxOp& op) {
   op.set_grid({p.scales, p.axis});
 }
 
-constexpr OnnxOperator kOnnxQuantizedOperators[] = {
-    {"DequantizeLinear",
-     import_dequantize_linear,
-     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
-     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
-    {"DequantizeLinear",
-     import_dequantize_linear,
-     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
-     "As ONNX has it.",
-     "com.microsoft"},
-    {"QuantizeLinear",
-     import_quantize_linear,
-     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
-     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
-    {"QuantizeLinear",
-     import_quantize_linear,
-     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
-     "As ONNX has it.",
-     "com.microsoft"},
-};
-
-}  // namespace
-
-Span<const OnnxOperator> onnx_quantized_operators() { return kOnnxQuantizedOperators; }
-
 // ONNX products of integers, as quantizers write them that measure activations while the network runs. Activations stay FP32
 // here: DynamicQuantizeLinear hands on its input, with the scale 1, and weights keep their codes.
-
-namespace {
 
 void import_dynamic_quantize_linear(OnnxOp& op) {
   op.check_inputs(1, 1);
@@ -351,29 +324,8 @@ void import_conv_integer(OnnxOp& op) {
   import_onnx_convolution(op, centred_activation(op, 2), centred(op, 1, 3, 0), false);
 }
 
-constexpr OnnxOperator kOnnxDynamicOperators[] = {
-    {"ConvInteger",
-     import_conv_integer,
-     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kSub},
-     "Weights are constants. It is computed in FP32, or calibrated."},
-    {"DynamicQuantizeLinear",
-     import_dynamic_quantize_linear,
-     {},
-     "Its input goes on as it is, with the scale 1."},
-    {"MatMulInteger",
-     import_mat_mul_integer,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSub},
-     "The second matrix is a constant. It is computed in FP32, or calibrated."},
-};
-
-}  // namespace
-
-Span<const OnnxOperator> onnx_dynamic_operators() { return kOnnxDynamicOperators; }
-
 // Products with weights of few bits in blocks, as onnxruntime's weight-only quantizer writes them. The weights become FP32
 // here; a calibration gives them int8 codes.
-
-namespace {
 
 struct BitBlocks {
   int64_t k = 0, n = 0, bits = 0, size = 0, count = 0;  // of a row, `count` blocks
@@ -466,16 +418,46 @@ void import_mat_mul_nbits(OnnxOp& op) {
   op.set_output(y);
 }
 
-constexpr OnnxOperator kOnnxNbitsOperators[] = {
+constexpr OnnxOperator kOnnxQuantizedOperators[] = {
+    {"ConvInteger",
+     import_conv_integer,
+     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kSub},
+     "Weights are constants. It is computed in FP32, or calibrated."},
+    {"DequantizeLinear",
+     import_dequantize_linear,
+     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
+     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
+    {"DequantizeLinear",
+     import_dequantize_linear,
+     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
+     "As ONNX has it.",
+     "com.microsoft"},
+    {"DynamicQuantizeLinear",
+     import_dynamic_quantize_linear,
+     {},
+     "Its input goes on as it is, with the scale 1."},
+    {"MatMulInteger",
+     import_mat_mul_integer,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSub},
+     "The second matrix is a constant. It is computed in FP32, or calibrated."},
     {"MatMulNBits",
      import_mat_mul_nbits,
      {Op::kFullyConnected, Op::kAdd},
      "4 and 8 bits, without indices of groups. It is computed in FP32, or calibrated.",
      "com.microsoft"},
+    {"QuantizeLinear",
+     import_quantize_linear,
+     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
+     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
+    {"QuantizeLinear",
+     import_quantize_linear,
+     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
+     "As ONNX has it.",
+     "com.microsoft"},
 };
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_nbits_operators() { return kOnnxNbitsOperators; }
+Span<const OnnxOperator> onnx_quantized_operators() { return kOnnxQuantizedOperators; }
 
 }  // namespace intaglio::importers

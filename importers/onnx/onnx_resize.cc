@@ -276,17 +276,6 @@ void import_resize(OnnxOp& op) {
   finish(op, request);
 }
 
-constexpr OnnxOperator kOnnxResizeOperators[] = {
-    {"Resize",
-     import_resize,
-     {Op::kResize, Op::kGather, Op::kFullyConnected},
-     "To a constant size. Cubic, antialias and other axes than the last three are products with constant weights."},
-    {"Upsample",
-     import_upsample,
-     {Op::kResize, Op::kGather, Op::kFullyConnected},
-     "By constant scales, as Resize."},
-};
-
 constexpr const char* kCoordinates[] = {
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",   "align_corners",
     "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn",
@@ -526,7 +515,7 @@ void import_grid_sample(OnnxOp& op) {
   op.set_nhwc_output(add_reshape(op.result(), sum, {g.n, of_grid[1], of_grid[2], g.c}));
 }
 
-constexpr OnnxOperator kOnnxSampleOperators[] = {
+constexpr OnnxOperator kOnnxResizeOperators[] = {
     {"GridSample",
      import_grid_sample,
      {Op::kGather, Op::kFloor, Op::kMul, Op::kAdd},
@@ -536,11 +525,17 @@ constexpr OnnxOperator kOnnxSampleOperators[] = {
      {Op::kGather, Op::kFloor, Op::kMul, Op::kAdd},
      "As ONNX has it.",
      "com.microsoft"},
+    {"Resize",
+     import_resize,
+     {Op::kResize, Op::kGather, Op::kFullyConnected},
+     "To a constant size. Cubic, antialias and other axes than the last three are products with constant weights."},
+    {"Upsample",
+     import_upsample,
+     {Op::kResize, Op::kGather, Op::kFullyConnected},
+     "By constant scales, as Resize."},
 };
 
 }  // namespace
-
 Span<const OnnxOperator> onnx_resize_operators() { return kOnnxResizeOperators; }
-Span<const OnnxOperator> onnx_sample_operators() { return kOnnxSampleOperators; }
 
 }  // namespace intaglio::importers

@@ -174,16 +174,6 @@ void import_constant(OnnxOp& op) {
   }
 }
 
-constexpr OnnxOperator kOnnxShapeOperators[] = {
-    {"Constant", import_constant, {}, "A tensor or numbers."},
-    {"Flatten", import_shape<flattened_shape>, {Op::kReshape}, ""},
-    {"Pad", import_pad, {Op::kPad, Op::kGather, Op::kStridedSlice}, "Pads are constants."},
-    {"Reshape", import_reshape, {Op::kReshape}, "The shape is a constant."},
-    {"Squeeze", import_shape<squeezed_shape>, {Op::kReshape}, "Axes are constants."},
-    {"Transpose", import_transpose, {Op::kTranspose}, ""},
-    {"Unsqueeze", import_shape<unsqueezed_shape>, {Op::kReshape}, "Axes are constants."},
-};
-
 // From the attribute, or from input 1 since opset 13.
 std::vector<int64_t> read_new_axes(OnnxOp& op) {
   op.check_inputs(1, 2);
@@ -232,8 +222,6 @@ int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& befo
   return y;
 }
 
-Span<const OnnxOperator> onnx_shape_operators() { return kOnnxShapeOperators; }
-
 // ONNX operators that give what they say of a shape as a constant.
 
 namespace {
@@ -276,14 +264,21 @@ void import_eye_like(OnnxOp& op) {
   set_folded(op, y);
 }
 
-constexpr OnnxOperator kOnnxShapeValueOperators[] = {
+constexpr OnnxOperator kOnnxShapeOperators[] = {
+    {"Constant", import_constant, {}, "A tensor or numbers."},
     {"EyeLike", import_eye_like, {}, "It becomes a constant."},
+    {"Flatten", import_shape<flattened_shape>, {Op::kReshape}, ""},
+    {"Pad", import_pad, {Op::kPad, Op::kGather, Op::kStridedSlice}, "Pads are constants."},
+    {"Reshape", import_reshape, {Op::kReshape}, "The shape is a constant."},
     {"Shape", import_shape_values, {}, "It becomes a constant."},
     {"Size", import_size, {}, "It becomes a constant."},
+    {"Squeeze", import_shape<squeezed_shape>, {Op::kReshape}, "Axes are constants."},
+    {"Transpose", import_transpose, {Op::kTranspose}, ""},
+    {"Unsqueeze", import_shape<unsqueezed_shape>, {Op::kReshape}, "Axes are constants."},
 };
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_shape_value_operators() { return kOnnxShapeValueOperators; }
+Span<const OnnxOperator> onnx_shape_operators() { return kOnnxShapeOperators; }
 
 }  // namespace intaglio::importers

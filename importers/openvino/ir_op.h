@@ -134,7 +134,6 @@ Span<const IrOperator> ir_indexed_operators();
 Span<const IrOperator> ir_layer_operators();
 Span<const IrOperator> ir_loop_operators();
 Span<const IrOperator> ir_quantized_operators();
-Span<const IrOperator> ir_recurrent_operators();
 Span<const IrOperator> ir_shape_operators();
 Span<const IrOperator> ir_state_operators();
 const IrOperator* find_ir_operator(const std::string& type);  // nullptr: not supported

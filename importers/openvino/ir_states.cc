@@ -52,19 +52,8 @@ void import_assign(IrOp& op) {
   if (!op.layer().outputs.empty()) op.alias(state.output);
 }
 
-constexpr IrOperator kIrStateOperators[] = {
-    {"Assign", import_assign},
-    {"ReadValue", import_read_value},
-};
-
-}  // namespace
-
-Span<const IrOperator> ir_state_operators() { return kIrStateOperators; }
-
 // Recurrent layers of an OpenVINO IR: sequences, and cells, which are sequences of one step. ONNX has the steps in front of
 // the batch, LSTM's gates in another order, and a bias of each of the two products.
-
-namespace {
 
 // How a layer's gates stand in ONNX: number i there is number order[i] here.
 struct Cell {
@@ -197,13 +186,14 @@ void import_recurrent(IrOp& op) {
   }
 }
 
-constexpr IrOperator kIrRecurrentOperators[] = {
-    {"GRUCell", import_recurrent},      {"GRUSequence", import_recurrent}, {"LSTMCell", import_recurrent},
-    {"LSTMSequence", import_recurrent}, {"RNNCell", import_recurrent},     {"RNNSequence", import_recurrent},
+constexpr IrOperator kIrStateOperators[] = {
+    {"Assign", import_assign},         {"GRUCell", import_recurrent},      {"GRUSequence", import_recurrent},
+    {"LSTMCell", import_recurrent},    {"LSTMSequence", import_recurrent}, {"RNNCell", import_recurrent},
+    {"RNNSequence", import_recurrent}, {"ReadValue", import_read_value},
 };
 
 }  // namespace
 
-Span<const IrOperator> ir_recurrent_operators() { return kIrRecurrentOperators; }
+Span<const IrOperator> ir_state_operators() { return kIrStateOperators; }
 
 }  // namespace intaglio::importers

@@ -226,16 +226,6 @@ void read_composite(TfliteOp& op, const ReadTfliteGraph& read) {
 }
 
 // Without a handler: the reader comes here first.
-constexpr TfliteOperator kTfliteControlOperators[] = {
-    {Builtin::CALL, nullptr, {}, "The graph's operators stand in its place."},
-    {Builtin::IF,
-     nullptr,
-     {},
-     "Where a run decides, both graphs are computed; they give the same shapes and use no variables."},
-    {Builtin::STABLEHLO_COMPOSITE, nullptr, {}, "The graph's operators stand in its place."},
-    {Builtin::WHILE, nullptr, {}, "Constants decide the number of steps, at most 1024, which are unrolled."},
-};
-
 }  // namespace
 
 const tflite::SubGraph& tflite_graph_at(const TfliteFile& file, int32_t index) {
@@ -264,8 +254,6 @@ bool read_tflite_control(TfliteOp& op, Builtin builtin, const ReadTfliteGraph& r
   if (builtin == Builtin::STABLEHLO_COMPOSITE) return read_composite(op, read), true;
   return false;
 }
-
-Span<const TfliteOperator> tflite_control_operators() { return kTfliteControlOperators; }
 
 // TFLite operators that repeat elements or move them between batches, channels and pixels.
 
@@ -435,13 +423,18 @@ void import_batch_to_space(TfliteOp& op) {
   add_blocks(op, kBatchToSpace, x, blocks, shape);
 }
 
-constexpr TfliteOperator kTfliteRepeatOperators[] = {
+constexpr TfliteOperator kTfliteControlOperators[] = {
     {Builtin::BATCH_TO_SPACE_ND,
      import_batch_to_space,
      {Op::kReshape, Op::kTranspose, Op::kStridedSlice},
      "Pictures; blocks and crops are constants. Around a convolution it becomes dilation."},
     {Builtin::BROADCAST_TO, import_broadcast_to, {Op::kGather}, "The shape is a constant."},
+    {Builtin::CALL, nullptr, {}, "The graph's operators stand in its place."},
     {Builtin::DEPTH_TO_SPACE, import_depth_to_space, {Op::kReshape, Op::kTranspose}, ""},
+    {Builtin::IF,
+     nullptr,
+     {},
+     "Where a run decides, both graphs are computed; they give the same shapes and use no variables."},
     {Builtin::MIRROR_PAD, import_mirror_pad, {Op::kGather}, "Paddings are constants."},
     {Builtin::REVERSE_V2, import_reverse, {Op::kStridedSlice}, "Axes are constants."},
     {Builtin::SPACE_TO_BATCH_ND,
@@ -449,11 +442,13 @@ constexpr TfliteOperator kTfliteRepeatOperators[] = {
      {Op::kPad, Op::kReshape, Op::kTranspose},
      "Pictures; blocks and paddings are constants. Around a convolution it becomes dilation."},
     {Builtin::SPACE_TO_DEPTH, import_space_to_depth, {Op::kReshape, Op::kTranspose}, ""},
+    {Builtin::STABLEHLO_COMPOSITE, nullptr, {}, "The graph's operators stand in its place."},
     {Builtin::TILE, import_tile, {Op::kGather}, "Repeats are constants."},
+    {Builtin::WHILE, nullptr, {}, "Constants decide the number of steps, at most 1024, which are unrolled."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_repeat_operators() { return kTfliteRepeatOperators; }
+Span<const TfliteOperator> tflite_control_operators() { return kTfliteControlOperators; }
 
 }  // namespace intaglio::importers

@@ -328,22 +328,6 @@ void import_fully_connected(TfliteOp& op) {
 
 constexpr char kOfConv[] = "Weights that a run computes become a product of two activations, in FP32.";
 
-constexpr TfliteOperator kTfliteConvOperators[] = {
-    {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d, Op::kGather, Op::kBatchMatMul}, kOfConv},
-    {Builtin::DEPTHWISE_CONV_2D,
-     import_depthwise_conv_2d,
-     {Op::kDepthwiseConv2d, Op::kGather, Op::kBatchMatMul},
-     kOfConv},
-    {Builtin::FULLY_CONNECTED,
-     import_fully_connected,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kAdd},
-     "Weights are not shuffled."},
-    {Builtin::TRANSPOSE_CONV,
-     import_transpose_conv,
-     {Op::kConv2d, Op::kTranspose, Op::kStridedSlice},
-     "Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
-};
-
 }  // namespace
 
 // Its options are the padding (1: SAME, 2: VALID) and the strides along width and height, as int32.
@@ -381,8 +365,6 @@ WindowAxis tflite_transposed_axis(tflite::Padding padding, int32_t kernel, int32
     fail("an output of ", size, " elements does not fit an input of ", in, " with stride ", stride);
   return window;
 }
-
-Span<const TfliteOperator> tflite_conv_operators() { return kTfliteConvOperators; }
 
 // Convolutions over three dimensions, in FP32.
 
@@ -512,7 +494,8 @@ void import_conv_3d_transpose(TfliteOp& op) {
   finish(op, y, shape[0], options.activation());
 }
 
-constexpr TfliteOperator kTfliteVolumeOperators[] = {
+constexpr TfliteOperator kTfliteConvOperators[] = {
+    {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d, Op::kGather, Op::kBatchMatMul}, kOfConv},
     {Builtin::CONV_3D,
      import_conv_3d,
      {Op::kConv2d, Op::kGather, Op::kPad, Op::kTranspose},
@@ -521,10 +504,22 @@ constexpr TfliteOperator kTfliteVolumeOperators[] = {
      import_conv_3d_transpose,
      {Op::kConv2d, Op::kGather, Op::kTranspose, Op::kStridedSlice},
      "Weights, bias and the result's shape are constants; without dilations. FP32."},
+    {Builtin::DEPTHWISE_CONV_2D,
+     import_depthwise_conv_2d,
+     {Op::kDepthwiseConv2d, Op::kGather, Op::kBatchMatMul},
+     kOfConv},
+    {Builtin::FULLY_CONNECTED,
+     import_fully_connected,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kAdd},
+     "Weights are not shuffled."},
+    {Builtin::TRANSPOSE_CONV,
+     import_transpose_conv,
+     {Op::kConv2d, Op::kTranspose, Op::kStridedSlice},
+     "Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_volume_operators() { return kTfliteVolumeOperators; }
+Span<const TfliteOperator> tflite_conv_operators() { return kTfliteConvOperators; }
 
 }  // namespace intaglio::importers

@@ -146,20 +146,7 @@ void import_gather(TfliteOp& op) {
   op.set_moved(x, add_gather(op.part("/gathered"), x, axis, indices), shape);
 }
 
-constexpr TfliteOperator kTfliteGatherOperators[] = {
-    {Builtin::GATHER,
-     import_gather,
-     {Op::kGather},
-     "Batch dimensions end at the axis. Constant indices exist; what a run computes beyond the axis is the nearest index."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_gather_operators() { return kTfliteGatherOperators; }
-
 // Places of a tensor that others replace, or that others are joined in: DYNAMIC_UPDATE_SLICE, SEGMENT_SUM and the like.
-
-namespace {
 
 // Where a slice of the shape `part` starts in `whole`; as LiteRT has it, moved so far that it fits.
 std::vector<int32_t> fitting_start(TfliteOp& op, const Shape& whole, const Shape& part) {
@@ -282,11 +269,15 @@ void import_segments(TfliteOp& op) {
 constexpr char kOfSegments[] = "Segments are constants, and at most 64 rows are in one.";
 constexpr char kOfFilled[] = "Segments are constants, and 1 to 64 rows are in one.";
 
-constexpr TfliteOperator kTflitePlaceOperators[] = {
+constexpr TfliteOperator kTfliteGatherOperators[] = {
     {Builtin::DYNAMIC_UPDATE_SLICE,
      import_update_slice,
      {Op::kConcat, Op::kGather, Op::kWhere},
      "Where a run computes the start, the update is one index of one axis."},
+    {Builtin::GATHER,
+     import_gather,
+     {Op::kGather},
+     "Batch dimensions end at the axis. Constant indices exist; what a run computes beyond the axis is the nearest index."},
     {Builtin::SEGMENT_SUM, import_segments<Op::kAdd>, {Op::kConcat, Op::kGather, Op::kAdd}, kOfSegments},
     {Builtin::UNSORTED_SEGMENT_MAX,
      import_segments<Op::kMaximum>,
@@ -308,6 +299,6 @@ constexpr TfliteOperator kTflitePlaceOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_place_operators() { return kTflitePlaceOperators; }
+Span<const TfliteOperator> tflite_gather_operators() { return kTfliteGatherOperators; }
 
 }  // namespace intaglio::importers

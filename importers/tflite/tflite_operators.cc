@@ -8,11 +8,11 @@ namespace {
 using Family = Span<const TfliteOperator> (*)();
 
 constexpr Family kFamilies[] = {
-    tflite_binary_operators, tflite_control_operators,  tflite_conv_operators,   tflite_elementwise_operators,
-    tflite_fold_operators,   tflite_integer_operators,  tflite_logic_operators,  tflite_gather_operators,
-    tflite_pieces_operators, tflite_place_operators,    tflite_pool_operators,   tflite_lstm_operators,
-    tflite_rnn_operators,    tflite_real_operators,     tflite_repeat_operators, tflite_resize_operators,
-    tflite_shape_operators,  tflite_variable_operators, tflite_volume_operators, tflite_stablehlo_operators,
+    tflite_binary_operators,      tflite_control_operators,  tflite_conv_operators,
+    tflite_elementwise_operators, tflite_fold_operators,     tflite_gather_operators,
+    tflite_integer_operators,     tflite_logic_operators,    tflite_pool_operators,
+    tflite_real_operators,        tflite_rnn_operators,      tflite_shape_operators,
+    tflite_stablehlo_operators,   tflite_variable_operators,
 };
 
 }  // namespace

@@ -43,21 +43,15 @@ Span<const TfliteOperator> tflite_control_operators();
 Span<const TfliteOperator> tflite_conv_operators();
 Span<const TfliteOperator> tflite_elementwise_operators();
 Span<const TfliteOperator> tflite_fold_operators();
-Span<const TfliteOperator> tflite_logic_operators();
-Span<const TfliteOperator> tflite_lstm_operators();
-Span<const TfliteOperator> tflite_integer_operators();
 Span<const TfliteOperator> tflite_gather_operators();
-Span<const TfliteOperator> tflite_pieces_operators();
-Span<const TfliteOperator> tflite_place_operators();
+Span<const TfliteOperator> tflite_integer_operators();
+Span<const TfliteOperator> tflite_logic_operators();
 Span<const TfliteOperator> tflite_pool_operators();
-Span<const TfliteOperator> tflite_rnn_operators();
-Span<const TfliteOperator> tflite_repeat_operators();
 Span<const TfliteOperator> tflite_real_operators();
-Span<const TfliteOperator> tflite_resize_operators();
+Span<const TfliteOperator> tflite_rnn_operators();
 Span<const TfliteOperator> tflite_shape_operators();
 Span<const TfliteOperator> tflite_stablehlo_operators();
 Span<const TfliteOperator> tflite_variable_operators();
-Span<const TfliteOperator> tflite_volume_operators();
 
 // A FullyConnected whose weights or bias are computed: a product of two activations.
 void import_computed_layer(TfliteOp& op);

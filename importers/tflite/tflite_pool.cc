@@ -151,25 +151,7 @@ void import_reduce_min(TfliteOp& op) {
   op.finish_same();
 }
 
-constexpr TfliteOperator kTflitePoolOperators[] = {
-    {Builtin::AVERAGE_POOL_2D,
-     import_average_pool_2d,
-     {Op::kAvgPool2d, Op::kLookup},
-     "Of 8 bits a half is rounded as in TFLite, in windows of up to 32 taps."},
-    {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
-    {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
-    {Builtin::REDUCE_MAX, import_reduce_max, {Op::kMaxPool2d}, "Axes are constants."},
-    {Builtin::REDUCE_MIN, import_reduce_min, {Op::kMaxPool2d, Op::kLookup}, "Axes are constants."},
-    {Builtin::SUM, import_sum, {Op::kMean, Op::kMul, Op::kRound}, "Axes are constants."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_pool_operators() { return kTflitePoolOperators; }
-
 // TFLite pictures at another size.
-
-namespace {
 
 void import_resize(TfliteOp& op, ResizeOptions resample, bool align_corners, bool half_pixel) {
   op.check_inputs(2, 2);
@@ -200,16 +182,25 @@ void import_resize_nearest_neighbor(TfliteOp& op) {
   import_resize(op, {Interpolation::kNearest}, options.align_corners(), options.half_pixel_centers());
 }
 
-constexpr TfliteOperator kTfliteResizeOperators[] = {
+constexpr TfliteOperator kTflitePoolOperators[] = {
+    {Builtin::AVERAGE_POOL_2D,
+     import_average_pool_2d,
+     {Op::kAvgPool2d, Op::kLookup},
+     "Of 8 bits a half is rounded as in TFLite, in windows of up to 32 taps."},
+    {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
+    {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
+    {Builtin::REDUCE_MAX, import_reduce_max, {Op::kMaxPool2d}, "Axes are constants."},
+    {Builtin::REDUCE_MIN, import_reduce_min, {Op::kMaxPool2d, Op::kLookup}, "Axes are constants."},
     {Builtin::RESIZE_BILINEAR, import_resize_bilinear, {Op::kResize}, "The size is a constant."},
     {Builtin::RESIZE_NEAREST_NEIGHBOR,
      import_resize_nearest_neighbor,
      {Op::kResize},
      "The size is a constant."},
+    {Builtin::SUM, import_sum, {Op::kMean, Op::kMul, Op::kRound}, "Axes are constants."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_resize_operators() { return kTfliteResizeOperators; }
+Span<const TfliteOperator> tflite_pool_operators() { return kTflitePoolOperators; }
 
 }  // namespace intaglio::importers

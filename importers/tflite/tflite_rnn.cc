@@ -104,27 +104,9 @@ void import_svdf(TfliteOp& op) {
       "its state and its weights over time are FP32, where the file has 16 bits; its other weights stay int8");
 }
 
-constexpr TfliteOperator kTfliteRnnOperators[] = {
-    {Builtin::RNN, import_rnn, {Op::kFullyConnected, Op::kAdd}, "Its variable tensor becomes a state."},
-    {Builtin::SVDF,
-     import_svdf,
-     {Op::kFullyConnected, Op::kConcat, Op::kDepthwiseConv2d},
-     "Its variable tensor becomes a state, in FP32."},
-    {Builtin::UNIDIRECTIONAL_SEQUENCE_RNN,
-     import_sequence_rnn,
-     {Op::kFullyConnected, Op::kAdd},
-     "Step by step, at most 512. Its variable tensor becomes a state."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_rnn_operators() { return kTfliteRnnOperators; }
-
 // TFLite's LSTM, spelled out step by step. Its variable tensors go from run to run, as they do in TFLite itself: they
 // become states. In a quantized file products of codes are exact sums, gates and cell are FP32, and what a step hands on
 // is rounded to the file's codes.
-
-namespace {
 
 using tflite::Activation;
 
@@ -304,7 +286,7 @@ void import_two_lstms(TfliteOp& op) {
   write_rows(steps, sequence, rows, y);
 }
 
-constexpr TfliteOperator kTfliteLstmOperators[] = {
+constexpr TfliteOperator kTfliteRnnOperators[] = {
     {Builtin::BIDIRECTIONAL_SEQUENCE_LSTM,
      import_two_lstms,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
@@ -314,15 +296,24 @@ constexpr TfliteOperator kTfliteLstmOperators[] = {
      import_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
      "As UNIDIRECTIONAL_SEQUENCE_LSTM; the full kernel."},
+    {Builtin::RNN, import_rnn, {Op::kFullyConnected, Op::kAdd}, "Its variable tensor becomes a state."},
+    {Builtin::SVDF,
+     import_svdf,
+     {Op::kFullyConnected, Op::kConcat, Op::kDepthwiseConv2d},
+     "Its variable tensor becomes a state, in FP32."},
     {Builtin::UNIDIRECTIONAL_SEQUENCE_LSTM,
      import_sequence_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
      "Step by step, at most 512. Its variable tensors become states. Gates and cell are FP32; no layer normalization; "
      "projections in float32."},
+    {Builtin::UNIDIRECTIONAL_SEQUENCE_RNN,
+     import_sequence_rnn,
+     {Op::kFullyConnected, Op::kAdd},
+     "Step by step, at most 512. Its variable tensor becomes a state."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_lstm_operators() { return kTfliteLstmOperators; }
+Span<const TfliteOperator> tflite_rnn_operators() { return kTfliteRnnOperators; }
 
 }  // namespace intaglio::importers

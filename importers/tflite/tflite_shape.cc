@@ -118,21 +118,6 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   op.finish_same();
 }
 
-constexpr TfliteOperator kTfliteShapeOperators[] = {
-    {Builtin::EXPAND_DIMS, import_expand_dims, {Op::kReshape}, ""},
-    {Builtin::PAD, import_pad, {Op::kPad}, "Paddings are constants."},
-    {Builtin::PADV2, import_pad, {Op::kPad}, "Paddings and the value are constants."},
-    {Builtin::RESHAPE, import_reshape, {Op::kReshape}, "The file holds the output's shape."},
-    {Builtin::SQUEEZE, import_squeeze, {Op::kReshape}, ""},
-    {Builtin::TRANSPOSE, import_transpose, {Op::kTranspose}, "The permutation is a constant."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_shape_operators() { return kTfliteShapeOperators; }
-
-namespace {
-
 // Elements [first, first + count) of one axis into output `output`, of `shape`.
 void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count, const Shape& shape,
               size_t output) {
@@ -282,19 +267,25 @@ void import_unpack(TfliteOp& op) {
   for (size_t i = 0; i < op.output_count(); ++i) add_part(op, x, axis, static_cast<int32_t>(i), 1, shape, i);
 }
 
-constexpr TfliteOperator kTflitePiecesOperators[] = {
+constexpr TfliteOperator kTfliteShapeOperators[] = {
     {Builtin::CONCATENATION,
      import_concatenation,
      {Op::kConcat},
      "At most 64 inputs, without a fused activation."},
+    {Builtin::EXPAND_DIMS, import_expand_dims, {Op::kReshape}, ""},
     {Builtin::PACK, import_pack, {Op::kReshape, Op::kConcat}, "At most 64 inputs, of one scale."},
+    {Builtin::PAD, import_pad, {Op::kPad}, "Paddings are constants."},
+    {Builtin::PADV2, import_pad, {Op::kPad}, "Paddings and the value are constants."},
+    {Builtin::RESHAPE, import_reshape, {Op::kReshape}, "The file holds the output's shape."},
     {Builtin::SLICE, import_slice, {Op::kStridedSlice}, "Begin and size are constants."},
     {Builtin::SPLIT, import_split, {Op::kStridedSlice}, "The axis is a constant."},
     {Builtin::SPLIT_V, import_split_v, {Op::kStridedSlice}, "Sizes and axis are constants."},
+    {Builtin::SQUEEZE, import_squeeze, {Op::kReshape}, ""},
     {Builtin::STRIDED_SLICE,
      import_strided_slice,
      {Op::kStridedSlice},
      "Begin, end and strides are constants; without ellipsis, new axes and offsets."},
+    {Builtin::TRANSPOSE, import_transpose, {Op::kTranspose}, "The permutation is a constant."},
     {Builtin::UNPACK, import_unpack, {Op::kStridedSlice, Op::kReshape}, ""},
 };
 
@@ -357,6 +348,6 @@ TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from) {
   return slice;
 }
 
-Span<const TfliteOperator> tflite_pieces_operators() { return kTflitePiecesOperators; }
+Span<const TfliteOperator> tflite_shape_operators() { return kTfliteShapeOperators; }
 
 }  // namespace intaglio::importers
