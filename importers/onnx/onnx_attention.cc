@@ -617,7 +617,11 @@ constexpr OnnxDecomposition kOnnxAttentionDecompositions[] = {
      decompose_quantized_attention,
      {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
      "As Attention. It is computed in FP32, or calibrated."},
-    {"RotaryEmbedding", decompose_rotary_embedding, {Op::kMul, Op::kAdd, Op::kSub, Op::kGather}, "", true},
+    {"RotaryEmbedding",
+     decompose_rotary_embedding,
+     {Op::kMul, Op::kAdd, Op::kSub, Op::kGather},
+     "",
+     kStandard},
 };
 
 }  // namespace

@@ -264,8 +264,8 @@ std::vector<NodeProto> decomposed_onnx(OnnxFile& file, const NodeProto& node) {
   std::vector<NodeProto> nodes;
   if (!is_microsoft && !is_standard && !is_classical) return nodes;
   for_each_decomposition([&](const OnnxDecomposition& row) {
-    if (node.op_type != row.op_type || is_classical != row.is_classical) return;
-    if (!is_classical && !is_microsoft && !row.is_standard) return;
+    if (node.op_type != row.op_type || is_classical != row.is(kOfMl)) return;
+    if (!is_classical && !is_microsoft && !row.is(kStandard)) return;
     OnnxDecomposer decomposer(file, node);
     row.decompose(decomposer);
     nodes = decomposer.take();
@@ -278,12 +278,12 @@ std::vector<ImportedOperator> decomposed_onnx_operators() {
   std::vector<ImportedOperator> list;
   for_each_decomposition([&](const OnnxDecomposition& row) {
     if (row.limits == nullptr) return;
-    ImportedOperator made = imported_operator(row.is_classical ? kClassicalDomain : "com.microsoft",
-                                              row.op_type, row.becomes, row.limits, true);
-    made.is_float = !row.takes_codes;
-    if (row.takes_codes || !row.is_standard) list.push_back(made);
+    ImportedOperator made = imported_operator(row.is(kOfMl) ? kClassicalDomain : "com.microsoft", row.op_type,
+                                              row.becomes, row.limits, true);
+    made.is_float = !row.is(kOfCodes);
+    if (row.is(kOfCodes) || !row.is(kStandard)) list.push_back(made);
     made.domain = "";
-    if (row.is_standard) list.push_back(made);
+    if (row.is(kStandard)) list.push_back(made);
   });
   return list;
 }

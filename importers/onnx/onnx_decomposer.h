@@ -120,6 +120,12 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::vector<onnx_file::NodeProto> nodes_;
 };
 
+enum OnnxDecompositionBit : uint8_t {
+  kStandard = 1,  // not com.microsoft's alone
+  kOfCodes = 2,   // and no FP32
+  kOfMl = 4,      // of ai.onnx.ml alone
+};
+
 // An operator, the function that writes its nodes, and what they become. Without nodes, and without `limits`, it stands for an
 // operator that another table has.
 struct OnnxDecomposition {
@@ -127,9 +133,9 @@ struct OnnxDecomposition {
   void (*decompose)(OnnxDecomposer& s);
   Op becomes[4];
   const char* limits;
-  bool is_standard = false;   // not com.microsoft's alone
-  bool takes_codes = false;   // and no FP32
-  bool is_classical = false;  // of ai.onnx.ml alone
+  uint8_t bits = 0;  // OnnxDecompositionBit
+
+  bool is(OnnxDecompositionBit bit) const { return (bits & bit) != 0; }
 };
 Span<const OnnxDecomposition> onnx_attention_decompositions();
 Span<const OnnxDecomposition> onnx_bits_decompositions();

@@ -332,7 +332,8 @@ void decompose_batched_scan(OnnxDecomposer& s) {
   }
 }
 
-constexpr OnnxDecomposition kLoopDecompositions[] = {{"Scan", decompose_batched_scan, {}, nullptr, true}};
+constexpr OnnxDecomposition kLoopDecompositions[] = {
+    {"Scan", decompose_batched_scan, {}, nullptr, kStandard}};
 
 }  // namespace
 

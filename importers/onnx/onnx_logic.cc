@@ -183,11 +183,11 @@ void decompose_shift(OnnxDecomposer& s) {
 constexpr char kOneConstant[] = "One input is a constant number of at most 24 bits. Integers have a sign.";
 
 constexpr OnnxDecomposition kOnnxBitsDecompositions[] = {
-    {"BitShift", decompose_shift, {Op::kMul, Op::kFloor}, "By a constant, at most 24 bits.", true},
-    {"BitwiseAnd", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, true},
-    {"BitwiseNot", decompose_bitwise_not, {Op::kSub}, "Integers have a sign.", true},
-    {"BitwiseOr", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, true},
-    {"BitwiseXor", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, true},
+    {"BitShift", decompose_shift, {Op::kMul, Op::kFloor}, "By a constant, at most 24 bits.", kStandard},
+    {"BitwiseAnd", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, kStandard},
+    {"BitwiseNot", decompose_bitwise_not, {Op::kSub}, "Integers have a sign.", kStandard},
+    {"BitwiseOr", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, kStandard},
+    {"BitwiseXor", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, kStandard},
 };
 
 }  // namespace

@@ -163,12 +163,12 @@ constexpr OnnxDecomposition kRegionDecompositions[] = {
      decompose_deformed,
      {Op::kConv2d, Op::kGather, Op::kFloor, Op::kMul},
      "Pictures; offsets are computed by a run. Weights and bias are constants.",
-     true},
+     kStandard},
     {"RoiAlign",
      decompose_regions,
      {Op::kGather, Op::kFloor, Op::kAvgPool2d, Op::kMaxPool2d},
      "Of one picture, with a sampling_ratio above 0. The mode max takes the largest of interpolated samples.",
-     true},
+     kStandard},
 };
 
 }  // namespace

@@ -219,25 +219,25 @@ void decompose_stft(OnnxDecomposer& s) {
 }
 
 constexpr OnnxDecomposition kOnnxTrigonometricDecompositions[] = {
-    {"Acos", decompose_acos, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
-    {"Acosh", decompose_acosh, {Op::kSqrt, Op::kLog, Op::kMul, Op::kAdd}, "", true},
-    {"Asin", decompose_asin, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
-    {"Asinh", decompose_asinh, {Op::kSqrt, Op::kDiv, Op::kLog, Op::kMul}, "", true},
-    {"Atan", decompose_atan, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
-    {"Atanh", decompose_atanh, {Op::kDiv, Op::kLog, Op::kMul, Op::kAdd}, "", true},
-    {"Cosh", decompose_cosh, {Op::kExp, Op::kAdd, Op::kMul}, "", true},
+    {"Acos", decompose_acos, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Acosh", decompose_acosh, {Op::kSqrt, Op::kLog, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Asin", decompose_asin, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Asinh", decompose_asinh, {Op::kSqrt, Op::kDiv, Op::kLog, Op::kMul}, "", kStandard},
+    {"Atan", decompose_atan, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Atanh", decompose_atanh, {Op::kDiv, Op::kLog, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Cosh", decompose_cosh, {Op::kExp, Op::kAdd, Op::kMul}, "", kStandard},
     {"DFT",
      decompose_dft,
      {Op::kFullyConnected, Op::kTranspose},
      "Axis and length are constants, at most 2^24 factors.",
-     true},
+     kStandard},
     {"STFT",
      decompose_stft,
      {Op::kConv2d, Op::kTranspose},
      "Of reals; step, length and window are constants, at most 2^24 factors.",
-     true},
-    {"Sinh", decompose_sinh, {Op::kTanh, Op::kExp, Op::kAdd, Op::kMul}, "", true},
-    {"Tan", decompose_tan, {Op::kSin, Op::kCos, Op::kDiv}, "", true},
+     kStandard},
+    {"Sinh", decompose_sinh, {Op::kTanh, Op::kExp, Op::kAdd, Op::kMul}, "", kStandard},
+    {"Tan", decompose_tan, {Op::kSin, Op::kCos, Op::kDiv}, "", kStandard},
 };
 
 }  // namespace
