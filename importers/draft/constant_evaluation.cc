@@ -6,7 +6,6 @@
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/text_lines.h"
-#include "importers/draft/draft_to_graph.h"
 #include "intaglio/session.h"
 
 namespace intaglio::importers {

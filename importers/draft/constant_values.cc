@@ -170,6 +170,18 @@ Values taken(const Values& x, const Shape& shape, const std::vector<size_t>& fro
   return y;
 }
 
+// The element at each place of the shape: the sum of place(axis, coordinate), in steps of that axis.
+template <typename Place>
+Values picked(const Values& x, const Shape& shape, const std::vector<size_t>& steps, Place place) {
+  std::vector<size_t> from;
+  for_each(shape, [&](const Shape& at) {
+    size_t i = 0;
+    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(place(d, at[d])) * steps[d];
+    from.push_back(i);
+  });
+  return taken(x, shape, from);
+}
+
 // As the runtime adds up.
 float blocked_sum(const std::vector<float>& terms) {
   return sum_in_blocks(static_cast<int32_t>(terms.size()), kSumBlock, [&](int32_t first, int32_t end) {
@@ -197,15 +209,7 @@ std::vector<size_t> row_major_strides(const Shape& shape) {
 Values expanded(const Values& x, const Shape& shape) {
   const Shape to = broadcast_shape(x.shape, shape), from = with_rank(x.shape, to.size());
   check_folded_size(to);
-  const auto steps = row_major_strides(from);
-  std::vector<size_t> sources;
-  for_each(to, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      if (from[d] != 1) i += static_cast<size_t>(at[d]) * steps[d];
-    sources.push_back(i);
-  });
-  return taken(x, to, sources);
+  return picked(x, to, row_major_strides(from), [&](size_t d, int32_t at) { return from[d] == 1 ? 0 : at; });
 }
 
 Values combined(Arithmetic operation, const Values& a, const Values& b) {
@@ -289,14 +293,8 @@ Values gathered(const Values& x, size_t axis, const Values& indices) {
 
 Values sliced(const Values& x, const std::vector<int32_t>& begin, const std::vector<int32_t>& strides,
               const Shape& shape) {
-  const auto steps = row_major_strides(x.shape);
-  std::vector<size_t> from;
-  for_each(shape, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(begin[d] + at[d] * strides[d]) * steps[d];
-    from.push_back(i);
-  });
-  return taken(x, shape, from);
+  return picked(x, shape, row_major_strides(x.shape),
+                [&](size_t d, int32_t at) { return begin[d] + at * strides[d]; });
 }
 
 Values concatenated(const std::vector<Values>& parts, size_t axis) {
@@ -328,15 +326,10 @@ Values concatenated(const std::vector<Values>& parts, size_t axis) {
 Values transposed(const Values& x, const Permutation& permutation) {
   check_permutation(permutation, x.shape.size());
   const Shape shape = permuted(x.shape, permutation);
-  const auto steps = row_major_strides(x.shape);
-  std::vector<size_t> from;
-  for_each(shape, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      i += static_cast<size_t>(at[d]) * steps[static_cast<size_t>(permutation[d])];
-    from.push_back(i);
-  });
-  return taken(x, shape, from);
+  std::vector<size_t> steps;
+  for (const int32_t axis : permutation)
+    steps.push_back(row_major_strides(x.shape)[static_cast<size_t>(axis)]);
+  return picked(x, shape, steps, [](size_t, int32_t at) { return at; });
 }
 
 Values tiled(const Values& x, const std::vector<int64_t>& repeats) {
@@ -347,14 +340,7 @@ Values tiled(const Values& x, const std::vector<int64_t>& repeats) {
     shape.push_back(narrow(x.shape[d] * repeats[d], "dimension"));
   }
   check_folded_size(shape);
-  const auto steps = row_major_strides(x.shape);
-  std::vector<size_t> from;
-  for_each(shape, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(at[d] % x.shape[d]) * steps[d];
-    from.push_back(i);
-  });
-  return taken(x, shape, from);
+  return picked(x, shape, row_major_strides(x.shape), [&](size_t d, int32_t at) { return at % x.shape[d]; });
 }
 
 Values chosen(const Values& condition, const Values& yes, const Values& no) {

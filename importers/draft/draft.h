@@ -11,6 +11,11 @@
 #include "importers/draft/import_error.h"
 #include "intaglio/model.h"
 
+namespace intaglio {
+class Arena;
+struct Graph;
+}  // namespace intaglio
+
 namespace intaglio::importers {
 
 using Shape = std::vector<int32_t>;
@@ -267,5 +272,9 @@ inline constexpr float kMasked = 0x1p100f;
 //   %4 'relu' f32 [1, 16, 16, 8] = Conv2D(%0, %1 f32 [8, 3, 3, 3] constant, ...) window 3x3 stride 2x2  # 'conv' (Conv)
 //   output %4 'relu'
 std::string draft_text(const Draft& draft);
+
+// The end of an import: a draft with runtime operators alone becomes a graph in the caller's memory. Nodes that no pass could
+// turn into a runtime operator, and values that no model may hold, go to `problems`; it is complete only if there are none.
+Graph draft_to_graph(Draft& draft, Arena& arena, Problems& problems);
 
 }  // namespace intaglio::importers

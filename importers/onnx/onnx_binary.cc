@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "importers/draft/draft.h"
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {

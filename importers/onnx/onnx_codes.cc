@@ -1,4 +1,4 @@
-#include "importers/onnx/onnx_codes.h"
+#include "importers/onnx/onnx_operators.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,6 @@
 // ONNX operators from element to element, and softmax.
 #include <cmath>
 
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {

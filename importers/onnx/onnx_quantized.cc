@@ -5,7 +5,6 @@
 
 #include "importers/draft/matrix_product.h"
 #include "importers/draft/quantized_tables.h"
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_stored.h"
 

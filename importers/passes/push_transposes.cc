@@ -5,7 +5,6 @@
 
 #include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
-#include "importers/passes/reshaped_view.h"
 
 namespace intaglio::importers {
 
