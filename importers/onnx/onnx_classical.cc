@@ -16,8 +16,6 @@ struct OnnxClasses {
   std::vector<int64_t> labels;  // empty: the classes are numbered from 0
 };
 
-// The labels in two attributes, of which a file has one. Strings are numbered, and a note lists them.
-OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings);
 // The two scores that a single score stands for. The pair is that of onnxruntime.
 enum class OnnxSecond {
   kNone,      // there is a score a class
@@ -25,18 +23,84 @@ enum class OnnxSecond {
   kOpposite,  // above 0 for the second class: [-s, s]
   kLinear,    // the same, but the pair is [1 - s, s]
 };
+
+constexpr int64_t kMostClasses = 65536;
+
+std::string names_of(const std::vector<std::string>& classes) {
+  constexpr size_t kMostShown = 16;
+  std::string list;
+  for (size_t i = 0; i < std::min(classes.size(), kMostShown); ++i)
+    list += (i == 0 ? "" : ", ") + quoted(classes[i]);
+  return list + (classes.size() > kMostShown ? ", ..." : "");
+}
+
+void note_numbers(OnnxDecomposer& s, const std::vector<std::string>& classes) {
+  s.note(text(s.source(),
+              ": its classes are strings; the model gives their numbers, from 0 on: ", names_of(classes)));
+}
+
+// The labels in two attributes, of which a file has one. Strings are numbered, and a note lists them.
+OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings) {
+  const std::vector<std::string> names = s.strings(strings);
+  OnnxClasses classes{0, s.list(integers)};
+  classes.count = static_cast<int64_t>(names.empty() ? classes.labels.size() : names.size());
+  if (classes.count < 2 || classes.count > kMostClasses)
+    fail("it has ", classes.count, " classes; 2 to ", kMostClasses, " are supported");
+  bool is_counted = true;
+  for (size_t i = 0; i < classes.labels.size(); ++i)
+    is_counted = is_counted && classes.labels[i] == static_cast<int64_t>(i);
+  if (!names.empty() || is_counted) classes.labels.clear();
+  if (!names.empty()) note_numbers(s, names);
+  return classes;
+}
+
+// 1 - x; two columns.
+std::string one_less(OnnxDecomposer& s, const std::string& x) { return s.add("Sub", {s.number(1.0f), x}); }
+
+std::string both_onnx_scores(OnnxDecomposer& s, const std::string& first, const std::string& second) {
+  return s.add("Concat", {first, second}, {{"axis", 1}});
+}
+
 // Scores behind the attribute post_transform; `is_single`: of one score SOFTMAX changes nothing.
-std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores, bool is_single);
-// Two columns; 1 - x.
-std::string both_onnx_scores(OnnxDecomposer& s, const std::string& first, const std::string& second);
-std::string one_less(OnnxDecomposer& s, const std::string& x);
+std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores, bool is_single) {
+  const std::string transform = s.string("post_transform", "NONE");
+  if (transform == "LOGISTIC") return s.add("Sigmoid", {scores});
+  if (transform == "SOFTMAX" && !is_single) return s.add("Softmax", {scores}, {{"axis", 1}});
+  if (transform != "NONE" && transform != "SOFTMAX")
+    fail("post_transform ", quoted(transform), " is not supported; NONE, LOGISTIC and SOFTMAX are");
+  return scores;
+}
+
 // Writes the first output: the class of the greatest score.
-void write_onnx_label(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores);
+void write_onnx_label(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores) {
+  if (!s.has_output(0)) return;
+  const std::string place = s.add("ArgMax", {scores}, {{"axis", 1}, {"keepdims", 0}});
+  s.end(classes.labels.empty() ? place : s.add("Gather", {s.integers(classes.labels), place}));
+}
+
 // Writes both outputs. `scores` [n, classes], or [n, 1], before the attribute post_transform.
 void write_onnx_classes(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores,
-                        OnnxSecond second);
+                        OnnxSecond second) {
+  const bool is_single = second != OnnxSecond::kNone;
+  std::string given = transformed_onnx_scores(s, scores, is_single), decides = given;
+  if (is_single) {
+    const bool is_opposite =
+        second == OnnxSecond::kOpposite && s.string("post_transform", "NONE") != "LOGISTIC";
+    given = decides = both_onnx_scores(s, is_opposite ? s.add("Neg", {given}) : one_less(s, given), given);
+    if (second == OnnxSecond::kLinear) decides = both_onnx_scores(s, s.add("Neg", {scores}), scores);
+  }
+  if (s.has_output(1)) s.end(given, 1);
+  write_onnx_label(s, classes, decides);
+}
+
 // A list of numbers that are all finite.
-std::vector<float> finite_reals(const OnnxDecomposer& s, const char* name);
+template <typename Node>
+std::vector<float> finite_reals(const Node& node, const char* name) {
+  std::vector<float> values = node.reals(name);
+  for (const float value : values)
+    if (!std::isfinite(value)) fail("its attribute ", name, " holds ", value);
+  return values;
+}
 
 // Linear models and scalers.
 
@@ -49,13 +113,6 @@ int32_t read_rows(OnnxOp& op) {
   const Shape& shape = op.shape(x);
   check_rank(shape, 2);
   return x;
-}
-
-std::vector<float> finite_reals(const OnnxOp& op, const char* name) {
-  std::vector<float> values = op.reals(name);
-  for (const float value : values)
-    if (!std::isfinite(value)) fail("its attribute ", name, " holds ", value);
-  return values;
 }
 
 // y = x * coefficients + intercepts, coefficients [targets, features]
@@ -111,21 +168,6 @@ Span<const OnnxOperator> onnx_classical_operators() { return kOnnxClassicalOpera
 // Classifiers of ai.onnx.ml and what stands around them, as ONNX's own operators.
 
 namespace {
-
-constexpr int64_t kMostClasses = 65536;
-
-std::string names_of(const std::vector<std::string>& classes) {
-  constexpr size_t kMostShown = 16;
-  std::string list;
-  for (size_t i = 0; i < std::min(classes.size(), kMostShown); ++i)
-    list += (i == 0 ? "" : ", ") + quoted(classes[i]);
-  return list + (classes.size() > kMostShown ? ", ..." : "");
-}
-
-void note_numbers(OnnxDecomposer& s, const std::vector<std::string>& classes) {
-  s.note(text(s.source(),
-              ": its classes are strings; the model gives their numbers, from 0 on: ", names_of(classes)));
-}
 
 // The sum, the length or the greatest along the last axis, which stays.
 std::string reduced(OnnxDecomposer& s, const char* op, const std::string& x) {
@@ -217,62 +259,6 @@ void decompose_one_hot(OnnxDecomposer& s) {
 }
 
 constexpr char kNumbered[] = "Classes that are strings are numbered.";
-
-OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings) {
-  const std::vector<std::string> names = s.strings(strings);
-  OnnxClasses classes{0, s.list(integers)};
-  classes.count = static_cast<int64_t>(names.empty() ? classes.labels.size() : names.size());
-  if (classes.count < 2 || classes.count > kMostClasses)
-    fail("it has ", classes.count, " classes; 2 to ", kMostClasses, " are supported");
-  bool is_counted = true;
-  for (size_t i = 0; i < classes.labels.size(); ++i)
-    is_counted = is_counted && classes.labels[i] == static_cast<int64_t>(i);
-  if (!names.empty() || is_counted) classes.labels.clear();
-  if (!names.empty()) note_numbers(s, names);
-  return classes;
-}
-
-std::string one_less(OnnxDecomposer& s, const std::string& x) { return s.add("Sub", {s.number(1.0f), x}); }
-
-std::string both_onnx_scores(OnnxDecomposer& s, const std::string& first, const std::string& second) {
-  return s.add("Concat", {first, second}, {{"axis", 1}});
-}
-
-std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores, bool is_single) {
-  const std::string transform = s.string("post_transform", "NONE");
-  if (transform == "LOGISTIC") return s.add("Sigmoid", {scores});
-  if (transform == "SOFTMAX" && !is_single) return s.add("Softmax", {scores}, {{"axis", 1}});
-  if (transform != "NONE" && transform != "SOFTMAX")
-    fail("post_transform ", quoted(transform), " is not supported; NONE, LOGISTIC and SOFTMAX are");
-  return scores;
-}
-
-void write_onnx_label(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores) {
-  if (!s.has_output(0)) return;
-  const std::string place = s.add("ArgMax", {scores}, {{"axis", 1}, {"keepdims", 0}});
-  s.end(classes.labels.empty() ? place : s.add("Gather", {s.integers(classes.labels), place}));
-}
-
-void write_onnx_classes(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores,
-                        OnnxSecond second) {
-  const bool is_single = second != OnnxSecond::kNone;
-  std::string given = transformed_onnx_scores(s, scores, is_single), decides = given;
-  if (is_single) {
-    const bool is_opposite =
-        second == OnnxSecond::kOpposite && s.string("post_transform", "NONE") != "LOGISTIC";
-    given = decides = both_onnx_scores(s, is_opposite ? s.add("Neg", {given}) : one_less(s, given), given);
-    if (second == OnnxSecond::kLinear) decides = both_onnx_scores(s, s.add("Neg", {scores}), scores);
-  }
-  if (s.has_output(1)) s.end(given, 1);
-  write_onnx_label(s, classes, decides);
-}
-
-std::vector<float> finite_reals(const OnnxDecomposer& s, const char* name) {
-  std::vector<float> values = s.reals(name);
-  for (const float value : values)
-    if (!std::isfinite(value)) fail("its attribute ", name, " holds ", value);
-  return values;
-}
 
 // Support vector machines of ai.onnx.ml, as ONNX's own operators: a kernel of each support vector, and sums of these.
 

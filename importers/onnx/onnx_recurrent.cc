@@ -19,28 +19,6 @@ struct RecurrentWeights {
   int32_t tensor = -1;        // [directions * rows, columns] of the draft; -1: a constant
 };
 
-// Has the shape `expected`; throws where the input has another one.
-RecurrentWeights read_recurrent_weights(OnnxOp& op, int input, const Shape& expected);
-// Has as many elements as `expected`, `what` they are; zeros where the input is absent.
-RecurrentWeights read_recurrent_vectors(OnnxOp& op, int input, const char* what, const Shape& expected);
-// A note where a model's caller gives the weights in inputs 1 and 2.
-void note_given_weights(OnnxOp& op);
-
-// One direction's rows `first` to `first + count`: [count, columns].
-int32_t add_rows(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count);
-// The same of vectors: [1, count]. As a bias: [count] where it and the weights beside it are constants.
-int32_t add_row(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count);
-int32_t add_bias(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count,
-                 const RecurrentWeights& weights);
-// The sum of both biases of a direction, `count` each, of which the second has an effect in the first `summed`.
-int32_t add_sum_of_biases(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t count,
-                          int32_t summed, const RecurrentWeights& weights);
-// A bias of zeros for weights of so many rows; -1 where these are no constants, which need none.
-int32_t add_no_bias(OnnxOp& op, int32_t count, const RecurrentWeights& weights);
-
-// x [m, columns] by rows of weights, which every step reads, and a bias of the functions above.
-int32_t add_product(OnnxOp& op, int32_t x, int32_t weights, int32_t bias);
-
 RecurrentWeights as_computed(OnnxOp& op, int input, const Shape& expected) {
   RecurrentWeights weights{op.input_name(input), expected[1], expected.size() > 2 ? expected[2] : 1, {}, -1};
   const int32_t given = op.activation(input);
@@ -65,6 +43,7 @@ int32_t add_vector(OnnxOp& op, const std::vector<float>& values, bool is_row) {
                       values);
 }
 
+// Has the shape `expected`; throws where the input has another one.
 RecurrentWeights read_recurrent_weights(OnnxOp& op, int input, const Shape& expected) {
   if (!op.is_constant(input)) return as_computed(op, input, expected);
   OnnxConstant<float> constant = op.floats(input);
@@ -74,6 +53,7 @@ RecurrentWeights read_recurrent_weights(OnnxOp& op, int input, const Shape& expe
   return {op.input_name(input), expected[1], expected[2], std::move(constant.values), -1};
 }
 
+// Has as many elements as `expected`, `what` they are; zeros where the input is absent.
 RecurrentWeights read_recurrent_vectors(OnnxOp& op, int input, const char* what, const Shape& expected) {
   if (op.has_input(input) && !op.is_constant(input)) return as_computed(op, input, expected);
   const auto count = static_cast<size_t>(elements(expected));
@@ -84,6 +64,7 @@ RecurrentWeights read_recurrent_vectors(OnnxOp& op, int input, const char* what,
   return vectors;
 }
 
+// A note where a model's caller gives the weights in inputs 1 and 2.
 void note_given_weights(OnnxOp& op) {
   std::string words, names;
   for (const int i : {1, 2}) {
@@ -98,6 +79,7 @@ void note_given_weights(OnnxOp& op) {
            " makes them a part of it"));
 }
 
+// One direction's rows `first` to `first + count`: [count, columns].
 int32_t add_rows(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count) {
   if (from.tensor < 0)
     return add_constant(op.draft(), from.name, DType::kF32, {count, from.columns},
@@ -108,17 +90,20 @@ int32_t add_rows(OnnxOp& op, const RecurrentWeights& from, size_t direction, int
                    {1, 1}, part);
 }
 
+// The same of vectors: [1, count].
 int32_t add_row(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count) {
   if (from.tensor < 0) return add_vector(op, values_of_rows(from, direction, first, count), true);
   return add_reshape(op.part("/bias"), add_rows(op, from, direction, first, count), {1, count});
 }
 
+// As a bias: [count] where it and the weights beside it are constants.
 int32_t add_bias(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count,
                  const RecurrentWeights& weights) {
   if (from.tensor >= 0 || weights.tensor >= 0) return add_row(op, from, direction, first, count);
   return add_vector(op, values_of_rows(from, direction, first, count), false);
 }
 
+// The sum of both biases of a direction, `count` each, of which the second has an effect in the first `summed`.
 int32_t add_sum_of_biases(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t count,
                           int32_t summed, const RecurrentWeights& weights) {
   if (from.tensor < 0) {
@@ -140,12 +125,14 @@ int32_t add_sum_of_biases(OnnxOp& op, const RecurrentWeights& from, size_t direc
   return add_binary(op, Op::kAdd, first, second);
 }
 
+// A bias of zeros for weights of so many rows; -1 where these are no constants, which need none.
 int32_t add_no_bias(OnnxOp& op, int32_t count, const RecurrentWeights& weights) {
   if (weights.tensor >= 0) return -1;
   return add_constant(op.draft(), op.name() + "/zero", DType::kF32, {count},
                       std::vector<float>(static_cast<size_t>(count), 0.0f));
 }
 
+// x [m, columns] by rows of weights, which every step reads, and a bias of the functions above.
 int32_t add_product(OnnxOp& op, int32_t x, int32_t weights, int32_t bias) {
   const bool is_constant = op.draft().tensor(weights).constant;
   const int32_t rows = op.shape(weights)[0];
