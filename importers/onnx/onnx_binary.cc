@@ -47,9 +47,10 @@ int32_t add_binary(OnnxOp& op, Op kind, const Operand& a, const Operand& b) {
   return add_binary(op, kind, aligned(op, a, rank), aligned(op, b, rank));
 }
 
-void import_binary(OnnxOp& op, Op kind) {
+template <Op kKind>
+void import_binary(OnnxOp& op) {
   op.check_inputs(2, 2);
-  op.set_output(add_binary(op, kind, read_operand(op, 0), read_operand(op, 1)));
+  op.set_output(add_binary(op, kKind, read_operand(op, 0), read_operand(op, 1)));
 }
 
 // A bound that is one number for all elements makes a Clamp.
@@ -83,10 +84,11 @@ bool import_bounds(OnnxOp& op, Op kind) {
 }
 
 // Takes any number of inputs, two at a time. Activations come first, so that bounds become Clamps.
-void import_many(OnnxOp& op, Op kind) {
+template <Op kKind>
+void import_many(OnnxOp& op) {
   op.check_inputs(1, 64);
-  const bool chooses = kind == Op::kMaximum || kind == Op::kMinimum;
-  if (chooses && import_bounds(op, kind)) return;
+  const bool chooses = kKind == Op::kMaximum || kKind == Op::kMinimum;
+  if (chooses && import_bounds(op, kKind)) return;
   std::vector<Operand> operands;
   operands.reserve(static_cast<size_t>(op.input_count()));
   for (int i = 0; i < op.input_count(); ++i) operands.push_back(read_operand(op, i));
@@ -97,18 +99,11 @@ void import_many(OnnxOp& op, Op kind) {
     const Operand& next = operands[i];
     const bool is_bound = chooses && next.tensor < 0 && next.constant.values.size() == 1 &&
                           next.shape.size() <= op.shape(y).size();
-    y = is_bound ? add_bound(op, y, next, kind == Op::kMaximum)
-                 : add_binary(op, kind, tensor_operand(op, y), next);
+    y = is_bound ? add_bound(op, y, next, kKind == Op::kMaximum)
+                 : add_binary(op, kKind, tensor_operand(op, y), next);
   }
   op.set_output(y);
 }
-
-void import_add(OnnxOp& op) { import_binary(op, Op::kAdd); }
-void import_sub(OnnxOp& op) { import_binary(op, Op::kSub); }
-void import_mul(OnnxOp& op) { import_binary(op, Op::kMul); }
-void import_max(OnnxOp& op) { import_many(op, Op::kMaximum); }
-void import_min(OnnxOp& op) { import_many(op, Op::kMinimum); }
-void import_sum(OnnxOp& op) { import_many(op, Op::kAdd); }
 
 void import_div(OnnxOp& op) {
   op.check_inputs(2, 2);
@@ -120,7 +115,7 @@ void import_div(OnnxOp& op) {
     const int32_t quotient = add_binary(op, Op::kDiv, read_operand(op, 0), divisor);
     return op.set_output(op.as_real(op.as_index(quotient)));
   }
-  if (divisor.tensor >= 0) return import_binary(op, Op::kDiv);
+  if (divisor.tensor >= 0) return import_binary<Op::kDiv>(op);
   divisor.input = -1;
   for (float& value : divisor.constant.values) value = 1.0f / value;
   op.set_output(add_binary(op, Op::kMul, read_operand(op, 0), divisor));
@@ -217,19 +212,19 @@ void import_mod(OnnxOp& op) {
 }
 
 constexpr OnnxOperator kOnnxBinaryOperators[] = {
-    {"Add", import_add, {Op::kAdd}, ""},
+    {"Add", import_binary<Op::kAdd>, {Op::kAdd}, ""},
     {"Div", import_div, {Op::kDiv, Op::kMul, Op::kCast}, "A constant divisor does not hold 0."},
-    {"Max", import_max, {Op::kMaximum, Op::kClamp}, "At most 64 inputs."},
-    {"Min", import_min, {Op::kMinimum, Op::kClamp}, "At most 64 inputs."},
-    {"Mul", import_mul, {Op::kMul}, ""},
+    {"Max", import_many<Op::kMaximum>, {Op::kMaximum, Op::kClamp}, "At most 64 inputs."},
+    {"Min", import_many<Op::kMinimum>, {Op::kMinimum, Op::kClamp}, "At most 64 inputs."},
+    {"Mul", import_binary<Op::kMul>, {Op::kMul}, ""},
     {"Neg", import_neg, {Op::kMul}, ""},
     {"Mod", import_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, "Of integers, exact below 2^24."},
     {"Pow",
      import_pow,
      {Op::kPow, Op::kMul, Op::kExp, Op::kWhere},
      "Of exponents that a run computes, or more than 8 different ones: of bases above 0."},
-    {"Sub", import_sub, {Op::kSub}, ""},
-    {"Sum", import_sum, {Op::kAdd}, "At most 64 inputs."},
+    {"Sub", import_binary<Op::kSub>, {Op::kSub}, ""},
+    {"Sum", import_many<Op::kAdd>, {Op::kAdd}, "At most 64 inputs."},
 };
 
 }  // namespace

@@ -78,15 +78,30 @@ void import_unary(OnnxOp& op) {
   add_unary(op, kKind);
 }
 
-void import_hard_sigmoid(OnnxOp& op) {
-  const float alpha = op.real("alpha", 0.2f), beta = op.real("beta", 0.5f);
-  DraftNode& node = add_unary(op, Op::kHardSigmoid);
-  node.options.as<UnaryOptions>() = {alpha, beta};
-}
+// Functions with numbers of their own: ONNX's names and defaults of what UnaryOptions holds.
+constexpr struct {
+  const char* source;
+  Op kind;
+  const char *alpha, *beta;
+  float default_alpha, default_beta;
+} kParametric[] = {
+    {"Celu", Op::kCelu, "alpha", nullptr, 1.0f, 0.0f},
+    {"Elu", Op::kElu, "alpha", nullptr, 1.0f, 0.0f},
+    {"HardSigmoid", Op::kHardSigmoid, "alpha", "beta", 0.2f, 0.5f},
+    {"LeakyRelu", Op::kLeakyRelu, "alpha", nullptr, 0.01f, 0.0f},
+    {"Selu", Op::kSelu, "alpha", "gamma", 1.67326319f, 1.05070102f},
+    {"Shrink", Op::kShrink, "lambd", "bias", 0.5f, 0.0f},
+    {"ThresholdedRelu", Op::kThresholdedRelu, "alpha", nullptr, 1.0f, 0.0f},
+};
 
-void import_elu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.0f);
-  add_unary(op, Op::kElu).options.as<UnaryOptions>().alpha = alpha;
+void import_parametric(OnnxOp& op) {
+  for (const auto& row : kParametric) {
+    if (op.source() != row.source) continue;
+    const float alpha = op.real(row.alpha, row.default_alpha),
+                beta = row.beta == nullptr ? 0.0f : op.real(row.beta, row.default_beta);
+    if (row.kind == Op::kCelu && alpha == 0.0f) fail("its alpha is 0");
+    add_unary(op, row.kind).options.as<UnaryOptions>() = {alpha, beta};
+  }
 }
 
 // The Gelu of opset 20, and onnxruntime's own.
@@ -98,33 +113,6 @@ void import_gelu(OnnxOp& op) {
   const int32_t y = op.new_tensor(op.shape(x));
   op.add(kind == "tanh" ? Op::kGeluTanh : Op::kGelu, {x}, y);
   op.set_output(y);
-}
-
-// The functions that few networks have, with ONNX's own names for what UnaryOptions holds.
-void import_selu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.67326319f), gamma = op.real("gamma", 1.05070102f);
-  add_unary(op, Op::kSelu).options.as<UnaryOptions>() = {alpha, gamma};
-}
-
-void import_celu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.0f);
-  if (alpha == 0.0f) fail("its alpha is 0");
-  add_unary(op, Op::kCelu).options.as<UnaryOptions>().alpha = alpha;
-}
-
-void import_thresholded_relu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.0f);
-  add_unary(op, Op::kThresholdedRelu).options.as<UnaryOptions>().alpha = alpha;
-}
-
-void import_shrink(OnnxOp& op) {
-  const float threshold = op.real("lambd", 0.5f), bias = op.real("bias", 0.0f);
-  add_unary(op, Op::kShrink).options.as<UnaryOptions>() = {threshold, bias};
-}
-
-void import_leaky_relu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 0.01f);
-  add_unary(op, Op::kLeakyRelu).options.as<UnaryOptions>().alpha = alpha;
 }
 
 // Slopes of any shape that repeats to the input's, also computed ones: max(x, 0) + slope * min(x, 0).
@@ -213,20 +201,20 @@ void import_softmax(OnnxOp& op) {
 constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Abs", import_unary<Op::kAbs>, {Op::kAbs}, ""},
     {"Ceil", import_unary<Op::kCeil>, {Op::kCeil}, ""},
-    {"Celu", import_celu, {Op::kCelu}, ""},
+    {"Celu", import_parametric, {Op::kCelu}, ""},
     {"Clip", import_clip, {Op::kClamp, Op::kMaximum, Op::kMinimum}, ""},
     {"Cos", import_unary<Op::kCos>, {Op::kCos}, ""},
     {"Dropout", import_identity, {}, "Inference only."},
-    {"Elu", import_elu, {Op::kElu}, ""},
+    {"Elu", import_parametric, {Op::kElu}, ""},
     {"Erf", import_unary<Op::kErf>, {Op::kErf}, ""},
     {"Exp", import_unary<Op::kExp>, {Op::kExp}, ""},
     {"Floor", import_unary<Op::kFloor>, {Op::kFloor}, ""},
     {"Gelu", import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
     {"Gelu", import_gelu, {Op::kGelu}, "", "com.microsoft"},
-    {"HardSigmoid", import_hard_sigmoid, {Op::kHardSigmoid}, ""},
+    {"HardSigmoid", import_parametric, {Op::kHardSigmoid}, ""},
     {"HardSwish", import_unary<Op::kHardSwish>, {Op::kHardSwish}, ""},
     {"Identity", import_identity, {}, ""},
-    {"LeakyRelu", import_leaky_relu, {Op::kLeakyRelu}, ""},
+    {"LeakyRelu", import_parametric, {Op::kLeakyRelu}, ""},
     {"Log", import_unary<Op::kLog>, {Op::kLog}, ""},
     {"Mish", import_unary<Op::kMish>, {Op::kMish}, ""},
     {"PRelu",
@@ -237,8 +225,8 @@ constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Reciprocal", import_unary<Op::kReciprocal>, {Op::kReciprocal}, ""},
     {"Relu", import_relu, {Op::kClamp}, ""},
     {"Round", import_unary<Op::kRound>, {Op::kRound}, ""},
-    {"Selu", import_selu, {Op::kSelu}, ""},
-    {"Shrink", import_shrink, {Op::kShrink}, ""},
+    {"Selu", import_parametric, {Op::kSelu}, ""},
+    {"Shrink", import_parametric, {Op::kShrink}, ""},
     {"Sigmoid", import_unary<Op::kSigmoid>, {Op::kSigmoid}, ""},
     {"Sign", import_unary<Op::kSign>, {Op::kSign}, ""},
     {"Sin", import_unary<Op::kSin>, {Op::kSin}, ""},
@@ -248,7 +236,7 @@ constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Sqrt", import_unary<Op::kSqrt>, {Op::kSqrt}, ""},
     {"Swish", import_swish, {Op::kSigmoid, Op::kMul}, ""},
     {"Tanh", import_unary<Op::kTanh>, {Op::kTanh}, ""},
-    {"ThresholdedRelu", import_thresholded_relu, {Op::kThresholdedRelu}, ""},
+    {"ThresholdedRelu", import_parametric, {Op::kThresholdedRelu}, ""},
 };
 
 }  // namespace

@@ -7,11 +7,12 @@
 namespace intaglio::importers {
 namespace {
 
-void import_clamp(TfliteOp& op, tflite::Activation activation) {
+template <tflite::Activation kActivation>
+void import_clamp(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t y = op.output_of_type(x, op.shape(x));
-  set_activation(op.add(Op::kClamp, {x}, y), activation, op.draft().tensor(y));
+  set_activation(op.add(Op::kClamp, {x}, y), kActivation, op.draft().tensor(y));
 }
 
 // One function of each value; in int8 a pass makes a table of it.
@@ -22,14 +23,6 @@ DraftNode& add_unary(TfliteOp& op, Op kind) {
   return op.add(kind, {x}, y);
 }
 
-void import_logistic(TfliteOp& op) { add_unary(op, Op::kSigmoid); }
-void import_tanh(TfliteOp& op) { add_unary(op, Op::kTanh); }
-void import_hard_swish(TfliteOp& op) { add_unary(op, Op::kHardSwish); }
-void import_exp(TfliteOp& op) { add_unary(op, Op::kExp); }
-void import_log(TfliteOp& op) { add_unary(op, Op::kLog); }
-void import_abs(TfliteOp& op) { add_unary(op, Op::kAbs); }
-void import_sqrt(TfliteOp& op) { add_unary(op, Op::kSqrt); }
-void import_rsqrt(TfliteOp& op) { add_unary(op, Op::kRsqrt); }
 template <Op kKind>
 void import_unary(TfliteOp& op) {
   add_unary(op, kKind);
@@ -89,10 +82,6 @@ void import_prelu(TfliteOp& op) {
   op.draft().tensors.push_back(std::move(slopes));
   op.add(Op::kPRelu, {x, static_cast<int32_t>(op.draft().tensors.size()) - 1}, y);
 }
-
-void import_relu(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu); }
-void import_relu_n1_to_1(TfliteOp& op) { import_clamp(op, tflite::Activation::ReluN1To1); }
-void import_relu6(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu6); }
 
 void import_softmax(TfliteOp& op) {
   op.check_inputs(1, 1);
@@ -169,7 +158,7 @@ void import_densify(TfliteOp& op) {
 }
 
 constexpr TfliteOperator kTfliteElementwiseOperators[] = {
-    {Builtin::ABS, import_abs, {Op::kAbs}, ""},
+    {Builtin::ABS, import_unary<Op::kAbs>, {Op::kAbs}, ""},
     {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
     {Builtin::DENSIFY, import_densify, {Op::kNone}, "Of constants."},
@@ -178,14 +167,14 @@ constexpr TfliteOperator kTfliteElementwiseOperators[] = {
      {Op::kReshape, Op::kDequantize},
      "From 8, 16, 32 and 64 bits, and from float16."},
     {Builtin::ELU, import_elu, {Op::kElu}, ""},
-    {Builtin::EXP, import_exp, {Op::kExp}, ""},
+    {Builtin::EXP, import_unary<Op::kExp>, {Op::kExp}, ""},
     {Builtin::FLOOR, import_unary<Op::kFloor>, {Op::kFloor}, ""},
     {Builtin::GELU, import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
-    {Builtin::HARD_SWISH, import_hard_swish, {Op::kHardSwish}, ""},
+    {Builtin::HARD_SWISH, import_unary<Op::kHardSwish>, {Op::kHardSwish}, ""},
     {Builtin::L2_NORMALIZATION, import_l2_normalization, {Op::kL2Normalize}, "Without a fused activation."},
     {Builtin::LEAKY_RELU, import_leaky_relu, {Op::kLeakyRelu}, ""},
-    {Builtin::LOG, import_log, {Op::kLog}, ""},
-    {Builtin::LOGISTIC, import_logistic, {Op::kSigmoid}, ""},
+    {Builtin::LOG, import_unary<Op::kLog>, {Op::kLog}, ""},
+    {Builtin::LOGISTIC, import_unary<Op::kSigmoid>, {Op::kSigmoid}, ""},
     {Builtin::PRELU,
      import_prelu,
      {Op::kPRelu, Op::kClamp, Op::kMul, Op::kAdd},
@@ -194,17 +183,17 @@ constexpr TfliteOperator kTfliteElementwiseOperators[] = {
      import_quantize,
      {Op::kQuantize, Op::kDequantize, Op::kLookup, Op::kRound},
      "To 8 and 16 bits; to int32 by way of FP32."},
-    {Builtin::RELU, import_relu, {Op::kClamp}, ""},
-    {Builtin::RELU6, import_relu6, {Op::kClamp}, ""},
+    {Builtin::RELU, import_clamp<tflite::Activation::Relu>, {Op::kClamp}, ""},
+    {Builtin::RELU6, import_clamp<tflite::Activation::Relu6>, {Op::kClamp}, ""},
     {Builtin::RELU_0_TO_1, import_relu_0_to_1, {Op::kClamp}, ""},
-    {Builtin::RELU_N1_TO_1, import_relu_n1_to_1, {Op::kClamp}, ""},
+    {Builtin::RELU_N1_TO_1, import_clamp<tflite::Activation::ReluN1To1>, {Op::kClamp}, ""},
     {Builtin::ROUND, import_unary<Op::kRound>, {Op::kRound}, ""},
-    {Builtin::RSQRT, import_rsqrt, {Op::kRsqrt}, ""},
+    {Builtin::RSQRT, import_unary<Op::kRsqrt>, {Op::kRsqrt}, ""},
     {Builtin::SIGN, import_unary<Op::kSign>, {Op::kSign}, ""},
     {Builtin::SIN, import_unary<Op::kSin>, {Op::kSin}, ""},
     {Builtin::SOFTMAX, import_softmax, {Op::kSoftmax}, "Beta is 1."},
-    {Builtin::SQRT, import_sqrt, {Op::kSqrt}, ""},
-    {Builtin::TANH, import_tanh, {Op::kTanh}, ""},
+    {Builtin::SQRT, import_unary<Op::kSqrt>, {Op::kSqrt}, ""},
+    {Builtin::TANH, import_unary<Op::kTanh>, {Op::kTanh}, ""},
 };
 
 }  // namespace
