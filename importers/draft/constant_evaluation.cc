@@ -111,8 +111,7 @@ int32_t Evaluation::input(DraftTensor constant) {
   values_.push_back(std::move(constant.data));
   constant.data.clear();
   constant.constant = false;
-  draft_.tensors.push_back(std::move(constant));
-  inputs_.push_back(static_cast<int32_t>(draft_.tensors.size()) - 1);
+  inputs_.push_back(draft_.put(std::move(constant)));
   return inputs_.back();
 }
 

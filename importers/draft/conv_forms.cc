@@ -100,11 +100,6 @@ std::vector<T> for_phases(const std::vector<T>& values, const TransposedConv& co
   return made;
 }
 
-int32_t put(Draft& draft, DraftTensor tensor) {
-  draft.tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(draft.tensors.size()) - 1;
-}
-
 }  // namespace
 
 int32_t transposed_output(const WindowAxis& axis, int32_t in, int32_t extra) {
@@ -147,7 +142,7 @@ DraftNode& add_transposed_conv(const Origin& at, int32_t x, DraftTensor weights,
   const int32_t phases = one_phase && is_whole ? y
                                                : add_activation_like(at.draft, at.name + "/phases", y,
                                                                      {from[0], h.places, w.places, all});
-  const int32_t w_index = put(at.draft, std::move(plain)), b_index = put(at.draft, std::move(bias));
+  const int32_t w_index = at.draft.put(std::move(plain)), b_index = at.draft.put(std::move(bias));
   DraftNode& node =
       add_node(at, depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, {x, w_index, b_index}, phases);
   if (!depthwise) node.options.as<Conv2dOptions>().groups = conv.groups;

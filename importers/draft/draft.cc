@@ -73,8 +73,7 @@ int32_t add_activation(Draft& draft, const std::string& name, DType dtype, const
   tensor.name = name;
   tensor.dtype = dtype;
   tensor.shape = shape;
-  draft.tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(draft.tensors.size()) - 1;
+  return draft.put(std::move(tensor));
 }
 
 int32_t add_activation_like(Draft& draft, const std::string& name, int32_t like, const Shape& shape) {

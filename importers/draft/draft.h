@@ -109,6 +109,12 @@ struct Draft {
     return {lists.back().data(), lists.back().size()};
   }
 
+  // The tensor's number.
+  int32_t put(DraftTensor tensor) {
+    tensors.push_back(std::move(tensor));
+    return static_cast<int32_t>(tensors.size()) - 1;
+  }
+
   // Checked: an index that does not exist ends the import with an "internal error".
   DraftTensor& tensor(int32_t i) { return tensors.at(static_cast<size_t>(i)); }
   const DraftTensor& tensor(int32_t i) const { return tensors.at(static_cast<size_t>(i)); }

@@ -65,10 +65,7 @@ void fold_concat(OnnxOp& op) {
 void fold_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
   const Values x = folded_input(op, 0);
-  Permutation permutation;
-  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
-  if (permutation.empty())
-    for (size_t i = x.shape.size(); i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  const Permutation permutation = read_onnx_permutation(op, x.shape.size());
   set_folded(op, transposed(x, permutation));
   if (op.grid(0) == nullptr) return;
   OnnxGrid grid = *op.grid(0);

@@ -56,6 +56,9 @@ struct OnnxSlice {
 };
 OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from);
 
+// Of a Transpose: the axes backwards where the file names none.
+Permutation read_onnx_permutation(OnnxOp& op, size_t rank);
+
 // The sizes of a Split's outputs along its axis; they add up.
 struct OnnxParts {
   size_t axis = 0;

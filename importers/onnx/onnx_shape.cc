@@ -97,10 +97,7 @@ void import_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.any_activation(0);
   const size_t rank = op.shape(x).size();
-  Permutation permutation;
-  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
-  if (permutation.empty())
-    for (size_t i = rank; i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  const Permutation permutation = read_onnx_permutation(op, rank);
   check_permutation(permutation, rank);
   op.set_output(add_transpose(op.result(), x, permutation));
 }
@@ -182,6 +179,14 @@ std::vector<int64_t> read_new_axes(OnnxOp& op) {
 }
 
 }  // namespace
+
+Permutation read_onnx_permutation(OnnxOp& op, size_t rank) {
+  Permutation permutation;
+  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
+  if (permutation.empty())
+    for (size_t i = rank; i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  return permutation;
+}
 
 Shape squeezed_shape(OnnxOp& op, const Shape& from) {
   const std::vector<int64_t> given = read_new_axes(op);

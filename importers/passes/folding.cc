@@ -75,10 +75,8 @@ void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& fact
     weights.axis = factors.size() > 1 ? axis : -1;
   }
   set_values(biases, bias);
-  draft.tensors.push_back(std::move(weights));
-  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
-  draft.tensors.push_back(std::move(biases));
-  node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  node.inputs[1] = draft.put(std::move(weights));
+  node.inputs[2] = draft.put(std::move(biases));
 }
 
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor) {

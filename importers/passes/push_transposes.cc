@@ -305,8 +305,7 @@ void permute_columns(Draft& draft, DraftNode& node, const DraftNode& transpose) 
   shape[0] = weights.shape[0];
   weights.data = permuted_data(weights.data, element_bytes(weights.dtype), shape,
                                inverse(to_vector(transpose.options.as<TransposeOptions>().permutation)));
-  draft.tensors.push_back(std::move(weights));  // the old ones may be shared
-  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  node.inputs[1] = draft.put(std::move(weights));  // the old ones may be shared
 }
 
 }  // namespace

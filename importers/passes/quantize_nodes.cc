@@ -283,8 +283,7 @@ class QuantizeSweep {
       } else if (row.int8 == Int8Form::kArithmetic) {
         const std::optional<DraftTensor> exact = exact_codes_s16(draft_.tensor(input));
         if (!exact) return false;
-        draft_.tensors.push_back(*exact);
-        input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+        input = draft_.put(*exact);
       } else if (row.int8 != Int8Form::kWeighted) {
         return false;
       }
@@ -354,8 +353,7 @@ class QuantizeSweep {
       if (!is_constant(input)) continue;
       const std::optional<DraftTensor> exact = exact_codes(draft_.tensor(input));
       if (!exact) return false;
-      draft_.tensors.push_back(*exact);
-      input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+      input = draft_.put(*exact);
     }
     return true;
   }
@@ -368,8 +366,7 @@ class QuantizeSweep {
       const DraftTensor& constant = draft_.tensor(node.inputs[i]);
       const std::optional<DraftTensor> exact = exact_codes(constant);
       if (exact && elements(constant.shape) > 1) {
-        draft_.tensors.push_back(*exact);
-        node.inputs[i] = static_cast<int32_t>(draft_.tensors.size()) - 1;
+        node.inputs[i] = draft_.put(*exact);
         continue;
       }
       const int32_t x = node.inputs[1 - i];
@@ -561,10 +558,8 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   bias.scales.clear();
   bias.axis = -1;
   set_values(bias, sums);
-  draft.tensors.push_back(std::move(weights));
-  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
-  draft.tensors.push_back(std::move(bias));
-  node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  node.inputs[1] = draft.put(std::move(weights));
+  node.inputs[2] = draft.put(std::move(bias));
   return true;
 }
 

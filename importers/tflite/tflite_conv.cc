@@ -129,11 +129,6 @@ void fit_sums(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axi
            " channels can leave 32 bits; their weights got a coarser scale of their own"));
 }
 
-int32_t put(TfliteOp& op, DraftTensor tensor) {
-  op.draft().tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
-}
-
 void require_axis(const DraftTensor& weights, int32_t axis) {
   if (weights.axis >= 0 && weights.axis != axis)
     fail("its weights have their scales along axis ", weights.axis, "; axis ", axis, " is expected");
@@ -220,8 +215,8 @@ void import_conv_2d(TfliteOp& op) {
   DraftTensor b = read_bias(op, info, weights, channels);
   center(weights);
   fit_sums(op, weights, b, 0);
-  const int32_t bias = put(op, std::move(b));
-  const Weighted weighted{put(op, std::move(weights)), bias};
+  const int32_t bias = op.draft().put(std::move(b));
+  const Weighted weighted{op.draft().put(std::move(weights)), bias};
   add_convolution(op, {Op::kConv2d, x, weighted, windowed, groups, channels, options.activation()});
 }
 
@@ -244,10 +239,10 @@ void import_depthwise_conv_2d(TfliteOp& op) {
   DraftTensor b = read_bias(op, info, weights, channels);
   center(weights);
   fit_sums(op, weights, b, 3);
-  const int32_t bias = put(op, std::move(b));
+  const int32_t bias = op.draft().put(std::move(b));
   weights.shape.erase(weights.shape.begin());
   if (weights.axis >= 0) weights.axis = 2;
-  const Weighted weighted{put(op, std::move(weights)), bias};
+  const Weighted weighted{op.draft().put(std::move(weights)), bias};
   add_convolution(op, {Op::kDepthwiseConv2d, x, weighted, windowed, 1, channels, options.activation()});
 }
 
@@ -315,8 +310,8 @@ void import_fully_connected(TfliteOp& op) {
   DraftTensor b = read_bias(op, info, weights, channels);
   center(weights);
   fit_sums(op, weights, b, 0);
-  const int32_t bias = put(op, std::move(b));
-  const int32_t w = put(op, std::move(weights));
+  const int32_t bias = op.draft().put(std::move(b));
+  const int32_t w = op.draft().put(std::move(weights));
   const int32_t flat = add_reshape(op.part("/flat"), x, {rows, k});
   const int32_t y = op.output_of_type(x, wanted);
   const bool reshaped = wanted.size() != 2;
@@ -409,11 +404,6 @@ DraftTensor read_volume_bias(TfliteOp& op, size_t i, int32_t channels) {
   return bias;
 }
 
-int32_t put_slice(TfliteOp& op, DraftTensor tensor) {
-  op.draft().tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
-}
-
 WindowAxis read_axis(const tflite::Conv3DOptions& options, int32_t kernel, int32_t stride, int32_t dilation,
                      int32_t in) {
   WindowAxis axis{kernel, stride, dilation};
@@ -448,8 +438,8 @@ void import_conv_3d(TfliteOp& op) {
           {channels, w[1], w[2], narrow(int64_t{w[0]} * w[3], "number of channels")}, 4);
   const int32_t slices =
       add_stacked_slices(op.origin(), x, 1, w[0], window_slices(op.draft(), depth, shape[1], out));
-  const int32_t bias = put_slice(op, read_volume_bias(op, 2, channels)),
-                kernel = put_slice(op, std::move(weights));
+  const int32_t bias = op.draft().put(read_volume_bias(op, 2, channels)),
+                kernel = op.draft().put(std::move(weights));
   const Shape planes{op.shape(slices)[0], window_output(height, shape[2]), window_output(width, shape[3]),
                      channels};
   check_shape(planes, DType::kF32);

@@ -79,8 +79,7 @@ void import_prelu(TfliteOp& op) {
   if (count != shape.back() || slopes.shape.back() != count) return import_broadcast_prelu(op);
   slopes.shape = {count};
   const int32_t y = op.output_of_type(x, shape);
-  op.draft().tensors.push_back(std::move(slopes));
-  op.add(Op::kPRelu, {x, static_cast<int32_t>(op.draft().tensors.size()) - 1}, y);
+  op.add(Op::kPRelu, {x, op.draft().put(std::move(slopes))}, y);
 }
 
 void import_softmax(TfliteOp& op) {

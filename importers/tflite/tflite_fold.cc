@@ -290,8 +290,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
   }
   for (auto& [output, constant] : given) {
     draft().budget->spend_constant(constant.data.size() / 4, 4);
-    draft().tensors.push_back(std::move(constant));
-    file_.made[static_cast<size_t>(output)] = static_cast<int32_t>(draft().tensors.size()) - 1;
+    file_.made[static_cast<size_t>(output)] = draft().put(std::move(constant));
   }
 }
 

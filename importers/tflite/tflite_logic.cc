@@ -116,8 +116,7 @@ int32_t real_of(TfliteOp& op, int32_t x) {
   if (info.dtype != DType::kS8 || info.scales.empty() || (info.scales.size() > 1 && !info.constant))
     fail("its input ", quoted(info.name), " is neither float32, nor int8 of one scale, nor bool");
   if (info.constant) {
-    op.draft().tensors.push_back(dequantized(info));
-    return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+    return op.draft().put(dequantized(info));
   }
   const int32_t real = add_activation(op.draft(), info.name + "/real", DType::kF32, info.shape);
   op.add(Op::kDequantize, {x}, real);
@@ -132,8 +131,7 @@ void finish_real(TfliteOp& op, int32_t real) {
 
 int32_t read_real_bias(TfliteOp& op, size_t i) {
   if (!op.is_constant(i)) return read_real(op, i);
-  op.draft().tensors.push_back(dequantized(op.constant(i)));
-  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+  return op.draft().put(dequantized(op.constant(i)));
 }
 
 int32_t add_real_activation(TfliteOp& op, int32_t real, tflite::Activation activation) {

@@ -255,8 +255,7 @@ int32_t TfliteOp::any_activation(size_t i) {
 
 int32_t TfliteOp::activation_or_constant(size_t i) {
   if (!is_constant(i) || file_.evaluation != nullptr) return activation(i);
-  draft().tensors.push_back(is_plain_integer(tensor(i)) ? real_constant(i) : constant(i));
-  return static_cast<int32_t>(draft().tensors.size()) - 1;
+  return draft().put(is_plain_integer(tensor(i)) ? real_constant(i) : constant(i));
 }
 
 DraftTensor TfliteOp::constant(size_t i) const {
@@ -275,8 +274,7 @@ int32_t TfliteOp::constant_of_graph(int32_t index) {
   DraftTensor constant = tflite_constant(file_, index);
   const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
   if (shape_of(source).empty()) constant.shape.clear();
-  draft().tensors.push_back(std::move(constant));
-  return static_cast<int32_t>(draft().tensors.size()) - 1;
+  return draft().put(std::move(constant));
 }
 
 bool has_tflite_data(const TfliteFile& file, int32_t index) {
@@ -403,8 +401,7 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
   if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");
   if (has_data(file_, in_file)) fail("tensor ", quoted(made.name), " is a constant and must not be written");
-  draft().tensors.push_back(std::move(made));
-  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+  index = draft().put(std::move(made));
   return index;
 }
 
@@ -586,8 +583,7 @@ void TfliteOp::set_constant(DraftTensor constant) {
   if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
   int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
   if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
-  draft().tensors.push_back(std::move(constant));
-  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+  index = draft().put(std::move(constant));
 }
 
 }  // namespace intaglio::importers

@@ -175,8 +175,7 @@ class Reader {
     int32_t& made = file_.made[static_cast<size_t>(index)];
     if (made != TfliteFile::kNotMade) fail("input ", quoted(input.name), " is listed twice");
     note_integers(input, source.type(), is_plain);
-    draft_.tensors.push_back(std::move(input));
-    made = static_cast<int32_t>(draft_.tensors.size()) - 1;
+    made = draft_.put(std::move(input));
     draft_.inputs.push_back(made);
     if (source.type() == kTfliteInt16) made = as_tflite_s16(file_, index, made, "input");
   }

@@ -121,8 +121,7 @@ int32_t Stack::product(int32_t x) {
     const int32_t rows = made_.shape[0];
     const bool is_codes = made_.dtype == DType::kS8;
     check_shape(made_.shape, made_.dtype);
-    draft.tensors.push_back(std::move(made_));
-    weights_ = static_cast<int32_t>(draft.tensors.size()) - 1;
+    weights_ = draft.put(std::move(made_));
     const std::string name = steps_.op().name() + "/bias";
     bias_ = is_codes ? add_constant(draft, name, DType::kS32, {rows}, codes_)
                      : add_constant(draft, name, DType::kF32, {rows}, reals_);
@@ -155,8 +154,7 @@ Variable::Variable(Steps& steps, size_t input, const Shape& shape, int32_t like)
     variable.initial = held;  // zero, as a code
     variable.initial.data.assign(static_cast<size_t>(elements(shape)), static_cast<uint8_t>(held.zero_point));
   }
-  op.draft().tensors.push_back(std::move(held));
-  variable.input = variable.current = static_cast<int32_t>(op.draft().tensors.size()) - 1;
+  variable.input = variable.current = op.draft().put(std::move(held));
   op.draft().inputs.push_back(variable.input);
 }
 
