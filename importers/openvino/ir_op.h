@@ -127,6 +127,7 @@ class IrOp {
 struct IrOperator {
   const char* type;
   void (*import)(IrOp& op);
+  const char* onnx = nullptr;  // ONNX's name of it, where that is another
 };
 Span<const IrOperator> ir_composed_operators();
 Span<const IrOperator> ir_elementwise_operators();
