@@ -21,6 +21,7 @@ class FileOperator {
   const std::string& source() const { return source_; }  // "Conv", "CONV_2D"
   Shape& shape(int32_t tensor) { return draft_.tensor(tensor).shape; }
 
+  // Of new nodes: with its own name, another, or its own and what is put behind it.
   Origin origin() { return {draft_, name_, source_}; }
   Origin named(const std::string& name) { return {draft_, name, source_}; }
   Origin part(const std::string& suffix) { return named(name_ + suffix); }
@@ -37,12 +38,9 @@ class FileOperator {
   // A constant of one number for all of `like`, which has as many axes.
   int32_t number(int32_t like, float value, const char* suffix);
 
-  int32_t as_real(int32_t tensor) {
-    return casts_.as_real(draft_, source_, tensor);
-  }  // FP32, by a Cast of s32
-  int32_t as_index(int32_t tensor) {
-    return casts_.as_index(draft_, source_, tensor);
-  }  // s32, by a Cast of FP32
+  // FP32, by a Cast of s32; s32, by a Cast of FP32.
+  int32_t as_real(int32_t tensor) { return casts_.as_real(draft_, source_, tensor); }
+  int32_t as_index(int32_t tensor) { return casts_.as_index(draft_, source_, tensor); }
 
  private:
   Draft& draft_;

@@ -225,7 +225,6 @@ void read_composite(TfliteOp& op, const ReadTfliteGraph& read) {
   set_outputs(op, called(op, index, read_inputs(op, 0), read));
 }
 
-// Without a handler: the reader comes here first.
 }  // namespace
 
 const tflite::SubGraph& tflite_graph_at(const TfliteFile& file, int32_t index) {
@@ -423,6 +422,7 @@ void import_batch_to_space(TfliteOp& op) {
   add_blocks(op, kBatchToSpace, x, blocks, shape);
 }
 
+// CALL, IF, STABLEHLO_COMPOSITE and WHILE have no handler: the reader comes to read_tflite_control() first.
 constexpr TfliteOperator kTfliteControlOperators[] = {
     {Builtin::BATCH_TO_SPACE_ND,
      import_batch_to_space,
