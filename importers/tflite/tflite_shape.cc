@@ -158,6 +158,7 @@ void import_concatenation(TfliteOp& op) {
   if (inputs.empty()) fail("its inputs have no elements");
   const int32_t axis = normal_axis(options.axis(), op.shape(inputs[0]).size());
   std::vector<Shape> shapes;
+  shapes.reserve(inputs.size());
   for (const int32_t input : inputs) shapes.push_back(op.shape(input));
   const int32_t y = op.output(joined_shape(shapes, axis));
   if (options.activation() != tflite::Activation::None) fail("a fused activation is not supported here");
