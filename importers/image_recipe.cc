@@ -319,9 +319,10 @@ void add_focus(Draft& draft, const std::string& input) {
   std::vector<int32_t> parts;
   parts.reserve(kParts);
   for (int32_t part = 0; part < kParts; ++part)
-    parts.push_back(add_slice(draft, text(name, "/focus/", part), "Focus", picture,
+    parts.push_back(add_slice({draft, text(name, "/focus/", part), "Focus"}, picture,
                               {0, part % 2, part / 2, 0}, {1, 2, 2, 1}, {1, shape[1], shape[2], kColors}));
-  add_node(draft, Op::kConcat, name + "/focus", "Focus", parts, behind).options.as<ConcatOptions>().axis = 3;
+  add_node({draft, name + "/focus", "Focus"}, Op::kConcat, parts, behind).options.as<ConcatOptions>().axis =
+      3;
   std::rotate(draft.nodes.begin(), draft.nodes.begin() + static_cast<std::ptrdiff_t>(before),
               draft.nodes.end());
 }

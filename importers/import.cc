@@ -11,7 +11,6 @@
 #include "calibrator/bake/dead_channels.h"
 #include "calibrator/host/system/wording.h"
 #include "importers/draft/draft.h"
-#include "importers/draft/draft_to_graph.h"
 #include "importers/draft/read_options.h"
 #include "importers/image_recipe.h"
 #include "importers/onnx/onnx_reader.h"

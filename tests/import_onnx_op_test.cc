@@ -248,7 +248,7 @@ TEST_CASE("results: tensors and constants, each once") {
   OneNode one(1);
   one.node.output.push_back("z");
   OnnxOp op = one.op();
-  const int32_t y = op.new_tensor({2, 3}), z = op.new_tensor({4}, 1);
+  const int32_t y = op.new_tensor({2, 3}), z = add_activation(one.draft, op.output_name(1), DType::kF32, {4});
   CHECK(one.draft.tensor(y).name == "y");
   CHECK(one.draft.tensor(z).name == "z");
   CHECK(one.draft.tensor(z).shape == Shape{4});

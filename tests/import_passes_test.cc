@@ -38,7 +38,7 @@ Draft one_node() {
   Draft draft;
   const int32_t x = add_activation(draft, "x", DType::kF32, {2, 3, 1, 1, 1});
   const int32_t y = add_activation(draft, "y", DType::kF32, {6});
-  add_node(draft, Op::kReshape, "flat", "Reshape", {x}, y);
+  add_node({draft, "flat", "Reshape"}, Op::kReshape, {x}, y);
   draft.inputs = {x};
   draft.outputs = {y};
   return draft;
@@ -296,7 +296,7 @@ TEST_CASE("a draft of codes as text") {
   draft.tensor(w).scales = {0.5f, 0.25f};
   draft.tensor(w).axis = 0;
   const int32_t y = add_activation_like(draft, "y", x, {1, 2});
-  DraftNode& node = add_node(draft, Op::kFullyConnected, "fc", "FULLY_CONNECTED", {x, w, -1}, y);
+  DraftNode& node = add_node({draft, "fc", "FULLY_CONNECTED"}, Op::kFullyConnected, {x, w, -1}, y);
   node.options.as<Clamp>().lo = -3;
   draft.inputs = {x};
   draft.outputs = {y};

@@ -1,5 +1,5 @@
 // Reshapes of transposed tensors: channel shuffles, splits and joins of channels stay channels last.
-#include "importers/passes/reshaped_view.h"
+#include "importers/passes/passes.h"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,6 @@
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/text_lines.h"
-#include "importers/draft/draft_to_graph.h"
 #include "intaglio/session.h"
 
 namespace intaglio::importers {
@@ -15,7 +14,7 @@ namespace {
 int32_t add_cast(Draft& draft, const std::string& source, int32_t tensor, DType to, const char* suffix) {
   const std::string name = draft.tensor(tensor).name + suffix;
   const int32_t made = add_activation(draft, name, to, draft.tensor(tensor).shape);
-  add_node(draft, Op::kCast, name, source, {tensor}, made);
+  add_node({draft, name, source}, Op::kCast, {tensor}, made);
   return made;
 }
 
@@ -112,8 +111,7 @@ int32_t Evaluation::input(DraftTensor constant) {
   values_.push_back(std::move(constant.data));
   constant.data.clear();
   constant.constant = false;
-  draft_.tensors.push_back(std::move(constant));
-  inputs_.push_back(static_cast<int32_t>(draft_.tensors.size()) - 1);
+  inputs_.push_back(draft_.put(std::move(constant)));
   return inputs_.back();
 }
 
@@ -144,7 +142,7 @@ Draft Evaluation::part(const std::vector<int32_t>& outputs) const {
   for (const int32_t output : outputs) {
     const int32_t given = number(output);
     const int32_t copy = add_activation_like(part, "result", given, part.tensor(given).shape);
-    add_node(part, Op::kReshape, "result", "Identity", {given}, copy);
+    add_node({part, "result", "Identity"}, Op::kReshape, {given}, copy);
     part.outputs.push_back(copy);
   }
   return part;

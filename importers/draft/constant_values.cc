@@ -170,24 +170,16 @@ Values taken(const Values& x, const Shape& shape, const std::vector<size_t>& fro
   return y;
 }
 
-Shape with_rank(const Shape& shape, size_t rank) {
-  Shape aligned = shape;
-  aligned.insert(aligned.begin(), rank - shape.size(), 1);
-  return aligned;
-}
-
-Shape broadcast_shape(const Shape& a, const Shape& b) {
-  const size_t rank = std::max(a.size(), b.size());
-  Shape p = with_rank(a, rank);
-  const Shape q = with_rank(b, rank);
-  for (size_t i = 0; i < rank; ++i) {
-    if (p[i] != q[i] && p[i] != 1 && q[i] != 1)
-      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
-           ", which do not fit each other");
-    if (p[i] == 1) p[i] = q[i];
-  }
-  check_folded_size(p);
-  return p;
+// The element at each place of the shape: the sum of place(axis, coordinate), in steps of that axis.
+template <typename Place>
+Values picked(const Values& x, const Shape& shape, const std::vector<size_t>& steps, Place place) {
+  std::vector<size_t> from;
+  for_each(shape, [&](const Shape& at) {
+    size_t i = 0;
+    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(place(d, at[d])) * steps[d];
+    from.push_back(i);
+  });
+  return taken(x, shape, from);
 }
 
 // As the runtime adds up.
@@ -216,15 +208,8 @@ std::vector<size_t> row_major_strides(const Shape& shape) {
 
 Values expanded(const Values& x, const Shape& shape) {
   const Shape to = broadcast_shape(x.shape, shape), from = with_rank(x.shape, to.size());
-  const auto steps = row_major_strides(from);
-  std::vector<size_t> sources;
-  for_each(to, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      if (from[d] != 1) i += static_cast<size_t>(at[d]) * steps[d];
-    sources.push_back(i);
-  });
-  return taken(x, to, sources);
+  check_folded_size(to);
+  return picked(x, to, row_major_strides(from), [&](size_t d, int32_t at) { return from[d] == 1 ? 0 : at; });
 }
 
 Values combined(Arithmetic operation, const Values& a, const Values& b) {
@@ -251,14 +236,10 @@ Values mapped(Mapping mapping, Values x) {
 }
 
 Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>& axes, bool keep) {
-  const auto is_reduced = [&](size_t d) {
-    return axes.empty() || std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
-  };
-  Shape with_ones = x.shape, out;
-  for (size_t d = 0; d < with_ones.size(); ++d) {
-    if (is_reduced(d)) with_ones[d] = 1;
-    if (!is_reduced(d) || keep) out.push_back(with_ones[d]);
-  }
+  std::vector<int32_t> all(x.shape.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int32_t>& own = axes.empty() ? all : axes;
+  const Shape with_ones = reduced_shape(x.shape, own, true), out = reduced_shape(x.shape, own, keep);
   const size_t results = count_of(with_ones), elements_each = results == 0 ? 0 : count_of(x.shape) / results;
   if (elements_each == 0) fail("it reduces an empty constant");
   const auto steps = row_major_strides(with_ones);
@@ -293,14 +274,11 @@ Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>&
 }
 
 Values gathered(const Values& x, size_t axis, const Values& indices) {
-  const auto cut = static_cast<std::ptrdiff_t>(axis);
-  Shape shape(x.shape.begin(), x.shape.begin() + cut);
-  const size_t outer = count_of(shape);
-  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
-  const Shape rest(x.shape.begin() + cut + 1, x.shape.end());
-  shape.insert(shape.end(), rest.begin(), rest.end());
+  const auto cut = static_cast<int32_t>(axis);
+  const Shape shape = gathered_shape(x.shape, cut, indices.shape);
   check_folded_size(shape);
-  const size_t piece = count_of(rest);
+  const size_t outer = count_of({x.shape.begin(), x.shape.begin() + cut}),
+               piece = elements_behind(x.shape, cut);
   const int32_t dim = x.shape[axis];
   std::vector<size_t> from;
   for (size_t o = 0; o < outer; ++o) {
@@ -315,14 +293,8 @@ Values gathered(const Values& x, size_t axis, const Values& indices) {
 
 Values sliced(const Values& x, const std::vector<int32_t>& begin, const std::vector<int32_t>& strides,
               const Shape& shape) {
-  const auto steps = row_major_strides(x.shape);
-  std::vector<size_t> from;
-  for_each(shape, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(begin[d] + at[d] * strides[d]) * steps[d];
-    from.push_back(i);
-  });
-  return taken(x, shape, from);
+  return picked(x, shape, row_major_strides(x.shape),
+                [&](size_t d, int32_t at) { return begin[d] + at * strides[d]; });
 }
 
 Values concatenated(const std::vector<Values>& parts, size_t axis) {
@@ -354,15 +326,10 @@ Values concatenated(const std::vector<Values>& parts, size_t axis) {
 Values transposed(const Values& x, const Permutation& permutation) {
   check_permutation(permutation, x.shape.size());
   const Shape shape = permuted(x.shape, permutation);
-  const auto steps = row_major_strides(x.shape);
-  std::vector<size_t> from;
-  for_each(shape, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      i += static_cast<size_t>(at[d]) * steps[static_cast<size_t>(permutation[d])];
-    from.push_back(i);
-  });
-  return taken(x, shape, from);
+  std::vector<size_t> steps;
+  for (const int32_t axis : permutation)
+    steps.push_back(row_major_strides(x.shape)[static_cast<size_t>(axis)]);
+  return picked(x, shape, steps, [](size_t, int32_t at) { return at; });
 }
 
 Values tiled(const Values& x, const std::vector<int64_t>& repeats) {
@@ -373,14 +340,7 @@ Values tiled(const Values& x, const std::vector<int64_t>& repeats) {
     shape.push_back(narrow(x.shape[d] * repeats[d], "dimension"));
   }
   check_folded_size(shape);
-  const auto steps = row_major_strides(x.shape);
-  std::vector<size_t> from;
-  for_each(shape, [&](const Shape& at) {
-    size_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(at[d] % x.shape[d]) * steps[d];
-    from.push_back(i);
-  });
-  return taken(x, shape, from);
+  return picked(x, shape, row_major_strides(x.shape), [&](size_t d, int32_t at) { return at % x.shape[d]; });
 }
 
 Values chosen(const Values& condition, const Values& yes, const Values& no) {

@@ -100,11 +100,6 @@ std::vector<T> for_phases(const std::vector<T>& values, const TransposedConv& co
   return made;
 }
 
-int32_t put(Draft& draft, DraftTensor tensor) {
-  draft.tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(draft.tensors.size()) - 1;
-}
-
 }  // namespace
 
 int32_t transposed_output(const WindowAxis& axis, int32_t in, int32_t extra) {
@@ -121,9 +116,9 @@ int32_t transposed_output(const WindowAxis& axis, int32_t in, int32_t extra) {
   return narrow(out, "output size");
 }
 
-DraftNode& add_transposed_conv(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                               DraftTensor weights, DraftTensor bias, int32_t y, const TransposedConv& conv) {
-  const Shape from = draft.tensor(x).shape;
+DraftNode& add_transposed_conv(const Origin& at, int32_t x, DraftTensor weights, DraftTensor bias, int32_t y,
+                               const TransposedConv& conv) {
+  const Shape from = at.draft.tensor(x).shape;
   const Phases h = phases_of(conv.h, from[1], conv.out_h), w = phases_of(conv.w, from[2], conv.out_w);
   const int32_t channels = weights.shape[0], all = phase_channels(weights, h, w);
   const bool depthwise = conv.groups > 1 && conv.groups == from[3];
@@ -145,11 +140,11 @@ DraftNode& add_transposed_conv(Draft& draft, const std::string& name, const std:
                         int64_t{w.places} * w.count == conv.out_w;
   const bool one_phase = h.count == 1 && w.count == 1;
   const int32_t phases = one_phase && is_whole ? y
-                                               : add_activation_like(draft, name + "/phases", y,
+                                               : add_activation_like(at.draft, at.name + "/phases", y,
                                                                      {from[0], h.places, w.places, all});
-  const int32_t w_index = put(draft, std::move(plain)), b_index = put(draft, std::move(bias));
-  DraftNode& node = add_node(draft, depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, name, source,
-                             {x, w_index, b_index}, phases);
+  const int32_t w_index = at.draft.put(std::move(plain)), b_index = at.draft.put(std::move(bias));
+  DraftNode& node =
+      add_node(at, depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, {x, w_index, b_index}, phases);
   if (!depthwise) node.options.as<Conv2dOptions>().groups = conv.groups;
   node.options.as<Window2d>() = {h.taps, w.taps, 1, 1, 1, 1, h.before, w.before, h.after, w.after, false};
   if (phases == y) return node;
@@ -157,19 +152,17 @@ DraftNode& add_transposed_conv(Draft& draft, const std::string& name, const std:
   int32_t whole = phases;
   if (!one_phase) {
     const int32_t each = channels / conv.groups;
-    const int32_t rows = add_reshape(draft, name + "/blocks", source, phases,
+    const int32_t rows = add_reshape(at.part("/blocks"), phases,
                                      {from[0] * h.places, w.places, conv.groups, h.count, w.count, each});
-    const int32_t moved = add_transpose(draft, name + "/moved", source, rows, {0, 3, 1, 4, 2, 5});
-    whole = add_reshape(draft, name + "/whole", source, moved,
-                        {from[0], h.places * h.count, w.places * w.count, channels});
+    const int32_t moved = add_transpose(at.part("/moved"), rows, {0, 3, 1, 4, 2, 5});
+    whole =
+        add_reshape(at.part("/whole"), moved, {from[0], h.places * h.count, w.places * w.count, channels});
   }
   if (is_whole) {
-    add_node(draft, Op::kReshape, name, source, {whole}, y);
+    add_node(at, Op::kReshape, {whole}, y);
     return node;
   }
-  DraftNode& slice = add_node(draft, Op::kStridedSlice, name, source, {whole}, y);
-  slice.options.as<StridedSliceOptions>().begin = draft.list({0, h.cut, w.cut, 0});
-  slice.options.as<StridedSliceOptions>().strides = draft.list({1, 1, 1, 1});
+  add_slice_into(at, whole, {0, h.cut, w.cut, 0}, {1, 1, 1, 1}, y);
   return node;
 }
 
@@ -198,16 +191,15 @@ struct Windows {
 
 class Parts {
  public:
-  Parts(Draft& draft, const std::string& name, const std::string& source)
-      : draft_(draft), name_(name), source_(source) {}
+  explicit Parts(const Origin& at) : draft_(at.draft), at_(at) {}
 
   int32_t reshaped(int32_t x, const Shape& shape) {
-    if (!draft_.tensor(x).constant) return add_reshape(draft_, name_ + "/shaped", source_, x, shape);
+    if (!draft_.tensor(x).constant) return add_reshape(at_.part("/shaped"), x, shape);
     return add_constant_bytes(draft_, draft_.tensor(x).name, DType::kF32, shape, draft_.tensor(x).data);
   }
   int32_t turned(int32_t x, const Permutation& order) {
     return draft_.tensor(x).constant ? add_permuted_constant(draft_, x, order)
-                                     : add_transpose(draft_, name_ + "/turned", source_, x, order);
+                                     : add_transpose(at_.part("/turned"), x, order);
   }
 
   // [n * out_h * out_w, taps, c]: what each window reads, zeros where that is nothing.
@@ -231,15 +223,14 @@ class Parts {
     if (reads_nothing) {
       const Shape one{shape[0], 1, shape[3]};
       check_shape({shape[0], pixels + 1, shape[3]}, DType::kF32);
-      const int32_t zeros = add_constant(draft_, name_ + "/zeros", DType::kF32, one,
+      const int32_t zeros = add_constant(draft_, at_.name + "/zeros", DType::kF32, one,
                                          std::vector<float>(static_cast<size_t>(elements(one)), 0.0f));
       const int32_t joined =
-          add_activation(draft_, name_ + "/joined", DType::kF32, {shape[0], pixels + 1, shape[3]});
-      add_node(draft_, Op::kConcat, name_, source_, {rows, zeros}, joined).options.as<ConcatOptions>().axis =
-          1;
+          add_activation(draft_, at_.name + "/joined", DType::kF32, {shape[0], pixels + 1, shape[3]});
+      add_node(at_, Op::kConcat, {rows, zeros}, joined).options.as<ConcatOptions>().axis = 1;
       rows = joined;
     }
-    const int32_t gathered = add_gather(draft_, name_ + "/windows", source_, rows, 1, indices);
+    const int32_t gathered = add_gather(at_.part("/windows"), rows, 1, indices);
     return reshaped(gathered, {narrow(shape[0] * of.count(), "number of windows"),
                                narrow(of.taps(), "size of a window"), shape[3]});
   }
@@ -250,29 +241,27 @@ class Parts {
     const int32_t rows = from[0], taps = from[1], each = from[2] / groups, channels = w[0] / groups;
     const int32_t depth = narrow(int64_t{taps} * each, "size of a window");
     if (groups == 1)
-      return add_matrix_product(draft_, name_ + "/product", source_, reshaped(read, {rows, depth}),
+      return add_matrix_product(at_.part("/product"), reshaped(read, {rows, depth}),
                                 reshaped(weights, {w[0], depth}), true);
     const int32_t parted = turned(reshaped(read, {rows, taps, groups, each}), {2, 0, 1, 3});
-    const int32_t y =
-        add_matrix_product(draft_, name_ + "/product", source_, reshaped(parted, {groups, rows, depth}),
-                           reshaped(weights, {groups, channels, depth}), true);
+    const int32_t y = add_matrix_product(at_.part("/product"), reshaped(parted, {groups, rows, depth}),
+                                         reshaped(weights, {groups, channels, depth}), true);
     return reshaped(turned(y, {1, 0, 2}), {rows, w[0]});
   }
 
  private:
   Draft& draft_;
-  const std::string &name_, &source_;
+  const Origin& at_;
 };
 
-int32_t add(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t weights,
-            int32_t groups, const Windows& windows) {
-  const Shape from = draft.tensor(x).shape, w = draft.tensor(weights).shape;
-  if (draft.tensor(x).constant) fail("its input is a constant, and its weights are computed by a run");
+int32_t add(const Origin& at, int32_t x, int32_t weights, int32_t groups, const Windows& windows) {
+  const Shape from = at.draft.tensor(x).shape, w = at.draft.tensor(weights).shape;
+  if (at.draft.tensor(x).constant) fail("its input is a constant, and its weights are computed by a run");
   if (groups < 1 || int64_t{groups} * w[3] != from[3] || w[0] % groups != 0)
     fail(groups, " groups and weights ", shape_text(w), " do not fit an input of ", from[3], " channels");
   const Shape out{from[0], windows.out_h, windows.out_w, w[0]};
   check_shape(out, DType::kF32);
-  Parts parts(draft, name, source);
+  Parts parts(at);
   return parts.reshaped(parts.product(parts.windows(x, windows), weights, groups), out);
 }
 
@@ -286,24 +275,24 @@ Windows sized(const Draft& draft, int32_t out_h, int32_t out_w, const Shape& wei
 
 }  // namespace
 
-int32_t add_computed_conv(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                          int32_t weights, int32_t groups, const WindowAxis& h, const WindowAxis& w) {
-  const Shape from = draft.tensor(x).shape;
+int32_t add_computed_conv(const Origin& at, int32_t x, int32_t weights, int32_t groups, const WindowAxis& h,
+                          const WindowAxis& w) {
+  const Shape from = at.draft.tensor(x).shape;
   Windows windows =
-      sized(draft, window_output(h, from[1]), window_output(w, from[2]), draft.tensor(weights).shape);
+      sized(at.draft, window_output(h, from[1]), window_output(w, from[2]), at.draft.tensor(weights).shape);
   const auto along = [](const WindowAxis& axis, int32_t out, int32_t in) {
     return places_of(out, axis.kernel, in,
                      [&](int64_t o, int64_t k) { return o * axis.stride + k * axis.dilation - axis.before; });
   };
   windows.h = along(h, windows.out_h, from[1]);
   windows.w = along(w, windows.out_w, from[2]);
-  return add(draft, name, source, x, weights, groups, windows);
+  return add(at, x, weights, groups, windows);
 }
 
-int32_t add_computed_transposed_conv(Draft& draft, const std::string& name, const std::string& source,
-                                     int32_t x, int32_t weights, const TransposedConv& conv) {
-  const Shape from = draft.tensor(x).shape;
-  Windows windows = sized(draft, conv.out_h, conv.out_w, draft.tensor(weights).shape);
+int32_t add_computed_transposed_conv(const Origin& at, int32_t x, int32_t weights,
+                                     const TransposedConv& conv) {
+  const Shape from = at.draft.tensor(x).shape;
+  Windows windows = sized(at.draft, conv.out_h, conv.out_w, at.draft.tensor(weights).shape);
   const auto along = [](const WindowAxis& axis, int32_t out, int32_t in) {
     return places_of(out, axis.kernel, in, [&](int64_t o, int64_t k) -> int64_t {
       const int64_t place = o + axis.before - k * axis.dilation;
@@ -312,7 +301,7 @@ int32_t add_computed_transposed_conv(Draft& draft, const std::string& name, cons
   };
   windows.h = along(conv.h, conv.out_h, from[1]);
   windows.w = along(conv.w, conv.out_w, from[2]);
-  return add(draft, name, source, x, weights, conv.groups, windows);
+  return add(at, x, weights, conv.groups, windows);
 }
 
 namespace {
@@ -348,33 +337,31 @@ std::vector<int32_t> transposed_window_slices(const Draft& draft, const WindowAx
   });
 }
 
-int32_t add_stacked_slices(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                           int32_t groups, int32_t kernel, std::vector<int32_t> slices) {
-  Shape shape = draft.tensor(x).shape;
+int32_t add_stacked_slices(const Origin& at, int32_t x, int32_t groups, int32_t kernel,
+                           std::vector<int32_t> slices) {
+  Shape shape = at.draft.tensor(x).shape;
   const int32_t n = shape[0], d = shape[1], h = shape[2], w = shape[3], c = shape[4];
   const auto count = static_cast<int32_t>(slices.size()), out = count / kernel;
   if (groups < 1 || c % groups != 0) fail(groups, " groups do not fit ", c, " channels");
-  const std::string part = name + "/slices";
+  const std::string part = at.name + "/slices";
   if (std::find(slices.begin(), slices.end(), -1) != slices.end()) {
     shape[1] = narrow(int64_t{d} + 1, "depth");
-    const int32_t padded = add_activation_like(draft, part, x, shape);
-    DraftNode& pad = add_node(draft, Op::kPad, name, source, {x}, padded);
-    pad.options.as<PadOptions>().before = draft.list({0, 0, 0, 0, 0});
-    pad.pads_after = {0, 1, 0, 0, 0};
+    const int32_t padded = add_activation_like(at.draft, part, x, shape);
+    add_pad(at, x, {0, 0, 0, 0, 0}, {0, 1, 0, 0, 0}, padded);
     x = padded;
     std::replace(slices.begin(), slices.end(), -1, d);
   }
   bool is_whole = count == d;
   for (int32_t i = 0; i < count && is_whole; ++i) is_whole = slices[static_cast<size_t>(i)] == i;
-  if (!is_whole) x = add_gather(draft, part, source, x, 1, slices);
+  if (!is_whole) x = add_gather(at.named(part), x, 1, slices);
   const int32_t planes = narrow(int64_t{n} * out, "number of slices"),
                 pixels = narrow(int64_t{h} * w, "area");
   const Shape apart{planes, kernel, pixels, groups, c / groups},
       together{planes, h, w, narrow(int64_t{c} * kernel, "number of channels")};
   check_shape(together, DType::kF32);
-  x = add_reshape(draft, part, source, x, apart);
-  x = add_transpose(draft, part, source, x, {0, 2, 3, 1, 4});
-  return add_reshape(draft, part, source, x, together);
+  x = add_reshape(at.named(part), x, apart);
+  x = add_transpose(at.named(part), x, {0, 2, 3, 1, 4});
+  return add_reshape(at.named(part), x, together);
 }
 
 }  // namespace intaglio::importers

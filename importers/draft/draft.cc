@@ -73,8 +73,7 @@ int32_t add_activation(Draft& draft, const std::string& name, DType dtype, const
   tensor.name = name;
   tensor.dtype = dtype;
   tensor.shape = shape;
-  draft.tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(draft.tensors.size()) - 1;
+  return draft.put(std::move(tensor));
 }
 
 int32_t add_activation_like(Draft& draft, const std::string& name, int32_t like, const Shape& shape) {
@@ -123,40 +122,37 @@ void DraftNode::become(Op other) {
   options = NodeOptions(op == kSpaceToBatch || op == kBatchToSpace ? Op::kStridedSlice : op);
 }
 
-DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
-                    std::vector<int32_t> inputs, int32_t output) {
-  if (draft.nodes.size() >= kMaxMadeNodes)
+DraftNode& add_node(const Origin& at, Op op, std::vector<int32_t> inputs, int32_t output) {
+  if (at.draft.nodes.size() >= kMaxMadeNodes)
     fail("it and what stands before it become more than ", kMaxMadeNodes, " nodes");
-  draft.budget->spend_memory(
-      sizeof(DraftNode) + name.size() + source.size() + sizeof(int32_t) * inputs.size(), "a node");
+  at.draft.budget->spend_memory(
+      sizeof(DraftNode) + at.name.size() + at.source.size() + sizeof(int32_t) * inputs.size(), "a node");
   DraftNode node;
   node.become(op);
-  node.name = name;
-  node.source = source;
+  node.name = at.name;
+  node.source = at.source;
   node.inputs = std::move(inputs);
   node.outputs = {output};
-  draft.nodes.push_back(std::move(node));
-  return draft.nodes.back();
+  at.draft.nodes.push_back(std::move(node));
+  return at.draft.nodes.back();
 }
 
-int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    const Shape& shape) {
-  if (draft.tensor(input).shape == shape) return input;
-  if (elements(draft.tensor(input).shape) != elements(shape))
-    fail(shape_text(draft.tensor(input).shape), " cannot be reshaped to ", shape_text(shape),
+int32_t add_reshape(const Origin& at, int32_t input, const Shape& shape) {
+  if (at.draft.tensor(input).shape == shape) return input;
+  if (elements(at.draft.tensor(input).shape) != elements(shape))
+    fail(shape_text(at.draft.tensor(input).shape), " cannot be reshaped to ", shape_text(shape),
          ": the numbers of elements differ");
-  const int32_t output = add_activation_like(draft, name, input, shape);
-  add_node(draft, Op::kReshape, name, source, {input}, output);
+  const int32_t output = add_activation_like(at.draft, at.name, input, shape);
+  add_node(at, Op::kReshape, {input}, output);
   return output;
 }
 
-int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                      const Permutation& permutation) {
+int32_t add_transpose(const Origin& at, int32_t input, const Permutation& permutation) {
   if (is_identity(permutation)) return input;
   const int32_t output =
-      add_activation_like(draft, name, input, permuted(draft.tensor(input).shape, permutation));
-  add_node(draft, Op::kTranspose, name, source, {input}, output).options.as<TransposeOptions>().permutation =
-      draft.list(permutation);
+      add_activation_like(at.draft, at.name, input, permuted(at.draft.tensor(input).shape, permutation));
+  add_node(at, Op::kTranspose, {input}, output).options.as<TransposeOptions>().permutation =
+      at.draft.list(permutation);
   return output;
 }
 
@@ -173,13 +169,26 @@ int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation&
   return made;
 }
 
-int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                  std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape) {
-  const int32_t output = add_activation_like(draft, name, x, shape);
-  DraftNode& node = add_node(draft, Op::kStridedSlice, name, source, {x}, output);
-  node.options.as<StridedSliceOptions>().begin = draft.list(std::move(begin));
-  node.options.as<StridedSliceOptions>().strides = draft.list(std::move(strides));
+int32_t add_slice(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
+                  const Shape& shape) {
+  const int32_t output = add_activation_like(at.draft, at.name, x, shape);
+  add_slice_into(at, x, std::move(begin), std::move(strides), output);
   return output;
+}
+
+void add_slice_into(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
+                    int32_t y) {
+  auto& slice = add_node(at, Op::kStridedSlice, {x}, y).options.as<StridedSliceOptions>();
+  slice.begin = at.draft.list(std::move(begin));
+  slice.strides = at.draft.list(std::move(strides));
+}
+
+void add_pad(const Origin& at, int32_t x, std::vector<int32_t> before, std::vector<int32_t> after, int32_t y,
+             float value) {
+  DraftNode& node = add_node(at, Op::kPad, {x}, y);
+  node.options.as<PadOptions>().before = at.draft.list(std::move(before));
+  node.options.as<PadOptions>().value = value;
+  node.pads_after = std::move(after);
 }
 
 Links::Links(const Draft& draft)
@@ -238,10 +247,9 @@ std::string label(const DraftNode& node) {
   return text("node ", quoted(node.name), " (", shown(node.source), ")");
 }
 
-DraftNode& add_where(Draft& draft, const std::string& name, const std::string& source,
-                     const std::vector<int32_t>& inputs, int32_t output) {
+DraftNode& add_where(const Origin& at, const std::vector<int32_t>& inputs, int32_t output) {
   for (const int32_t input : inputs) {
-    DraftTensor& tensor = draft.tensor(input);
+    DraftTensor& tensor = at.draft.tensor(input);
     if (!tensor.constant || tensor.dtype != DType::kF32) continue;
     std::vector<float> values = values_of<float>(tensor);
     bool is_infinite = false;
@@ -251,10 +259,10 @@ DraftNode& add_where(Draft& draft, const std::string& name, const std::string& s
     }
     if (!is_infinite) continue;
     set_values(tensor, values);
-    draft.notes.push_back(text("node ", quoted(name), " (", source, "): infinities in the constant ",
-                               quoted(tensor.name), " are the largest floats here"));
+    at.draft.notes.push_back(text("node ", quoted(at.name), " (", at.source, "): infinities in the constant ",
+                                  quoted(tensor.name), " are the largest floats here"));
   }
-  return add_node(draft, Op::kWhere, name, source, inputs, output);
+  return add_node(at, Op::kWhere, inputs, output);
 }
 
 namespace {

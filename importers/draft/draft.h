@@ -11,6 +11,11 @@
 #include "importers/draft/import_error.h"
 #include "intaglio/model.h"
 
+namespace intaglio {
+class Arena;
+struct Graph;
+}  // namespace intaglio
+
 namespace intaglio::importers {
 
 using Shape = std::vector<int32_t>;
@@ -104,6 +109,12 @@ struct Draft {
     return {lists.back().data(), lists.back().size()};
   }
 
+  // The tensor's number.
+  int32_t put(DraftTensor tensor) {
+    tensors.push_back(std::move(tensor));
+    return static_cast<int32_t>(tensors.size()) - 1;
+  }
+
   // Checked: an index that does not exist ends the import with an "internal error".
   DraftTensor& tensor(int32_t i) { return tensors.at(static_cast<size_t>(i)); }
   const DraftTensor& tensor(int32_t i) const { return tensors.at(static_cast<size_t>(i)); }
@@ -130,6 +141,15 @@ inline const Permutation kToNhwc{0, 2, 3, 1};  // NCHW to NHWC
 inline const Permutation kToNchw{0, 3, 1, 2};
 
 // --- building ---------------------------------------------------------------------------------------
+
+// What new nodes belong to: the draft that they go into, their name, and the file's own operator, for messages.
+struct Origin {
+  Draft& draft;
+  std::string name, source;
+
+  Origin named(const std::string& other) const { return {draft, other, source}; }
+  Origin part(const std::string& suffix) const { return named(name + suffix); }
+};
 
 int32_t add_activation(Draft& draft, const std::string& name, DType dtype, const Shape& shape);
 // An activation with the type and quantization of another.
@@ -160,64 +180,56 @@ std::vector<uint8_t> permuted_data(const std::vector<uint8_t>& data, size_t elem
                                    const Permutation& permutation);
 
 // The new node stands at the end.
-DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
-                    std::vector<int32_t> inputs, int32_t output);
+DraftNode& add_node(const Origin& at, Op op, std::vector<int32_t> inputs, int32_t output);
 // Node and output tensor at once; `input` may already have the wanted shape or order, then it is returned.
-int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    const Shape& shape);
-int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                      const Permutation& permutation);
+int32_t add_reshape(const Origin& at, int32_t input, const Shape& shape);
+int32_t add_transpose(const Origin& at, int32_t input, const Permutation& permutation);
 // Operands that broadcast together: all get as many axes, and the shape that they have together is returned. Throws where
 // they do not fit.
-Shape align_operands(Draft& draft, const std::string& name, const std::string& source,
-                     std::vector<int32_t>& operands);
+Shape align_operands(const Origin& at, std::vector<int32_t>& operands);
 
 // The constant, or a new one, with the axes in the order of the permutation.
 int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation);
 // The elements of x from `begin` on, a step apart, as many as `shape` has.
-int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                  std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape);
+int32_t add_slice(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
+                  const Shape& shape);
+void add_slice_into(const Origin& at, int32_t x, std::vector<int32_t> begin, std::vector<int32_t> strides,
+                    int32_t y);  // the result is y
+// y: x with `value` around it, as often as `before` and `after` say of each axis.
+void add_pad(const Origin& at, int32_t x, std::vector<int32_t> before, std::vector<int32_t> after, int32_t y,
+             float value = 0.0f);
 
 // Tensors of one type that go one behind the other along an axis: joined in groups, until they are no more than one Concat
 // takes.
-std::vector<int32_t> joined_in_groups(Draft& draft, const std::string& name, const std::string& source,
-                                      std::vector<int32_t> parts, int32_t axis);
+std::vector<int32_t> joined_in_groups(const Origin& at, std::vector<int32_t> parts, int32_t axis);
 
 // Elements of one axis by their indices: a Gather with a constant.
-int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
-                   const std::vector<int32_t>& indices);
+int32_t add_gather(const Origin& at, int32_t x, int32_t axis, const std::vector<int32_t>& indices);
 // The same by indices that a run computes, of s32; their shape stands in the axis's place.
-int32_t add_gather_by(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                      int32_t axis, int32_t indices);
+int32_t add_gather_by(const Origin& at, int32_t x, int32_t axis, int32_t indices);
 // Indices of the k greatest elements of an axis, or of the least, in their order: s32.
-int32_t add_top_k(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                  const TopKOptions& options, int32_t k);
+int32_t add_top_k(const Origin& at, int32_t x, const TopKOptions& options, int32_t k);
 // The greatest element's index, or the least one's; without the axis unless it is kept.
-int32_t add_index_of_greatest(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                              const TopKOptions& options, bool keep);
+int32_t add_index_of_greatest(const Origin& at, int32_t x, const TopKOptions& options, bool keep);
 // Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated),
 // edge (nothing else is repeated) or wrap (the other end goes on).
 enum class Mirror { kReflect, kSymmetric, kEdge, kWrap };
-int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                       const std::vector<int32_t>& before, const std::vector<int32_t>& after, Mirror mirror);
+int32_t add_mirror_pad(const Origin& at, int32_t x, const std::vector<int32_t>& before,
+                       const std::vector<int32_t>& after, Mirror mirror);
 // The maximum over `axes`, ascending: a MaxPool, behind a Transpose where they do not lie side by side. `shape` is the
 // result's.
-int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                         const std::vector<int32_t>& axes, const Shape& shape);
+int32_t add_maximum_over(const Origin& at, int32_t x, const std::vector<int32_t>& axes, const Shape& shape);
 // Each index of the last axis multiplied by its scale, and its shift added, behind a normalization: constants [channels].
-int32_t add_normalize(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                      const NormalizeOptions& options, const std::vector<float>& scale,
-                      const std::vector<float>& shift);
+int32_t add_normalize(const Origin& at, int32_t x, const NormalizeOptions& options,
+                      const std::vector<float>& scale, const std::vector<float>& shift);
 // A constant [channels] of one number.
 int32_t add_channel_constant(Draft& draft, const std::string& name, int32_t channels, float value);
 // FP32, along the last axis: x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
-void add_log_softmax(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t y);
+void add_log_softmax(const Origin& at, int32_t x, int32_t y);
 // NHWC pictures: blocks of channels to blocks of pixels, and back. Channels of one pixel count (row,
 // column, channel), or (channel, row, column) with `channel_first`.
-int32_t add_depth_to_space(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                           int32_t block, bool channel_first);
-int32_t add_space_to_depth(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                           int32_t block);
+int32_t add_depth_to_space(const Origin& at, int32_t x, int32_t block, bool channel_first);
+int32_t add_space_to_depth(const Origin& at, int32_t x, int32_t block);
 
 // --- changing ---------------------------------------------------------------------------------------
 
@@ -254,8 +266,7 @@ std::string label(const DraftNode& node);
 
 // The node of a choice, `inputs` being the condition and what it chooses between. Infinities in constants become the largest
 // floats, with a note: what comes of them (a Softmax of masked scores) stays finite, as calibration asks for.
-DraftNode& add_where(Draft& draft, const std::string& name, const std::string& source,
-                     const std::vector<int32_t>& inputs, int32_t output);
+DraftNode& add_where(const Origin& at, const std::vector<int32_t>& inputs, int32_t output);
 
 // The stand-in for an infinity, with which exporters mask: e to the power of its negative is 0 as well. Many of them have a finite sum, also with the largest
 // float, which they do not change.
@@ -267,5 +278,9 @@ inline constexpr float kMasked = 0x1p100f;
 //   %4 'relu' f32 [1, 16, 16, 8] = Conv2D(%0, %1 f32 [8, 3, 3, 3] constant, ...) window 3x3 stride 2x2  # 'conv' (Conv)
 //   output %4 'relu'
 std::string draft_text(const Draft& draft);
+
+// The end of an import: a draft with runtime operators alone becomes a graph in the caller's memory. Nodes that no pass could
+// turn into a runtime operator, and values that no model may hold, go to `problems`; it is complete only if there are none.
+Graph draft_to_graph(Draft& draft, Arena& arena, Problems& problems);
 
 }  // namespace intaglio::importers

@@ -1,9 +1,9 @@
-#include "importers/draft/draft_to_graph.h"
-
+// The end of an import.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
+#include "calibrator/bake/graph.h"
 #include "importers/draft/draft.h"
 #include "importers/draft/names.h"
 #include "importers/draft/op_traits.h"

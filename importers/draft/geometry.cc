@@ -48,6 +48,15 @@ void pad_ceil(WindowAxis& axis, int32_t in) {
   axis.after = static_cast<int32_t>(axis.after + axis.stride - room % axis.stride);
 }
 
+Shape window_shape(const Shape& picture, const WindowAxis& h, const WindowAxis& w, int32_t channels) {
+  return {picture[0], window_output(h, picture[1]), window_output(w, picture[2]), channels};
+}
+
+Window2d window_of(const WindowAxis& h, const WindowAxis& w, bool count_include_pad) {
+  return {h.kernel, w.kernel, h.stride, w.stride, h.dilation,       w.dilation,
+          h.before, w.before, h.after,  w.after,  count_include_pad};
+}
+
 int32_t narrow(int64_t value, const char* what) {
   if (value < INT32_MIN || value > INT32_MAX) fail(what, " ", value, " is outside the range of 32 bits");
   return static_cast<int32_t>(value);
@@ -68,6 +77,11 @@ std::vector<int32_t> normal_axes(const std::vector<int64_t>& axes, size_t rank) 
   return normal;
 }
 
+void check_rank(const Shape& shape, size_t rank) {
+  if (shape.size() != rank)
+    fail("its input has the shape ", shape_text(shape), "; rank ", rank, " is expected");
+}
+
 void check_permutation(const Permutation& permutation, size_t rank) {
   std::vector<bool> seen(rank, false);
   bool good = permutation.size() == rank;
@@ -77,6 +91,62 @@ void check_permutation(const Permutation& permutation, size_t rank) {
     if (good) seen[static_cast<size_t>(axis)] = true;
   }
   if (!good) fail("the permutation ", shape_text(permutation), " does not have each of ", rank, " axes once");
+}
+
+Shape with_rank(Shape shape, size_t rank) {
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  return shape;
+}
+
+Shape broadcast_shape(const Shape& a, const Shape& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Shape shape = with_rank(a, rank);
+  const Shape other = with_rank(b, rank);
+  for (size_t d = 0; d < rank; ++d) {
+    if (shape[d] != other[d] && shape[d] != 1 && other[d] != 1)
+      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
+           ", which do not fit each other");
+    if (shape[d] == 1) shape[d] = other[d];
+  }
+  return shape;
+}
+
+Shape reduced_shape(const Shape& from, const std::vector<int32_t>& axes, bool keep) {
+  Shape shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const bool is_reduced = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
+    if (!is_reduced || keep) shape.push_back(is_reduced ? 1 : from[d]);
+  }
+  return shape;
+}
+
+Shape gathered_shape(const Shape& from, int32_t axis, const Shape& indices) {
+  Shape shape(from.begin(), from.begin() + axis);
+  shape.insert(shape.end(), indices.begin(), indices.end());
+  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
+  return shape;
+}
+
+Shape joined_shape(const std::vector<Shape>& parts, int32_t axis) {
+  const auto at = static_cast<size_t>(axis);
+  Shape shape = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) {
+    Shape other = parts[i];
+    const bool fits = other.size() == shape.size();
+    const int64_t sum = fits ? int64_t{shape[at]} + other[at] : 0;
+    if (fits) other[at] = shape[at];
+    if (other != shape)
+      fail("its inputs have the shapes ", shape_text(shape), " and ", shape_text(parts[i]),
+           ", which do not fit along axis ", axis);
+    shape[at] = narrow(sum, "dimension");
+  }
+  return shape;
+}
+
+Shape padded_shape(Shape shape, const std::vector<int32_t>& before, const std::vector<int32_t>& after) {
+  for (size_t d = 0; d < shape.size(); ++d)
+    shape[d] = narrow(int64_t{shape[d]} + before[d] + after[d], "dimension");
+  return shape;
 }
 
 }  // namespace intaglio::importers

@@ -1,4 +1,4 @@
-// Windows over height and width, as foreign files describe them.
+// Windows over height and width, as foreign files describe them; axes; and the shapes of results.
 #pragma once
 
 #include "importers/draft/draft.h"
@@ -21,12 +21,26 @@ int32_t window_output(const WindowAxis& axis, int32_t in);
 void pad_same(WindowAxis& axis, int32_t in, bool lower);
 // More padding behind, so that a window that starts inside counts: output sizes rounded up.
 void pad_ceil(WindowAxis& axis, int32_t in);
+// [n, h, w, channels] of a picture's windows.
+Shape window_shape(const Shape& picture, const WindowAxis& h, const WindowAxis& w, int32_t channels);
+Window2d window_of(const WindowAxis& h, const WindowAxis& w, bool count_include_pad = false);
 // A 64-bit value from a file as the 32 bits that it needs.
 int32_t narrow(int64_t value, const char* what);
 // Axes from a file, which may count from the end: each in [0, rank), ascending, each once.
 std::vector<int32_t> normal_axes(const std::vector<int64_t>& axes, size_t rank);
 int32_t normal_axis(int64_t axis, size_t rank);
+// Throws unless an input has the rank.
+void check_rank(const Shape& shape, size_t rank);
 // Throws unless `permutation` has each axis of `rank` once.
 void check_permutation(const Permutation& permutation, size_t rank);
+
+// Shapes of results: the one rule of each operator, which the handlers of every format and the arithmetic of constants ask.
+
+Shape with_rank(Shape shape, size_t rank);              // with axes of 1 in front
+Shape broadcast_shape(const Shape& a, const Shape& b);  // each repeated where it is smaller
+Shape reduced_shape(const Shape& from, const std::vector<int32_t>& axes, bool keep);  // `axes` ascending
+Shape gathered_shape(const Shape& from, int32_t axis, const Shape& indices);
+Shape joined_shape(const std::vector<Shape>& parts, int32_t axis);
+Shape padded_shape(Shape shape, const std::vector<int32_t>& before, const std::vector<int32_t>& after);
 
 }  // namespace intaglio::importers

@@ -23,8 +23,7 @@ std::vector<int32_t> row_numbers(const IndexRows& rows, const std::vector<int64_
                                  const Shape& from);
 int32_t normal_index(int64_t index, size_t axis, const Shape& from);
 // The same of tuples that a run computes, FP32 numbers that are not below 0: FP32 numbers [count of tuples].
-int32_t add_row_numbers(Draft& draft, const std::string& name, const std::string& source, int32_t indices,
-                        const IndexRows& rows, const Shape& from);
+int32_t add_row_numbers(const Origin& at, int32_t indices, const IndexRows& rows, const Shape& from);
 
 // Rows of x that others replace, or are joined with. Both are FP32, or codes of one scale.
 struct ReplacedRows {
@@ -33,12 +32,10 @@ struct ReplacedRows {
   int32_t count, width;          // of x as a list of rows
 };
 // x with the last update that names each row in its place.
-int32_t add_replaced_rows(Draft& draft, const std::string& name, const std::string& source,
-                          const ReplacedRows& r);
+int32_t add_replaced_rows(const Origin& at, const ReplacedRows& r);
 // The neutral element of kAdd, kMul, kMaximum or kMinimum: 0, 1, or an infinity.
 float neutral_of(Op join);
 // x, FP32, joined so with each update that names a row; at most 64 name one row.
-int32_t add_joined_rows(Draft& draft, const std::string& name, const std::string& source,
-                        const ReplacedRows& r, Op join);
+int32_t add_joined_rows(const Origin& at, const ReplacedRows& r, Op join);
 
 }  // namespace intaglio::importers

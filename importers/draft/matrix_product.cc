@@ -17,27 +17,25 @@ bool is_one_matrix(const Shape& shape) {
   return elements(shape) == int64_t{shape[shape.size() - 2]} * shape.back();
 }
 
-int32_t reshaped(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                 const Shape& shape) {
-  if (!draft.tensor(x).constant) return add_reshape(draft, name, source, x, shape);
-  return add_constant_bytes(draft, draft.tensor(x).name, DType::kF32, shape, draft.tensor(x).data);
+int32_t reshaped(const Origin& at, int32_t x, const Shape& shape) {
+  if (!at.draft.tensor(x).constant) return add_reshape(at, x, shape);
+  return add_constant_bytes(at.draft, at.draft.tensor(x).name, DType::kF32, shape, at.draft.tensor(x).data);
 }
 
 // Weights [n, k] that serve every row of x.
-int32_t add_layer(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                  int32_t weights) {
-  const Shape w = draft.tensor(weights).shape;
+int32_t add_layer(const Origin& at, int32_t x, int32_t weights) {
+  const Shape w = at.draft.tensor(weights).shape;
   const int32_t n = w[w.size() - 2], k = w.back();
-  Shape shape = draft.tensor(x).shape;
-  const int32_t flat_weights = reshaped(draft, name, source, weights, {n, k});
+  Shape shape = at.draft.tensor(x).shape;
+  const int32_t flat_weights = reshaped(at, weights, {n, k});
   const auto rows = static_cast<int32_t>(elements(shape) / k);
-  const int32_t bias = add_constant(draft, draft.tensor(weights).name + "/bias", DType::kF32, {n},
+  const int32_t bias = add_constant(at.draft, at.draft.tensor(weights).name + "/bias", DType::kF32, {n},
                                     std::vector<float>(static_cast<size_t>(n), 0.0f));
-  const int32_t flat = add_reshape(draft, name + "/flat", source, x, {rows, k});
-  const int32_t y = add_activation(draft, name, DType::kF32, {rows, n});
-  add_node(draft, Op::kFullyConnected, name, source, {flat, flat_weights, bias}, y);
+  const int32_t flat = add_reshape(at.part("/flat"), x, {rows, k});
+  const int32_t y = add_activation(at.draft, at.name, DType::kF32, {rows, n});
+  add_node(at, Op::kFullyConnected, {flat, flat_weights, bias}, y);
   shape.back() = n;
-  return add_reshape(draft, name, source, y, shape);
+  return add_reshape(at, y, shape);
 }
 
 // The result's shape.
@@ -62,55 +60,52 @@ Shape product_shape(const Shape& a, const Shape& b, bool transpose_b) {
 
 }  // namespace
 
-int32_t add_swapped(Draft& draft, const std::string& name, const std::string& source, int32_t x) {
-  const Permutation order = swap_of_last(draft.tensor(x).shape.size());
-  return draft.tensor(x).constant ? add_permuted_constant(draft, x, order)
-                                  : add_transpose(draft, name, source, x, order);
+int32_t add_swapped(const Origin& at, int32_t x) {
+  const Permutation order = swap_of_last(at.draft.tensor(x).shape.size());
+  return at.draft.tensor(x).constant ? add_permuted_constant(at.draft, x, order)
+                                     : add_transpose(at, x, order);
 }
 
-int32_t add_copied_constant(Draft& draft, const std::string& name, const std::string& source,
-                            int32_t constant) {
-  const int32_t copy = add_activation(draft, name, DType::kF32, draft.tensor(constant).shape);
-  add_node(draft, Op::kReshape, name, source, {constant}, copy);
+int32_t add_copied_constant(const Origin& at, int32_t constant) {
+  const int32_t copy = add_activation(at.draft, at.name, DType::kF32, at.draft.tensor(constant).shape);
+  add_node(at, Op::kReshape, {constant}, copy);
   return copy;
 }
 
-int32_t add_matrix_product(Draft& draft, const std::string& name, const std::string& source, int32_t a,
-                           int32_t b, bool transpose_b) {
-  const Shape a_shape = draft.tensor(a).shape, b_shape = draft.tensor(b).shape;
+int32_t add_matrix_product(const Origin& at, int32_t a, int32_t b, bool transpose_b) {
+  const Shape a_shape = at.draft.tensor(a).shape, b_shape = at.draft.tensor(b).shape;
   for (const Shape& shape : {a_shape, b_shape})
     if (shape.size() < 2) fail("its input has the shape ", shape_text(shape), "; rank 2 or more is expected");
   const Shape y_shape = product_shape(a_shape, b_shape, transpose_b);
   check_shape(y_shape, DType::kF32);
-  if (draft.tensor(a).constant && draft.tensor(b).constant)
-    a = add_copied_constant(draft, name + "/copy", source, a);
-  const bool a_constant = draft.tensor(a).constant, b_constant = draft.tensor(b).constant;
+  if (at.draft.tensor(a).constant && at.draft.tensor(b).constant)
+    a = add_copied_constant(at.part("/copy"), a);
+  const bool a_constant = at.draft.tensor(a).constant, b_constant = at.draft.tensor(b).constant;
   if (b_constant && is_one_matrix(b_shape)) {
-    const int32_t weights = transpose_b ? b : add_swapped(draft, name, source, b);
-    return reshaped(draft, name, source, add_layer(draft, name, source, a, weights), y_shape);
+    const int32_t weights = transpose_b ? b : add_swapped(at, b);
+    return reshaped(at, add_layer(at, a, weights), y_shape);
   }
   // W x is the transposed of x' W'.
   if (a_constant && is_one_matrix(a_shape)) {
-    const int32_t rows = transpose_b ? b : add_swapped(draft, name + "/rows", source, b);
-    const int32_t product = add_layer(draft, name + "/product", source, rows, a);
-    return reshaped(draft, name, source, add_swapped(draft, name, source, product), y_shape);
+    const int32_t rows = transpose_b ? b : add_swapped(at.part("/rows"), b);
+    const int32_t product = add_layer(at.part("/product"), rows, a);
+    return reshaped(at, add_swapped(at, product), y_shape);
   }
-  const int32_t y = add_activation(draft, name, DType::kF32, y_shape);
-  add_node(draft, Op::kBatchMatMul, name, source, {a, b}, y).options.as<BatchMatMulOptions>().transpose_b =
-      transpose_b;
+  const int32_t y = add_activation(at.draft, at.name, DType::kF32, y_shape);
+  add_node(at, Op::kBatchMatMul, {a, b}, y).options.as<BatchMatMulOptions>().transpose_b = transpose_b;
   return y;
 }
 
 namespace {
 
 // An operand of an Einsum with its axes in the order of `wanted`, and then of one size each group.
-int32_t arranged(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                 const std::string& axes, const std::string& wanted, const Shape& shape) {
+int32_t arranged(const Origin& at, int32_t x, const std::string& axes, const std::string& wanted,
+                 const Shape& shape) {
   Permutation order;
   for (const char axis : wanted) order.push_back(static_cast<int32_t>(axes.find(axis)));
-  const int32_t turned = draft.tensor(x).constant ? add_permuted_constant(draft, x, order)
-                                                  : add_transpose(draft, name, source, x, order);
-  return reshaped(draft, name, source, turned, shape);
+  const int32_t turned =
+      at.draft.tensor(x).constant ? add_permuted_constant(at.draft, x, order) : add_transpose(at, x, order);
+  return reshaped(at, turned, shape);
 }
 
 struct Equation {
@@ -155,13 +150,12 @@ Equation read_equation(const std::string& text, size_t a_rank, size_t b_rank) {
 
 }  // namespace
 
-int32_t add_einsum(Draft& draft, const std::string& name, const std::string& source,
-                   const std::string& equation, int32_t a, int32_t b) {
-  const Shape a_shape = draft.tensor(a).shape, b_shape = draft.tensor(b).shape;
+int32_t add_einsum(const Origin& at, const std::string& equation, int32_t a, int32_t b) {
+  const Shape a_shape = at.draft.tensor(a).shape, b_shape = at.draft.tensor(b).shape;
   const Equation e = read_equation(equation, a_shape.size(), b_shape.size());
   const auto dim = [&](char c, const std::string& axes, const Shape& shape) {
-    const size_t at = axes.find(c);
-    return at == std::string::npos ? 1 : shape[at];
+    const size_t i = axes.find(c);
+    return i == std::string::npos ? 1 : shape[i];
   };
   // Axes by what they are to the product; a size of 1 repeats, but where it is summed it must fit.
   std::string batch, rows, columns, summed;
@@ -182,28 +176,25 @@ int32_t add_einsum(Draft& draft, const std::string& name, const std::string& sou
            dim(c, e.b, b_shape));
   const int32_t batches = size(batch, e.a, a_shape), k = size(summed, e.a, a_shape);
   const int32_t m = size(rows, e.a, a_shape), n = size(columns, e.b, b_shape);
-  const int32_t left =
-      arranged(draft, name + "/left", source, a, e.a, batch + rows + summed, {batches, m, k});
-  const int32_t right =
-      arranged(draft, name + "/right", source, b, e.b, batch + columns + summed, {batches, n, k});
-  const int32_t product = add_matrix_product(draft, name + "/product", source, left, right, true);
+  const int32_t left = arranged(at.part("/left"), a, e.a, batch + rows + summed, {batches, m, k});
+  const int32_t right = arranged(at.part("/right"), b, e.b, batch + columns + summed, {batches, n, k});
+  const int32_t product = add_matrix_product(at.part("/product"), left, right, true);
   // Back from [batch, rows, columns] to the order of the equation.
   const std::string made = batch + rows + columns;
   Shape shape;
   for (const char c : made) shape.push_back(std::max(dim(c, e.a, a_shape), dim(c, e.b, b_shape)));
   Permutation order;
   for (const char c : e.y) order.push_back(static_cast<int32_t>(made.find(c)));
-  if (shape.empty()) return add_reshape(draft, name, source, product, {1});
-  return add_transpose(draft, name, source, add_reshape(draft, name, source, product, shape), order);
+  if (shape.empty()) return add_reshape(at, product, {1});
+  return add_transpose(at, add_reshape(at, product, shape), order);
 }
 
-int32_t add_cumulative_sum(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                           int32_t axis, bool exclusive, bool reverse) {
+int32_t add_cumulative_sum(const Origin& at, int32_t x, int32_t axis, bool exclusive, bool reverse) {
   constexpr int32_t kMost = 4096;
-  const Shape shape = draft.tensor(x).shape;
+  const Shape shape = at.draft.tensor(x).shape;
   const int32_t n = shape[static_cast<size_t>(axis)];
   if (n > kMost) fail("it sums ", n, " elements; at most ", kMost, " are supported");
-  draft.budget->check_numbers(int64_t{n} * n);
+  at.draft.budget->check_numbers(int64_t{n} * n);
   std::vector<float> triangle(static_cast<size_t>(n) * static_cast<size_t>(n), 0.0f);
   for (int32_t i = 0; i < n; ++i)
     for (int32_t j = 0; j < n; ++j) {
@@ -215,13 +206,12 @@ int32_t add_cumulative_sum(Draft& draft, const std::string& name, const std::str
   for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
     if (i != axis) to_last.push_back(i);
   to_last.push_back(axis);
-  const int32_t rows = add_transpose(draft, name + "/last", source, x, to_last);
-  const int32_t weights = add_constant(draft, name + "/triangle", DType::kF32, {n, n}, triangle);
-  const int32_t flat =
-      add_reshape(draft, name + "/rows", source, rows, {static_cast<int32_t>(elements(shape) / n), n});
-  const int32_t sums = add_matrix_product(draft, name + "/sums", source, flat, weights, true);
-  const int32_t shaped = add_reshape(draft, name + "/shaped", source, sums, permuted(shape, to_last));
-  return add_transpose(draft, name, source, shaped, inverse(to_last));
+  const int32_t rows = add_transpose(at.part("/last"), x, to_last);
+  const int32_t weights = add_constant(at.draft, at.name + "/triangle", DType::kF32, {n, n}, triangle);
+  const int32_t flat = add_reshape(at.part("/rows"), rows, {static_cast<int32_t>(elements(shape) / n), n});
+  const int32_t sums = add_matrix_product(at.part("/sums"), flat, weights, true);
+  const int32_t shaped = add_reshape(at.part("/shaped"), sums, permuted(shape, to_last));
+  return add_transpose(at, shaped, inverse(to_last));
 }
 
 }  // namespace intaglio::importers

@@ -17,11 +17,11 @@ enum class Axes : uint8_t {
 
 // The int8 form of an FP32 node between Dequantize and Quantize.
 enum class Int8Form : uint8_t {
-  kNone,          // it stays in FP32
-  kMoves,         // on codes: each element of the result is one of the input's
-  kSelects,       // on codes in the output's scale: elements of the first input, zeros, and what its options add
-  kJoins,         // on codes in the output's scale: elements of all inputs
-  kCompares,      // on codes in the output's scale: of each place, one input's element
+  kNone,      // it stays in FP32
+  kMoves,     // on codes: each element of the result is one of the input's
+  kSelects,   // on codes in the output's scale: elements of the first input, zeros, and what its options add
+  kJoins,     // on codes in the output's scale: elements of all inputs
+  kCompares,  // on codes in the output's scale: of each place, one input's element
   kInterpolates,  // on codes in the output's scale, where its weights are exact
   kArithmetic,    // on codes, each input in its own scale; a constant becomes codes, or the node a table
   kWeighted,      // on codes, with int8 weights and an int32 bias

@@ -16,10 +16,9 @@ QuantParams params(const DraftTensor& tensor) {
   return {tensor.scales[0], tensor.zero_point, least_code(tensor), greatest_code(tensor)};
 }
 
-void add_lookup(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                const std::vector<int8_t>& table, int32_t output) {
-  const int32_t constant = add_constant(draft, name + "/table", DType::kS8, {256}, table);
-  add_node(draft, Op::kLookup, name, source, {input, constant}, output);
+void add_lookup(const Origin& at, int32_t input, const std::vector<int8_t>& table, int32_t output) {
+  const int32_t constant = add_constant(at.draft, at.name + "/table", DType::kS8, {256}, table);
+  add_node(at, Op::kLookup, {input, constant}, output);
 }
 
 }  // namespace
@@ -111,27 +110,25 @@ DraftTensor dequantized_on_grid(DraftTensor constant) {
   return dequantized(std::move(constant));
 }
 
-int32_t add_rounding_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                         float scale) {
-  const Shape shape = draft.tensor(x).shape;
-  const int32_t codes = add_activation(draft, name + "/codes", DType::kS16, shape);
-  draft.tensor(codes).scales = {scale};
-  auto& ends = add_node(draft, Op::kQuantize, name + "/quantize", source, {x}, codes).options.as<Clamp>();
-  ends.lo = least_code(draft.tensor(codes));
-  ends.hi = greatest_code(draft.tensor(codes));
-  const int32_t y = add_activation(draft, name, DType::kF32, shape);
-  add_node(draft, Op::kDequantize, name + "/dequantize", source, {codes}, y);
+int32_t add_rounding_s16(const Origin& at, int32_t x, float scale) {
+  const Shape shape = at.draft.tensor(x).shape;
+  const int32_t codes = add_activation(at.draft, at.name + "/codes", DType::kS16, shape);
+  at.draft.tensor(codes).scales = {scale};
+  auto& ends = add_node(at.part("/quantize"), Op::kQuantize, {x}, codes).options.as<Clamp>();
+  ends.lo = least_code(at.draft.tensor(codes));
+  ends.hi = greatest_code(at.draft.tensor(codes));
+  const int32_t y = add_activation(at.draft, at.name, DType::kF32, shape);
+  add_node(at.part("/dequantize"), Op::kDequantize, {codes}, y);
   return y;
 }
 
-int32_t add_within_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                       float scale, int64_t zero_point, int64_t middle) {
-  if (zero_point == middle) return add_rounding_s16(draft, name, source, x, scale);
-  draft.notes.push_back(text("tensor ", quoted(name), " (", source,
-                             "): its codes of 16 bits have the zero point ", zero_point, "; those with ",
-                             middle, " alone are codes here, and these are FP32 within their range"));
-  const int32_t y = add_activation(draft, name, DType::kF32, draft.tensor(x).shape);
-  auto& bounds = add_node(draft, Op::kClamp, name, source, {x}, y).options.as<Clamp>();
+int32_t add_within_s16(const Origin& at, int32_t x, float scale, int64_t zero_point, int64_t middle) {
+  if (zero_point == middle) return add_rounding_s16(at, x, scale);
+  at.draft.notes.push_back(text("tensor ", quoted(at.name), " (", at.source,
+                                "): its codes of 16 bits have the zero point ", zero_point, "; those with ",
+                                middle, " alone are codes here, and these are FP32 within their range"));
+  const int32_t y = add_activation(at.draft, at.name, DType::kF32, at.draft.tensor(x).shape);
+  auto& bounds = add_node(at, Op::kClamp, {x}, y).options.as<Clamp>();
   bounds.min = static_cast<float>(-32768 - (zero_point - middle)) * scale;
   bounds.max = static_cast<float>(32767 - (zero_point - middle)) * scale;
   return y;
@@ -175,24 +172,22 @@ std::vector<int32_t> softmax_table(float scale, int32_t count, DType codes) {
   return table;
 }
 
-void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    int32_t output) {
-  const DraftTensor &from = draft.tensor(input), &to = draft.tensor(output);
+void add_requantize(const Origin& at, int32_t input, int32_t output) {
+  const DraftTensor &from = at.draft.tensor(input), &to = at.draft.tensor(output);
   for (const DraftTensor* const codes : {&from, &to})
     if (codes->dtype != DType::kF32 && codes->scales.size() != 1)
       fail("tensor ", quoted(codes->name), " holds codes and needs one scale, it has ", codes->scales.size());
   if (from.dtype == DType::kS8 && to.dtype == DType::kS8)
-    return add_lookup(draft, name, source, input, requantize_table(from, to, -128, 127), output);
-  auto& codes = add_node(draft, Op::kQuantize, name, source, {input}, output).options.as<Clamp>();
+    return add_lookup(at, input, requantize_table(from, to, -128, 127), output);
+  auto& codes = add_node(at, Op::kQuantize, {input}, output).options.as<Clamp>();
   codes.lo = least_code(to);
   codes.hi = greatest_code(to);
 }
 
-void add_same_codes(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    int32_t output) {
+void add_same_codes(const Origin& at, int32_t input, int32_t output) {
   std::vector<int8_t> same;
   for (int32_t code = -128; code <= 127; ++code) same.push_back(static_cast<int8_t>(code));
-  add_lookup(draft, name, source, input, same, output);
+  add_lookup(at, input, same, output);
 }
 
 }  // namespace intaglio::importers

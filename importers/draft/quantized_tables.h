@@ -34,19 +34,15 @@ Op op_of_s16(const DraftNode& node);
 // s32[256] for codes of 8 bits, s32[512] for 16 bits (lookup_tables.h), for sums of `count`.
 std::vector<int32_t> softmax_table(float scale, int32_t count, DType codes);
 // From `input` to `output`, codes of one scale each: a Lookup of 8 bits, or a Quantize where one has 16.
-void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    int32_t output);
+void add_requantize(const Origin& at, int32_t input, int32_t output);
 // A Lookup that gives each code as it is: `output` has another scale, and so these codes stand for other reals.
-void add_same_codes(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    int32_t output);
+void add_same_codes(const Origin& at, int32_t input, int32_t output);
 
 // x, FP32, rounded to codes of 16 bits: a Quantize and a Dequantize. The latter's result, whose name is `name`.
-int32_t add_rounding_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                         float scale);
+int32_t add_rounding_s16(const Origin& at, int32_t x, float scale);
 // x, FP32, as a file's codes of 16 bits hold it: rounded to them where their zero point is `middle`, the file's number for
 // the code 0 here. Else x stays FP32, which ends where the codes do, with a note.
-int32_t add_within_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
-                       float scale, int64_t zero_point, int64_t middle);
+int32_t add_within_s16(const Origin& at, int32_t x, float scale, int64_t zero_point, int64_t middle);
 
 // A constant as FP32: of codes or integers with a scale, or FP32 already. Throws for others.
 DraftTensor dequantized(DraftTensor constant);

@@ -20,30 +20,29 @@ int32_t heads_of(OnnxOp& op, const char* name) {
 // [batch, heads, steps, size], of that or of [batch, steps, heads * size].
 int32_t in_heads(OnnxOp& op, int input, const char* attribute) {
   const int32_t x = op.activation_or_numbers(input);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   if (shape.size() == 4) return x;
   if (shape.size() != 3)
     fail("input ", input, " has the shape ", shape_text(shape), "; rank 3 or 4 is expected");
   const int32_t heads = heads_of(op, attribute);
   if (shape[2] % heads != 0) fail("its ", shape[2], " columns do not divide into ", heads, " heads");
   const std::string name = op.name() + "/heads";
-  const int32_t apart =
-      add_reshape(op.draft(), name, op.source(), x, {shape[0], shape[1], heads, shape[2] / heads});
-  return add_transpose(op.draft(), name, op.source(), apart, {0, 2, 1, 3});
+  const int32_t apart = add_reshape(op.named(name), x, {shape[0], shape[1], heads, shape[2] / heads});
+  return add_transpose(op.named(name), apart, {0, 2, 1, 3});
 }
 
 // The past steps in front of those of this run, as the node's output `output`.
 int32_t with_past(OnnxOp& op, int32_t x, int input, int output) {
   if (op.has_input(input)) {
     const int32_t past = op.activation_or_numbers(input);
-    Shape shape = op.draft().tensor(x).shape, before = op.draft().tensor(past).shape;
+    Shape shape = op.shape(x), before = op.shape(past);
     if (before.size() != 4)
       fail("input ", input, " has the shape ", shape_text(before), "; rank 4 is expected");
     const int32_t steps = before[2];
     before[2] = shape[2];
     if (before != shape)
-      fail("input ", input, " has the shape ", shape_text(op.draft().tensor(past).shape),
-           ", which does not fit ", shape_text(shape));
+      fail("input ", input, " has the shape ", shape_text(op.shape(past)), ", which does not fit ",
+           shape_text(shape));
     shape[2] = narrow(int64_t{shape[2]} + steps, "number of steps");
     const int32_t both = op.new_tensor(shape);
     op.add(Op::kConcat, {past, x}, both).options.as<ConcatOptions>().axis = 2;
@@ -55,17 +54,17 @@ int32_t with_past(OnnxOp& op, int32_t x, int input, int output) {
 
 // One key or value for several queries' heads.
 int32_t for_each_head(OnnxOp& op, int32_t x, int32_t heads) {
-  const int32_t own = op.draft().tensor(x).shape[1];
+  const int32_t own = op.shape(x)[1];
   if (own == heads) return x;
   if (heads % own != 0) fail("its ", heads, " heads of queries do not divide among ", own, " of keys");
   std::vector<int32_t> from(static_cast<size_t>(heads));
   for (int32_t i = 0; i < heads; ++i) from[static_cast<size_t>(i)] = i / (heads / own);
-  return add_gather(op.draft(), op.name() + "/repeated", op.source(), x, 1, from);
+  return add_gather(op.part("/repeated"), x, 1, from);
 }
 
 int32_t add_aligned(OnnxOp& op, Op kind, int32_t a, int32_t b) {
   std::vector<int32_t> inputs{a, b};
-  align_operands(op.draft(), op.name(), op.source(), inputs);
+  align_operands(op.origin(), inputs);
   return add_binary(op, kind, inputs[0], inputs[1]);
 }
 
@@ -74,7 +73,7 @@ int32_t add_mask(OnnxOp& op, int32_t scores, int32_t mask) {
   if (op.draft().tensor(mask).constant) {
     std::vector<float> values = values_of<float>(op.draft().tensor(mask));
     for (float& value : values) value = std::clamp(value, -kMasked, kMasked);
-    mask = add_constant(op.draft(), op.input_name(3), DType::kF32, op.draft().tensor(mask).shape, values);
+    mask = add_constant(op.draft(), op.input_name(3), DType::kF32, op.shape(mask), values);
   }
   return add_aligned(op, Op::kAdd, scores, mask);
 }
@@ -95,8 +94,8 @@ int32_t add_weights(OnnxOp& op, int32_t scores, int32_t condition, bool may_be_e
     const int32_t low =
         add_constant(op.draft(), op.name() + "/low", DType::kF32, {1, 1, 1, 1}, std::vector<float>{-kMasked});
     std::vector<int32_t> inputs{condition, scores, low};
-    scores = op.new_tensor(align_operands(op.draft(), op.name(), op.source(), inputs));
-    add_where(op.draft(), op.name(), op.source(), inputs, scores);
+    scores = op.new_tensor(align_operands(op.origin(), inputs));
+    add_where(op.origin(), inputs, scores);
     condition = inputs[0];
   }
   const int32_t weights = add_unary(op, Op::kSoftmax, scores);
@@ -112,25 +111,24 @@ void import_attention(OnnxOp& op) {
     if (!op.output_name(i).empty()) fail("its output of scores is not supported");
   const float softcap = op.real("softcap", 0.0f);
   if (!(softcap >= 0.0f && std::isfinite(softcap))) fail("its softcap is ", softcap);
-  const bool joined = op.draft().tensor(op.activation_or_numbers(0)).shape.size() == 3;
+  const bool joined = op.shape(op.activation_or_numbers(0)).size() == 3;
   const int32_t q = in_heads(op, 0, "q_num_heads");
   int32_t k = in_heads(op, 1, "kv_num_heads"), v = in_heads(op, 2, "kv_num_heads");
   op.ignore("q_num_heads");
   op.ignore("kv_num_heads");
-  const Shape queries = op.draft().tensor(q).shape;
-  const int32_t own_steps = op.draft().tensor(k).shape[2];
+  const Shape queries = op.shape(q);
+  const int32_t own_steps = op.shape(k)[2];
   k = with_past(op, k, 4, 1);
   v = with_past(op, v, 5, 2);
-  const int32_t past = op.draft().tensor(k).shape[2] - own_steps;
+  const int32_t past = op.shape(k)[2] - own_steps;
   k = for_each_head(op, k, queries[1]);
   v = for_each_head(op, v, queries[1]);
   const float scale = op.real("scale", 1.0f / std::sqrt(static_cast<float>(queries[3])));
   if (!std::isfinite(scale)) fail("its scale is ", scale);
-  int32_t scores =
-      add_scaled(op, add_matrix_product(op.draft(), op.name() + "/scores", op.source(), q, k, true), scale);
+  int32_t scores = add_scaled(op, add_matrix_product(op.part("/scores"), q, k, true), scale);
   if (softcap > 0.0f)
     scores = add_scaled(op, add_unary(op, Op::kTanh, add_scaled(op, scores, 1.0f / softcap)), softcap);
-  const Shape of_scores = op.draft().tensor(scores).shape;
+  const Shape of_scores = op.shape(scores);
   int32_t condition = op.integer("is_causal", 0) != 0 ? causal_condition(op, of_scores, past) : -1;
   bool is_choice = false;
   if (op.has_input(3)) {
@@ -140,11 +138,11 @@ void import_attention(OnnxOp& op) {
     if (is_choice) condition = condition < 0 ? mask : add_aligned(op, Op::kMinimum, condition, mask);
   }
   const int32_t weights = add_weights(op, scores, condition, is_choice);
-  int32_t y = add_matrix_product(op.draft(), op.output_name(), op.source(), weights, v, false);
+  int32_t y = add_matrix_product(op.result(), weights, v, false);
   if (joined) {
-    y = add_transpose(op.draft(), op.output_name(), op.source(), y, {0, 2, 1, 3});
-    const Shape shape = op.draft().tensor(y).shape;
-    y = add_reshape(op.draft(), op.output_name(), op.source(), y,
+    y = add_transpose(op.result(), y, {0, 2, 1, 3});
+    const Shape shape = op.shape(y);
+    y = add_reshape(op.result(), y,
                     {shape[0], shape[1], narrow(int64_t{shape[2]} * shape[3], "number of columns")});
   }
   op.set_output(y);
@@ -212,11 +210,8 @@ void add_attention(OnnxDecomposer& s, const Projected& x, const std::string& mas
   const int64_t heads = s.integer("num_heads", 0);
   if (heads < 1 || heads > 65536) fail("attribute num_heads is ", heads, "; 1 to 65536 are supported");
   OnnxAttributes attributes{
-      {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", s.integer("unidirectional", 0)}},
-      {},
-      {},
-      {}};
-  if (const float scale = s.real("scale", 0.0f); scale != 0.0f) attributes.reals.push_back({"scale", scale});
+      {"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", s.integer("unidirectional", 0)}};
+  if (const float scale = s.real("scale", 0.0f); scale != 0.0f) attributes.push_back({"scale", scale});
   std::vector<std::string> inputs{x.q, x.k, x.v, mask};
   if (!states.past_k.empty()) inputs.insert(inputs.end(), {states.past_k, states.past_v});
   s.add("Attention", inputs, attributes, s.output(0));
@@ -270,7 +265,7 @@ void decompose_self_attention(OnnxDecomposer& s, const AttentionInputs& in) {
     return s.reshaped(x, {1, from[0], heads, keys, size / heads});
   };
   const std::string k = stacked(states.present_k, sizes[1]), v = stacked(states.present_v, sizes[2]);
-  s.add("Concat", {k, v}, {{{"axis", 0}}, {}, {}, {}}, s.output(1));
+  s.add("Concat", {k, v}, {{"axis", 0}}, s.output(1));
 }
 
 void decompose_attention(OnnxDecomposer& s) {
@@ -318,33 +313,10 @@ void decompose_multi_head_attention(OnnxDecomposer& s) {
   add_attention(s, x, joined_mask(s, read_mask(s, 4, q[0], q[1], keys), 5), states);
 }
 
-constexpr OnnxDecomposition kOnnxFusedAttentionDecompositions[] = {
-    {"Attention",
-     decompose_attention,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
-     "Without rotation; the mask is [batch], [batch, keys] or [batch, queries, keys]. A row that it leaves nothing of is 0."},
-    {"MultiHeadAttention",
-     decompose_multi_head_attention,
-     {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
-     "Queries, keys and values apart; masks as of Attention."},
-    {"QAttention",
-     decompose_quantized_attention,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
-     "As Attention. It is computed in FP32, or calibrated."},
-};
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_fused_attention_decompositions() {
-  return kOnnxFusedAttentionDecompositions;
-}
-
 // onnxruntime's attention of language models: rotated queries and keys, fewer heads of keys than of queries, and a cache.
 
-namespace {
-
 std::string joined_steps(OnnxDecomposer& s, const std::vector<std::string>& parts, int64_t axis) {
-  return s.add("Concat", parts, {{{"axis", axis}}, {}, {}, {}});
+  return s.add("Concat", parts, {{"axis", axis}});
 }
 
 // Pairs of numbers of a head, turned by angles: (a, b) becomes (a cos - b sin, a sin + b cos). A pair is the numbers i and
@@ -480,10 +452,9 @@ class GroupAttention {
     }
     if (s_.integer("do_rotary", 0) != 0) turn(q, k);
     s_.ignore("rotary_interleaved");
-    OnnxAttributes attributes{{{"q_num_heads", heads_}, {"kv_num_heads", key_heads_}}, {}, {}, {}};
-    if (const float scale = s_.real("scale", 0.0f); scale != 0.0f)
-      attributes.reals.push_back({"scale", scale});
-    if (const float cap = s_.real("softcap", 0.0f); cap != 0.0f) attributes.reals.push_back({"softcap", cap});
+    OnnxAttributes attributes{{"q_num_heads", heads_}, {"kv_num_heads", key_heads_}};
+    if (const float scale = s_.real("scale", 0.0f); scale != 0.0f) attributes.push_back({"scale", scale});
+    if (const float cap = s_.real("softcap", 0.0f); cap != 0.0f) attributes.push_back({"softcap", cap});
     const bool wants = s_.has_output(1) || s_.has_output(2);
     const std::string present_k = s_.has_output(1) ? s_.output(1) : s_.unique(s_.output(0) + "/keys"),
                       present_v = s_.has_output(2) ? s_.output(2) : s_.unique(s_.output(0) + "/values");
@@ -600,7 +571,7 @@ class GroupAttention {
     const std::string numbers = s_.add("Sub", {s_.as_real(s_.counted(kept_)), place()});
     const std::string from = s_.clip(numbers, 0.0f, static_cast<float>(steps_ - 1));
     const std::string moved =
-        s_.add("Gather", {heads, s_.cast(from, onnx_file::TensorProto::INT64)}, {{{"axis", 2}}, {}, {}, {}});
+        s_.add("Gather", {heads, s_.cast(from, onnx_file::TensorProto::INT64)}, {{"axis", 2}});
     const std::string is_old = s_.add("Less", {numbers, s_.number(0.0f)}),
                       is_new = s_.add("Equal", {from, numbers});
     const std::string behind = s_.add("Where", {along(is_old), before, s_.number(0.0f)});
@@ -629,18 +600,32 @@ class GroupAttention {
 
 void decompose_grouped(OnnxDecomposer& s) { GroupAttention(s).decompose(); }
 
-constexpr OnnxDecomposition kOnnxGroupedAttentionDecompositions[] = {
+constexpr OnnxDecomposition kOnnxAttentionDecompositions[] = {
+    {"Attention",
+     decompose_attention,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
+     "Without rotation; the mask is [batch], [batch, keys] or [batch, queries, keys]. A row that it leaves nothing of is 0."},
     {"GroupQueryAttention",
      decompose_grouped,
      {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere, Op::kGather},
      "The number of all steps is a constant; lengths of a run are one row's. No sinks, no caches of codes."},
-    {"RotaryEmbedding", decompose_rotary_embedding, {Op::kMul, Op::kAdd, Op::kSub, Op::kGather}, "", true},
+    {"MultiHeadAttention",
+     decompose_multi_head_attention,
+     {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
+     "Queries, keys and values apart; masks as of Attention."},
+    {"QAttention",
+     decompose_quantized_attention,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
+     "As Attention. It is computed in FP32, or calibrated."},
+    {"RotaryEmbedding",
+     decompose_rotary_embedding,
+     {Op::kMul, Op::kAdd, Op::kSub, Op::kGather},
+     "",
+     kStandard},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_grouped_attention_decompositions() {
-  return kOnnxGroupedAttentionDecompositions;
-}
+Span<const OnnxDecomposition> onnx_attention_decompositions() { return kOnnxAttentionDecompositions; }
 
 }  // namespace intaglio::importers

@@ -72,20 +72,18 @@ void OnnxNodeAttributes::check_all_read() const {
 }
 
 void add_attributes(onnx_file::NodeProto& node, const OnnxAttributes& attributes) {
-  using Proto = onnx_file::AttributeProto;
-  const auto add = [&](const char* name, Proto::AttributeType type) -> Proto& {
-    Proto& attribute = node.attribute.add();
-    attribute.name = name;
-    attribute.type = type;
-    return attribute;
-  };
-  for (const auto& [name, value] : attributes.integers) add(name, Proto::INT).i = value;
-  for (const auto& [name, list] : attributes.lists) {
-    Proto& attribute = add(name, Proto::INTS);
-    for (const int64_t value : list) attribute.ints.push_back(value);
+  for (const auto& [name, value] : attributes) {
+    AttributeProto& made = node.attribute.add();
+    made.name = name;
+    const auto is = [&made = made](const auto* own, AttributeProto::AttributeType type) {
+      if (own != nullptr) made.type = type;
+      return own;
+    };
+    if (const auto* const i = is(std::get_if<int64_t>(&value), AttributeProto::INT)) made.i = *i;
+    if (const auto* const f = is(std::get_if<float>(&value), AttributeProto::FLOAT)) made.f = *f;
+    if (const auto* const s = is(std::get_if<std::string>(&value), AttributeProto::STRING)) made.s = *s;
+    if (const auto* const list = is(std::get_if<OnnxList>(&value), AttributeProto::INTS)) made.ints = *list;
   }
-  for (const auto& [name, value] : attributes.reals) add(name, Proto::FLOAT).f = value;
-  for (const auto& [name, value] : attributes.words) add(name, Proto::STRING).s = value;
 }
 
 }  // namespace intaglio::importers

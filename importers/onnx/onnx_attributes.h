@@ -3,7 +3,7 @@
 
 #include <string>
 #include <unordered_set>
-#include <utility>
+#include <variant>
 #include <vector>
 
 #include "importers/onnx/onnx_file.h"
@@ -37,12 +37,12 @@ class OnnxNodeAttributes {
   mutable std::unordered_set<std::string> read_;
 };
 
-struct OnnxAttributes {
-  std::vector<std::pair<const char*, int64_t>> integers;
-  std::vector<std::pair<const char*, std::vector<int64_t>>> lists;
-  std::vector<std::pair<const char*, float>> reals;
-  std::vector<std::pair<const char*, std::string>> words;
+using OnnxList = std::vector<int64_t>;
+struct OnnxAttribute {
+  const char* name;
+  std::variant<int64_t, float, OnnxList, std::string> value;
 };
+using OnnxAttributes = std::vector<OnnxAttribute>;
 
 void add_attributes(onnx_file::NodeProto& node, const OnnxAttributes& attributes);
 

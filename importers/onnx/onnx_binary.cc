@@ -3,16 +3,10 @@
 #include <cmath>
 
 #include "importers/draft/draft.h"
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
-
-Shape padded_shape(Shape shape, size_t rank) {
-  shape.insert(shape.begin(), rank - shape.size(), 1);
-  return shape;
-}
 
 struct Operand {
   OnnxConstant<float> constant;
@@ -23,7 +17,7 @@ struct Operand {
 };
 
 Operand tensor_operand(OnnxOp& op, int32_t tensor) {
-  return {{}, tensor, op.draft().tensor(tensor).shape, op.draft().tensor(tensor).name, -1};
+  return {{}, tensor, op.shape(tensor), op.draft().tensor(tensor).name, -1};
 }
 
 Operand read_operand(OnnxOp& op, int input) {
@@ -38,44 +32,32 @@ Operand read_operand(OnnxOp& op, int input) {
 
 // The operand with as many axes as the result.
 int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
-  const Shape shape = padded_shape(operand.shape, rank);
+  const Shape shape = with_rank(operand.shape, rank);
   if (operand.tensor < 0) {
     const int32_t made = add_constant(op.draft(), operand.name, DType::kF32, shape, operand.constant.values);
     constexpr int32_t kNoAxis = -1;  // a grid of several scales is of no use here
     if (operand.input >= 0) op.take_grid(operand.input, kNoAxis, made, kNoAxis);
     return made;
   }
-  return add_reshape(op.draft(), operand.name, op.source(), operand.tensor, shape);
-}
-
-void check_fit(const Shape& a, const Shape& b) {
-  const size_t rank = std::max(a.size(), b.size());
-  const Shape first = padded_shape(a, rank), second = padded_shape(b, rank);
-  for (size_t i = 0; i < rank; ++i)
-    if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
-      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
-           ", which do not fit each other");
+  return add_reshape(op.named(operand.name), operand.tensor, shape);
 }
 
 int32_t add_binary(OnnxOp& op, Op kind, const Operand& a, const Operand& b) {
-  const size_t rank = std::max({a.shape.size(), b.shape.size(), size_t{1}});
-  check_fit(a.shape, b.shape);
+  const size_t rank = at_least_1d(broadcast_shape(a.shape, b.shape)).size();
   return add_binary(op, kind, aligned(op, a, rank), aligned(op, b, rank));
 }
 
-void import_binary(OnnxOp& op, Op kind) {
+template <Op kKind>
+void import_binary(OnnxOp& op) {
   op.check_inputs(2, 2);
-  op.set_output(add_binary(op, kind, read_operand(op, 0), read_operand(op, 1)));
+  op.set_output(add_binary(op, kKind, read_operand(op, 0), read_operand(op, 1)));
 }
 
 // A bound that is one number for all elements makes a Clamp.
 int32_t add_bound(OnnxOp& op, int32_t x, const Operand& bound, bool is_max) {
   const float value = bound.constant.values[0];
   if (std::isnan(value)) fail("its bound is not a number");
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  DraftNode& node = op.add(Op::kClamp, {x}, y);
-  (is_max ? node.options.as<Clamp>().min : node.options.as<Clamp>().max) = value;
-  return y;
+  return add_bounded(op, x, is_max ? value : -INFINITY, is_max ? INFINITY : value);
 }
 
 // The greatest or the least of codes and constants, each of one number: a bound.
@@ -102,10 +84,11 @@ bool import_bounds(OnnxOp& op, Op kind) {
 }
 
 // Takes any number of inputs, two at a time. Activations come first, so that bounds become Clamps.
-void import_many(OnnxOp& op, Op kind) {
+template <Op kKind>
+void import_many(OnnxOp& op) {
   op.check_inputs(1, 64);
-  const bool chooses = kind == Op::kMaximum || kind == Op::kMinimum;
-  if (chooses && import_bounds(op, kind)) return;
+  const bool chooses = kKind == Op::kMaximum || kKind == Op::kMinimum;
+  if (chooses && import_bounds(op, kKind)) return;
   std::vector<Operand> operands;
   operands.reserve(static_cast<size_t>(op.input_count()));
   for (int i = 0; i < op.input_count(); ++i) operands.push_back(read_operand(op, i));
@@ -115,19 +98,12 @@ void import_many(OnnxOp& op, Op kind) {
   for (size_t i = 1; i < operands.size(); ++i) {
     const Operand& next = operands[i];
     const bool is_bound = chooses && next.tensor < 0 && next.constant.values.size() == 1 &&
-                          next.shape.size() <= op.draft().tensor(y).shape.size();
-    y = is_bound ? add_bound(op, y, next, kind == Op::kMaximum)
-                 : add_binary(op, kind, tensor_operand(op, y), next);
+                          next.shape.size() <= op.shape(y).size();
+    y = is_bound ? add_bound(op, y, next, kKind == Op::kMaximum)
+                 : add_binary(op, kKind, tensor_operand(op, y), next);
   }
   op.set_output(y);
 }
-
-void import_add(OnnxOp& op) { import_binary(op, Op::kAdd); }
-void import_sub(OnnxOp& op) { import_binary(op, Op::kSub); }
-void import_mul(OnnxOp& op) { import_binary(op, Op::kMul); }
-void import_max(OnnxOp& op) { import_many(op, Op::kMaximum); }
-void import_min(OnnxOp& op) { import_many(op, Op::kMinimum); }
-void import_sum(OnnxOp& op) { import_many(op, Op::kAdd); }
 
 void import_div(OnnxOp& op) {
   op.check_inputs(2, 2);
@@ -139,7 +115,7 @@ void import_div(OnnxOp& op) {
     const int32_t quotient = add_binary(op, Op::kDiv, read_operand(op, 0), divisor);
     return op.set_output(op.as_real(op.as_index(quotient)));
   }
-  if (divisor.tensor >= 0) return import_binary(op, Op::kDiv);
+  if (divisor.tensor >= 0) return import_binary<Op::kDiv>(op);
   divisor.input = -1;
   for (float& value : divisor.constant.values) value = 1.0f / value;
   op.set_output(add_binary(op, Op::kMul, read_operand(op, 0), divisor));
@@ -176,12 +152,8 @@ int32_t add_power_of(OnnxOp& op, int32_t x, float exponent) {
 
 // y, repeated where `shape`, which fits it, is larger.
 int32_t add_factor(OnnxOp& op, int32_t y, const Shape& shape) {
-  const Shape own = op.draft().tensor(y).shape;
-  const size_t rank = std::max(own.size(), shape.size());
-  check_fit(own, shape);
-  bool repeats = false;
-  for (size_t d = 0; d < rank; ++d) repeats |= padded_shape(own, rank)[d] < padded_shape(shape, rank)[d];
-  if (!repeats) return add_reshape(op.draft(), op.output_name(), op.source(), y, padded_shape(own, rank));
+  const Shape whole = broadcast_shape(op.shape(y), shape), own = with_rank(op.shape(y), whole.size());
+  if (own == whole) return add_reshape(op.result(), y, own);
   const std::vector<float> ones(static_cast<size_t>(elements(shape)), 1.0f);
   return add_binary(op, Op::kMul, tensor_operand(op, y), {{shape, ones}, -1, shape, op.name() + "/ones", -1});
 }
@@ -206,9 +178,9 @@ void import_constant_powers(OnnxOp& op, const OnnxConstant<float>& exponents) {
     std::vector<int32_t> inputs{
         add_constant(op.draft(), op.name() + "/asks", DType::kF32, exponents.shape, asks),
         add_power_of(op, x, numbers[i]), y};
-    const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
+    const Shape shape = align_operands(op.origin(), inputs);
     y = op.new_tensor(shape);
-    add_where(op.draft(), op.name(), op.source(), inputs, y);
+    add_where(op.origin(), inputs, y);
   }
   op.set_output(add_factor(op, y, exponents.shape));
 }
@@ -240,31 +212,22 @@ void import_mod(OnnxOp& op) {
 }
 
 constexpr OnnxOperator kOnnxBinaryOperators[] = {
-    {"Add", import_add, {Op::kAdd}, ""},
+    {"Add", import_binary<Op::kAdd>, {Op::kAdd}, ""},
     {"Div", import_div, {Op::kDiv, Op::kMul, Op::kCast}, "A constant divisor does not hold 0."},
-    {"Max", import_max, {Op::kMaximum, Op::kClamp}, "At most 64 inputs."},
-    {"Min", import_min, {Op::kMinimum, Op::kClamp}, "At most 64 inputs."},
-    {"Mul", import_mul, {Op::kMul}, ""},
+    {"Max", import_many<Op::kMaximum>, {Op::kMaximum, Op::kClamp}, "At most 64 inputs."},
+    {"Min", import_many<Op::kMinimum>, {Op::kMinimum, Op::kClamp}, "At most 64 inputs."},
+    {"Mul", import_binary<Op::kMul>, {Op::kMul}, ""},
     {"Neg", import_neg, {Op::kMul}, ""},
     {"Mod", import_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, "Of integers, exact below 2^24."},
     {"Pow",
      import_pow,
      {Op::kPow, Op::kMul, Op::kExp, Op::kWhere},
      "Of exponents that a run computes, or more than 8 different ones: of bases above 0."},
-    {"Sub", import_sub, {Op::kSub}, ""},
-    {"Sum", import_sum, {Op::kAdd}, "At most 64 inputs."},
+    {"Sub", import_binary<Op::kSub>, {Op::kSub}, ""},
+    {"Sum", import_many<Op::kAdd>, {Op::kAdd}, "At most 64 inputs."},
 };
 
 }  // namespace
-
-int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b) {
-  Shape shape = op.draft().tensor(a).shape;
-  const Shape other = op.draft().tensor(b).shape;
-  for (size_t d = 0; d < shape.size(); ++d) shape[d] = std::max(shape[d], other[d]);
-  const int32_t y = op.new_tensor(shape);
-  op.add(kind, {a, b}, y);
-  return y;
-}
 
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
   return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
@@ -280,7 +243,7 @@ int32_t add_square(OnnxOp& op, int32_t x) {
 }
 
 int32_t add_power(OnnxOp& op, int32_t x, float exponent) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  const int32_t y = op.new_tensor(op.shape(x));
   op.add(Op::kPow, {x}, y).options.as<UnaryOptions>().alpha = exponent;
   return y;
 }
@@ -298,8 +261,7 @@ int32_t add_root(OnnxOp& op, int32_t x, float p) {
 
 OnnxPair read_pair(OnnxOp& op) {
   const Operand a = read_operand(op, 0), b = read_operand(op, 1);
-  const size_t rank = std::max({a.shape.size(), b.shape.size(), size_t{1}});
-  check_fit(a.shape, b.shape);
+  const size_t rank = at_least_1d(broadcast_shape(a.shape, b.shape)).size();
   return {aligned(op, a, rank), aligned(op, b, rank)};
 }
 

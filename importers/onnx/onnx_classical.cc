@@ -16,8 +16,6 @@ struct OnnxClasses {
   std::vector<int64_t> labels;  // empty: the classes are numbered from 0
 };
 
-// The labels in two attributes, of which a file has one. Strings are numbered, and a note lists them.
-OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings);
 // The two scores that a single score stands for. The pair is that of onnxruntime.
 enum class OnnxSecond {
   kNone,      // there is a score a class
@@ -25,18 +23,84 @@ enum class OnnxSecond {
   kOpposite,  // above 0 for the second class: [-s, s]
   kLinear,    // the same, but the pair is [1 - s, s]
 };
+
+constexpr int64_t kMostClasses = 65536;
+
+std::string names_of(const std::vector<std::string>& classes) {
+  constexpr size_t kMostShown = 16;
+  std::string list;
+  for (size_t i = 0; i < std::min(classes.size(), kMostShown); ++i)
+    list += (i == 0 ? "" : ", ") + quoted(classes[i]);
+  return list + (classes.size() > kMostShown ? ", ..." : "");
+}
+
+void note_numbers(OnnxDecomposer& s, const std::vector<std::string>& classes) {
+  s.note(text(s.source(),
+              ": its classes are strings; the model gives their numbers, from 0 on: ", names_of(classes)));
+}
+
+// The labels in two attributes, of which a file has one. Strings are numbered, and a note lists them.
+OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings) {
+  const std::vector<std::string> names = s.strings(strings);
+  OnnxClasses classes{0, s.list(integers)};
+  classes.count = static_cast<int64_t>(names.empty() ? classes.labels.size() : names.size());
+  if (classes.count < 2 || classes.count > kMostClasses)
+    fail("it has ", classes.count, " classes; 2 to ", kMostClasses, " are supported");
+  bool is_counted = true;
+  for (size_t i = 0; i < classes.labels.size(); ++i)
+    is_counted = is_counted && classes.labels[i] == static_cast<int64_t>(i);
+  if (!names.empty() || is_counted) classes.labels.clear();
+  if (!names.empty()) note_numbers(s, names);
+  return classes;
+}
+
+// 1 - x; two columns.
+std::string one_less(OnnxDecomposer& s, const std::string& x) { return s.add("Sub", {s.number(1.0f), x}); }
+
+std::string both_onnx_scores(OnnxDecomposer& s, const std::string& first, const std::string& second) {
+  return s.add("Concat", {first, second}, {{"axis", 1}});
+}
+
 // Scores behind the attribute post_transform; `is_single`: of one score SOFTMAX changes nothing.
-std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores, bool is_single);
-// Two columns; 1 - x.
-std::string both_onnx_scores(OnnxDecomposer& s, const std::string& first, const std::string& second);
-std::string one_less(OnnxDecomposer& s, const std::string& x);
+std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores, bool is_single) {
+  const std::string transform = s.string("post_transform", "NONE");
+  if (transform == "LOGISTIC") return s.add("Sigmoid", {scores});
+  if (transform == "SOFTMAX" && !is_single) return s.add("Softmax", {scores}, {{"axis", 1}});
+  if (transform != "NONE" && transform != "SOFTMAX")
+    fail("post_transform ", quoted(transform), " is not supported; NONE, LOGISTIC and SOFTMAX are");
+  return scores;
+}
+
 // Writes the first output: the class of the greatest score.
-void write_onnx_label(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores);
+void write_onnx_label(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores) {
+  if (!s.has_output(0)) return;
+  const std::string place = s.add("ArgMax", {scores}, {{"axis", 1}, {"keepdims", 0}});
+  s.end(classes.labels.empty() ? place : s.add("Gather", {s.integers(classes.labels), place}));
+}
+
 // Writes both outputs. `scores` [n, classes], or [n, 1], before the attribute post_transform.
 void write_onnx_classes(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores,
-                        OnnxSecond second);
+                        OnnxSecond second) {
+  const bool is_single = second != OnnxSecond::kNone;
+  std::string given = transformed_onnx_scores(s, scores, is_single), decides = given;
+  if (is_single) {
+    const bool is_opposite =
+        second == OnnxSecond::kOpposite && s.string("post_transform", "NONE") != "LOGISTIC";
+    given = decides = both_onnx_scores(s, is_opposite ? s.add("Neg", {given}) : one_less(s, given), given);
+    if (second == OnnxSecond::kLinear) decides = both_onnx_scores(s, s.add("Neg", {scores}), scores);
+  }
+  if (s.has_output(1)) s.end(given, 1);
+  write_onnx_label(s, classes, decides);
+}
+
 // A list of numbers that are all finite.
-std::vector<float> finite_reals(const OnnxDecomposer& s, const char* name);
+template <typename Node>
+std::vector<float> finite_reals(const Node& node, const char* name) {
+  std::vector<float> values = node.reals(name);
+  for (const float value : values)
+    if (!std::isfinite(value)) fail("its attribute ", name, " holds ", value);
+  return values;
+}
 
 // Linear models and scalers.
 
@@ -46,22 +110,15 @@ constexpr char kDomain[] = "ai.onnx.ml";
 int32_t read_rows(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.as_real(op.any_activation(0));
-  const Shape& shape = op.draft().tensor(x).shape;
-  if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
+  const Shape& shape = op.shape(x);
+  check_rank(shape, 2);
   return x;
-}
-
-std::vector<float> finite_reals(const OnnxOp& op, const char* name) {
-  std::vector<float> values = op.reals(name);
-  for (const float value : values)
-    if (!std::isfinite(value)) fail("its attribute ", name, " holds ", value);
-  return values;
 }
 
 // y = x * coefficients + intercepts, coefficients [targets, features]
 void import_linear_regressor(OnnxOp& op) {
   const int32_t x = read_rows(op);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const int64_t targets = op.integer("targets", 1);
   if (targets < 1 || targets > kMaxTensorBytes) fail("its attribute targets is ", targets);
   if (const std::string transform = op.string("post_transform", "NONE"); transform != "NONE")
@@ -77,15 +134,14 @@ void import_linear_regressor(OnnxOp& op) {
   const int32_t w =
       add_constant(op.draft(), op.name() + "/coefficients", DType::kF32, {outputs, shape[1]}, weights);
   const int32_t b = add_constant(op.draft(), op.name() + "/intercepts", DType::kF32, {outputs}, bias);
-  const int32_t y = op.new_tensor({shape[0], outputs});
-  op.add(Op::kFullyConnected, {x, w, b}, y);
+  const int32_t y = op.make(Op::kFullyConnected, {x, w, b}, {shape[0], outputs});
   op.set_output(y, 0, false);
 }
 
 // y = (x - offset) * scale, each one number or one a feature
 void import_scaler(OnnxOp& op) {
   int32_t x = read_rows(op);
-  const int32_t features = op.draft().tensor(x).shape[1];
+  const int32_t features = op.shape(x)[1];
   const auto by = [&](const char* name, Op kind) {
     const std::vector<float> values = finite_reals(op, name);
     if (values.empty()) return;
@@ -113,25 +169,10 @@ Span<const OnnxOperator> onnx_classical_operators() { return kOnnxClassicalOpera
 
 namespace {
 
-constexpr int64_t kMostClasses = 65536;
-
-std::string names_of(const std::vector<std::string>& classes) {
-  constexpr size_t kMostShown = 16;
-  std::string list;
-  for (size_t i = 0; i < std::min(classes.size(), kMostShown); ++i)
-    list += (i == 0 ? "" : ", ") + quoted(classes[i]);
-  return list + (classes.size() > kMostShown ? ", ..." : "");
-}
-
-void note_numbers(OnnxDecomposer& s, const std::vector<std::string>& classes) {
-  s.note(text(s.source(),
-              ": its classes are strings; the model gives their numbers, from 0 on: ", names_of(classes)));
-}
-
 // The sum, the length or the greatest along the last axis, which stays.
 std::string reduced(OnnxDecomposer& s, const char* op, const std::string& x) {
   if (s.opset() >= 18) return s.add(op, {x, s.integers({-1})});
-  return s.add(op, {x}, {{}, {{"axes", {-1}}}, {}, {}});
+  return s.add(op, {x}, {{"axes", OnnxList{-1}}});
 }
 
 // x over its norm; where that is 0, x.
@@ -160,8 +201,7 @@ void decompose_extractor(OnnxDecomposer& s) {
     note_numbers(s, classes);
     x = s.counted(static_cast<int64_t>(classes.size()));
   }
-  const std::string made =
-      s.add("Gather", {x, s.reshaped(s.input(1), {-1})}, {{{"axis", rank - 1}}, {}, {}, {}});
+  const std::string made = s.add("Gather", {x, s.reshaped(s.input(1), {-1})}, {{"axis", rank - 1}});
   if (rank == 1)
     s.reshaped(made, {1, -1}, s.output(0));
   else
@@ -196,7 +236,7 @@ void decompose_linear(OnnxDecomposer& s) {
     fail("it has ", bias.size(), " intercepts for ", rows, " scores");
   const std::string scores =
       s.add("Gemm", {s.as_real(s.input(0)), s.reshaped(s.numbers(weights), {rows, columns}), s.numbers(bias)},
-            {{{"transB", 1}}, {}, {}, {}});
+            {{"transB", 1}});
   write_onnx_classes(s, classes, scores, is_single ? OnnxSecond::kLinear : OnnxSecond::kNone);
 }
 
@@ -220,95 +260,7 @@ void decompose_one_hot(OnnxDecomposer& s) {
 
 constexpr char kNumbered[] = "Classes that are strings are numbered.";
 
-constexpr OnnxDecomposition kOnnxClassDecompositions[] = {
-    {"ArrayFeatureExtractor", decompose_extractor, {Op::kGather}, kNumbered, false, false, true},
-    {"LinearClassifier",
-     decompose_linear,
-     {Op::kFullyConnected, Op::kSoftmax, Op::kTopK},
-     kNumbered,
-     false,
-     false,
-     true},
-    {"OneHotEncoder",
-     decompose_one_hot,
-     {Op::kEqual, Op::kCast},
-     "Categories are integers; one that it does not have gives zeros.",
-     false,
-     false,
-     true},
-    {"Normalizer", decompose_normalizer, {Op::kMean, Op::kMaxPool2d, Op::kDiv}, "", false, false, true},
-    {"ZipMap",
-     decompose_map,
-     {Op::kReshape},
-     "It gives the scores, in the order of the classes.",
-     false,
-     false,
-     true},
-};
-
-OnnxClasses read_onnx_classes(OnnxDecomposer& s, const char* integers, const char* strings) {
-  const std::vector<std::string> names = s.strings(strings);
-  OnnxClasses classes{0, s.list(integers)};
-  classes.count = static_cast<int64_t>(names.empty() ? classes.labels.size() : names.size());
-  if (classes.count < 2 || classes.count > kMostClasses)
-    fail("it has ", classes.count, " classes; 2 to ", kMostClasses, " are supported");
-  bool is_counted = true;
-  for (size_t i = 0; i < classes.labels.size(); ++i)
-    is_counted = is_counted && classes.labels[i] == static_cast<int64_t>(i);
-  if (!names.empty() || is_counted) classes.labels.clear();
-  if (!names.empty()) note_numbers(s, names);
-  return classes;
-}
-
-std::string one_less(OnnxDecomposer& s, const std::string& x) { return s.add("Sub", {s.number(1.0f), x}); }
-
-std::string both_onnx_scores(OnnxDecomposer& s, const std::string& first, const std::string& second) {
-  return s.add("Concat", {first, second}, {{{"axis", 1}}, {}, {}, {}});
-}
-
-std::string transformed_onnx_scores(OnnxDecomposer& s, const std::string& scores, bool is_single) {
-  const std::string transform = s.string("post_transform", "NONE");
-  if (transform == "LOGISTIC") return s.add("Sigmoid", {scores});
-  if (transform == "SOFTMAX" && !is_single) return s.add("Softmax", {scores}, {{{"axis", 1}}, {}, {}, {}});
-  if (transform != "NONE" && transform != "SOFTMAX")
-    fail("post_transform ", quoted(transform), " is not supported; NONE, LOGISTIC and SOFTMAX are");
-  return scores;
-}
-
-void write_onnx_label(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores) {
-  if (!s.has_output(0)) return;
-  const std::string place = s.add("ArgMax", {scores}, {{{"axis", 1}, {"keepdims", 0}}, {}, {}, {}});
-  s.end(classes.labels.empty() ? place : s.add("Gather", {s.integers(classes.labels), place}));
-}
-
-void write_onnx_classes(OnnxDecomposer& s, const OnnxClasses& classes, const std::string& scores,
-                        OnnxSecond second) {
-  const bool is_single = second != OnnxSecond::kNone;
-  std::string given = transformed_onnx_scores(s, scores, is_single), decides = given;
-  if (is_single) {
-    const bool is_opposite =
-        second == OnnxSecond::kOpposite && s.string("post_transform", "NONE") != "LOGISTIC";
-    given = decides = both_onnx_scores(s, is_opposite ? s.add("Neg", {given}) : one_less(s, given), given);
-    if (second == OnnxSecond::kLinear) decides = both_onnx_scores(s, s.add("Neg", {scores}), scores);
-  }
-  if (s.has_output(1)) s.end(given, 1);
-  write_onnx_label(s, classes, decides);
-}
-
-std::vector<float> finite_reals(const OnnxDecomposer& s, const char* name) {
-  std::vector<float> values = s.reals(name);
-  for (const float value : values)
-    if (!std::isfinite(value)) fail("its attribute ", name, " holds ", value);
-  return values;
-}
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_class_decompositions() { return kOnnxClassDecompositions; }
-
 // Support vector machines of ai.onnx.ml, as ONNX's own operators: a kernel of each support vector, and sums of these.
-
-namespace {
 
 constexpr int64_t kMostSvmNumbers = int64_t{1} << 22;  // of a matrix that is made of a file's lists
 
@@ -331,8 +283,7 @@ std::string product(OnnxDecomposer& s, const std::string& x, const std::vector<f
                     const std::vector<float>& bias) {
   const auto columns = static_cast<int64_t>(bias.size());
   s.check_room(weights.size() + bias.size());
-  return s.add("Gemm", {x, s.reshaped(s.numbers(weights), {columns, -1}), s.numbers(bias)},
-               {{{"transB", 1}}, {}, {}, {}});
+  return s.add("Gemm", {x, s.reshaped(s.numbers(weights), {columns, -1}), s.numbers(bias)}, {{"transB", 1}});
 }
 
 // exp(-gamma * |x - v|^2) of each support vector v. The square is that of x, that of v and a product; both are taken from the
@@ -495,31 +446,8 @@ void decompose_svm_classifier(OnnxDecomposer& s) {
   s.end(transformed_onnx_scores(s, both_onnx_scores(s, one_less(s, second), second), false), 1);
 }
 
-constexpr OnnxDecomposition kOnnxSvmDecompositions[] = {
-    {"SVMClassifier",
-     decompose_svm_classifier,
-     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kTopK},
-     "With support vectors; probabilities of two classes. Classes that are strings are numbered.",
-     false,
-     false,
-     true},
-    {"SVMRegressor",
-     decompose_svm_regressor,
-     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kPow},
-     "Without a post_transform.",
-     false,
-     false,
-     true},
-};
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_svm_decompositions() { return kOnnxSvmDecompositions; }
-
 // Trees of ai.onnx.ml. Each node's comparison is a number 0 or 1, and a product of all of a tree with a matrix counts for each
 // leaf how many of its path hold: the leaf is reached where all do.
-
-namespace {
 
 constexpr size_t kMostTreeNodes = size_t{1} << 16;
 constexpr size_t kMostTreeNumbers = size_t{1} << 22;  // of a constant that is made of the trees
@@ -712,7 +640,7 @@ std::vector<float> weights_of(OnnxDecomposer& s, const std::string& prefix, cons
 std::string sums(OnnxDecomposer& s, const char* prefix, int64_t outputs) {
   s.check_inputs(1, 1);
   const Shape x = s.shape(0);
-  if (x.size() != 2) fail("its input has the shape ", shape_text(x), "; rank 2 is expected");
+  check_rank(x, 2);
   if (outputs < 1) fail("it has ", outputs, " outputs");
   const Nodes nodes = read_nodes(s);
   const Trees trees = Forest(nodes, x[1]).make(s);
@@ -725,7 +653,7 @@ std::string sums(OnnxDecomposer& s, const char* prefix, int64_t outputs) {
                 comparisons = static_cast<int64_t>(trees.comparisons),
                 leaves = static_cast<int64_t>(trees.leaves);
   const std::string features =
-      s.add("Gather", {s.as_real(s.input(0)), s.integers(trees.features)}, {{{"axis", 1}}, {}, {}, {}});
+      s.add("Gather", {s.as_real(s.input(0)), s.integers(trees.features)}, {{"axis", 1}});
   const std::string held = s.as_real(s.add(
       comparison_of(trees.mode), {features, s.reshaped(s.numbers(trees.values), {1, count * comparisons})}));
   const std::string of_trees = s.transposed(s.reshaped(held, {n, count, comparisons}), {1, 0, 2});
@@ -763,25 +691,40 @@ void decompose_tree_classifier(OnnxDecomposer& s) {
                                  : OnnxSecond::kNone);
 }
 
-constexpr OnnxDecomposition kOnnxTreeDecompositions[] = {
+constexpr OnnxDecomposition kOnnxClassicalDecompositions[] = {
+    {"ArrayFeatureExtractor", decompose_extractor, {Op::kGather}, kNumbered, kOfMl},
+    {"LinearClassifier", decompose_linear, {Op::kFullyConnected, Op::kSoftmax, Op::kTopK}, kNumbered, kOfMl},
+    {"Normalizer", decompose_normalizer, {Op::kMean, Op::kMaxPool2d, Op::kDiv}, "", kOfMl},
+    {"OneHotEncoder",
+     decompose_one_hot,
+     {Op::kEqual, Op::kCast},
+     "Categories are integers; one that it does not have gives zeros.",
+     kOfMl},
+    {"SVMClassifier",
+     decompose_svm_classifier,
+     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kTopK},
+     "With support vectors; probabilities of two classes. Classes that are strings are numbered.",
+     kOfMl},
+    {"SVMRegressor",
+     decompose_svm_regressor,
+     {Op::kFullyConnected, Op::kExp, Op::kTanh, Op::kPow},
+     "Without a post_transform.",
+     kOfMl},
     {"TreeEnsembleClassifier",
      decompose_tree_classifier,
      {Op::kGather, Op::kFullyConnected, Op::kLess, Op::kTopK},
      "Comparisons of one kind; trees times comparisons times leaves at most 2^22. Classes that are strings are numbered.",
-     false,
-     false,
-     true},
+     kOfMl},
     {"TreeEnsembleRegressor",
      decompose_tree_regressor,
      {Op::kGather, Op::kFullyConnected, Op::kLess},
      "Comparisons of one kind; trees times comparisons times leaves at most 2^22; sums and averages, without a post_transform.",
-     false,
-     false,
-     true},
+     kOfMl},
+    {"ZipMap", decompose_map, {Op::kReshape}, "It gives the scores, in the order of the classes.", kOfMl},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_tree_decompositions() { return kOnnxTreeDecompositions; }
+Span<const OnnxDecomposition> onnx_classical_decompositions() { return kOnnxClassicalDecompositions; }
 
 }  // namespace intaglio::importers

@@ -1,4 +1,4 @@
-#include "importers/onnx/onnx_codes.h"
+#include "importers/onnx/onnx_operators.h"
 
 #include <algorithm>
 #include <cmath>
@@ -79,14 +79,6 @@ int32_t quantized_reals(Draft& draft, int32_t codes) {
   return -1;
 }
 
-int32_t add_bounded(OnnxOp& op, int32_t x, float low, float high) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  auto& bounds = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  bounds.min = low;
-  bounds.max = high;
-  return y;
-}
-
 // The real value of a code of input i in the tensor's own scale.
 float real_of_bound(const OnnxOp& op, int i, double code) {
   if (std::isinf(code)) return static_cast<float>(code);
@@ -115,7 +107,7 @@ void set_bounded_codes(OnnxOp& op, int i, double low, double high) {
   if (!op.is_int8_codes(i)) return op.set_codes_output(add_bounded(op, x, least, most), op.codes_of(i));
   const OnnxCodes codes{op.type_of_codes(i), 0.0f, 0};
   int32_t reals = quantized_reals(draft, x);
-  if (reals < 0) op.add(Op::kDequantize, {x}, reals = op.new_tensor(draft.tensor(x).shape));
+  if (reals < 0) reals = add_unary(op, Op::kDequantize, x);
   const int32_t bounded = add_bounded(op, reals, least, most);
   const int32_t y = op.new_tensor_like(x, draft.tensor(x).shape);
   op.add(Op::kQuantize, {bounded}, y);

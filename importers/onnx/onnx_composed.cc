@@ -39,25 +39,23 @@ void decompose_col2im(OnnxDecomposer& s) {
   of_patches.insert(of_patches.end(), places.begin(), places.end());
   of_weights.insert(of_weights.end(), block.begin(), block.end());
   const std::string ones = s.add("ConstantOfShape", {s.integers({taps, taps})});
-  const std::string unit = s.add("EyeLike", {ones}, {{{"dtype", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+  const std::string unit = s.add("EyeLike", {ones}, {{"dtype", onnx_file::TensorProto::FLOAT}});
   std::vector<int64_t> repeats(of_weights.size(), 1);
   repeats[0] = channels;
   const std::string weights = s.add("Tile", {s.reshaped(unit, of_weights), s.integers(repeats)});
   s.add("ConvTranspose", {s.reshaped(s.input(0), of_patches), weights},
-        {{{"group", channels}},
-         {{"kernel_shape", block},
-          {"strides", strides},
-          {"dilations", dilations},
-          {"pads", pads},
-          {"output_padding", remainders}},
-         {},
-         {}},
+        {{"group", channels},
+         {"kernel_shape", block},
+         {"strides", strides},
+         {"dilations", dilations},
+         {"pads", pads},
+         {"output_padding", remainders}},
         s.output(0));
 }
 
 std::string mean(OnnxDecomposer& s, const std::string& x, const std::vector<int64_t>& axes) {
   if (s.opset() >= 18) return s.add("ReduceMean", {x, s.integers(axes)});
-  return s.add("ReduceMean", {x}, {{}, {{"axes", axes}}, {}, {}});
+  return s.add("ReduceMean", {x}, {{"axes", axes}});
 }
 
 void decompose_mean_variance(OnnxDecomposer& s) {
@@ -85,9 +83,9 @@ void decompose_hardmax(OnnxDecomposer& s) {
   const int64_t axis = normal_axis(s.integer("axis", s.opset() < 13 ? 1 : -1), x.size());
   const bool is_last = axis + 1 == static_cast<int64_t>(x.size());
   if (s.opset() < 13 && !is_last) fail("below opset 13 it is supported along the last axis alone");
-  const std::string places = s.add("ArgMax", {s.input(0)}, {{{"axis", axis}, {"keepdims", 0}}, {}, {}, {}});
+  const std::string places = s.add("ArgMax", {s.input(0)}, {{"axis", axis}, {"keepdims", 0}});
   s.add("OneHot", {places, s.integers({x[static_cast<size_t>(axis)]}), s.numbers({0.0f, 1.0f})},
-        {{{"axis", axis}}, {}, {}, {}}, s.output(0));
+        {{"axis", axis}}, s.output(0));
 }
 
 // The first steps of each row turned round, as many as the row has.
@@ -109,10 +107,10 @@ void decompose_reverse(OnnxDecomposer& s) {
     if (length < 1 || length > steps) fail("a length is ", length, " of ", steps, " steps");
     std::vector<int64_t> from;
     for (int64_t i = 0; i < steps; ++i) from.push_back(i < length ? length - 1 - i : i);
-    parts.push_back(s.add("Gather", {s.slice(s.input(0), batch, row, row + 1), s.integers(from)},
-                          {{{"axis", time}}, {}, {}, {}}));
+    parts.push_back(
+        s.add("Gather", {s.slice(s.input(0), batch, row, row + 1), s.integers(from)}, {{"axis", time}}));
   }
-  s.add("Concat", parts, {{{"axis", batch}}, {}, {}, {}}, s.output(0));
+  s.add("Concat", parts, {{"axis", batch}}, s.output(0));
 }
 
 // Windows that touch and do not overlap: the sizes of x [n, c, h, w] in them.
@@ -166,13 +164,13 @@ void decompose_max_pool(OnnxDecomposer& s) {
   const std::string apart = s.reshaped(s.input(0), {b.n * b.c, b.h, b.kh, b.w, b.kw});
   const std::string windows =
       s.reshaped(s.transposed(apart, {0, 1, 3, 2, 4}), {b.n, b.c, b.h, b.w, b.kh * b.kw});
-  const std::string tap = s.as_real(s.add("ArgMax", {windows}, {{{"axis", 4}, {"keepdims", 0}}, {}, {}, {}}));
+  const std::string tap = s.as_real(s.add("ArgMax", {windows}, {{"axis", 4}, {"keepdims", 0}}));
   const std::string row =
       s.add("Floor",
             {s.add("Mul", {s.add("Add", {tap, s.number(0.5f)}), s.number(1.0f / static_cast<float>(b.kw))})});
   const std::string down = s.add("Mul", {row, s.number(static_cast<float>((b.w - 1) * b.kw))});
   const std::string number = s.add("Add", {s.add("Add", {tap, down}), first_places(s, b)});
-  s.add("Cast", {number}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}}, s.output(1));
+  s.add("Cast", {number}, {{"to", onnx_file::TensorProto::INT64}}, s.output(1));
 }
 
 // Constant indices, each of which must lie in the window whose number it places.
@@ -223,17 +221,17 @@ constexpr OnnxDecomposition kOnnxComposedDecompositions[] = {
      decompose_col2im,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kTranspose, Op::kStridedSlice},
      "One or two dimensions; shapes are constants. It becomes a transposed convolution.",
-     true},
-    {"Erfc", decompose_erfc, {Op::kErf, Op::kSub}, "No operator of ONNX: as tf2onnx leaves it.", true},
-    {"Hardmax", decompose_hardmax, {Op::kTopK, Op::kOneHot}, "", true},
-    {"MaxPool", decompose_max_pool, {}, nullptr, true},
-    {"MaxUnpool", decompose_max_unpool, {}, nullptr, true},
-    {"MeanVarianceNormalization", decompose_mean_variance, {Op::kMean, Op::kSub, Op::kDiv}, "", true},
+     kStandard},
+    {"Erfc", decompose_erfc, {Op::kErf, Op::kSub}, "No operator of ONNX: as tf2onnx leaves it.", kStandard},
+    {"Hardmax", decompose_hardmax, {Op::kTopK, Op::kOneHot}, "", kStandard},
+    {"MaxPool", decompose_max_pool, {}, nullptr, kStandard},
+    {"MaxUnpool", decompose_max_unpool, {}, nullptr, kStandard},
+    {"MeanVarianceNormalization", decompose_mean_variance, {Op::kMean, Op::kSub, Op::kDiv}, "", kStandard},
     {"ReverseSequence",
      decompose_reverse,
      {Op::kGather, Op::kConcat},
      "Lengths are constants, of at most 64 rows.",
-     true},
+     kStandard},
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ void check_kernel_shape(const OnnxOp& op, const Shape& weights) {
 
 // Weights of rank 4; those of one dimension, for an input of rank 3, as of one row.
 OnnxConstant<float> as_planes(OnnxOp& op, OnnxConstant<float> w) {
-  const size_t rank = op.draft().tensor(op.activation(0)).shape.size();
+  const size_t rank = op.shape(op.activation(0)).size();
   if (w.shape.size() != rank)
     fail("its weights have the shape ", shape_text(w.shape), "; rank ", rank,
          " is expected, as of its input");
@@ -48,7 +48,7 @@ int32_t add_bias(OnnxOp& op, int32_t channels, bool has_one) {
 
 // The padding that the runtime's windows cannot have, since they would lie in it alone, as zeros around x.
 int32_t pad_beyond_window(OnnxOp& op, int32_t x, OnnxWindow& window) {
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   std::vector<int32_t> before(4, 0), after(4, 0);
   const auto take = [&](WindowAxis& axis, size_t d) {
     const int64_t most = int64_t{axis.kernel - 1} * axis.dilation;
@@ -64,12 +64,10 @@ int32_t pad_beyond_window(OnnxOp& op, int32_t x, OnnxWindow& window) {
   };
   take(window.h, 1);
   take(window.w, 2);
-  if (shape == op.draft().tensor(x).shape) return x;
+  if (shape == op.shape(x)) return x;
   check_shape(shape, op.draft().tensor(x).dtype);
   const int32_t padded = add_activation_like(op.draft(), op.name() + "/padded", x, shape);
-  DraftNode& pad = op.add(Op::kPad, {x}, padded);
-  pad.options.as<PadOptions>().before = op.draft().list(before);
-  pad.pads_after = after;
+  add_pad(op.origin(), x, before, after, padded);
   return padded;
 }
 
@@ -77,12 +75,12 @@ int32_t pad_beyond_window(OnnxOp& op, int32_t x, OnnxWindow& window) {
 int32_t add_convolution(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, int32_t groups,
                         OnnxWindow window, bool has_bias) {
   x = pad_beyond_window(op, x, window);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const int32_t channels = w.shape[0], kernel_h = w.shape[2], kernel_w = w.shape[3];
   if (groups < 1 || int64_t{groups} * w.shape[1] != shape[3] || channels % groups != 0)
     fail(groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", shape[3],
          " channels");
-  const Shape out{shape[0], window_output(window.h, shape[1]), window_output(window.w, shape[2]), channels};
+  const Shape out = window_shape(shape, window.h, window.w, channels);
 
   const bool depthwise = groups > 1 && groups == shape[3];
   const std::string& name = op.input_name(1);
@@ -116,10 +114,9 @@ int32_t read_groups(OnnxOp& op) { return narrow(op.integer("group", 1), "group")
 
 // [n * depth, h, w, c] as the file's [n, c, depth, h, w].
 void set_volume_output(OnnxOp& op, int32_t y, int32_t n) {
-  const Shape shape = op.draft().tensor(y).shape;
-  y = add_reshape(op.draft(), op.output_name(), op.source(), y,
-                  {n, shape[0] / n, shape[1], shape[2], shape[3]});
-  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, {0, 4, 1, 2, 3}));
+  const Shape shape = op.shape(y);
+  y = add_reshape(op.result(), y, {n, shape[0] / n, shape[1], shape[2], shape[3]});
+  op.set_output(add_transpose(op.result(), y, {0, 4, 1, 2, 3}));
 }
 
 // Weights of rank 5, their axes in another order, as of rank 4: two axes become one.
@@ -145,7 +142,7 @@ OnnxConstant<float> read_volume_weights(OnnxOp& op) {
 
 void import_volume_conv(OnnxOp& op) {
   const int32_t x = op.ndhwc(op.activation(0));
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const OnnxConstant<float> w = read_volume_weights(op);  // [oc, c / groups, kd, kh, kw]
   const int32_t groups = read_groups(op), oc = w.shape[0], each = w.shape[1], kd = w.shape[2];
   const auto axes = read_onnx_windows(op, {shape[1], shape[2], shape[3]}, {kd, w.shape[3], w.shape[4]});
@@ -154,8 +151,8 @@ void import_volume_conv(OnnxOp& op) {
   const OnnxConstant<float> planes =
       joined_weights(w, {oc, each, kd, w.shape[3] * w.shape[4]}, {0, 2, 1, 3},
                      {oc, narrow(int64_t{kd} * each, "channels"), w.shape[3], w.shape[4]});
-  const int32_t pictures = add_stacked_slices(op.draft(), op.name(), op.source(), x, groups, kd,
-                                              window_slices(op.draft(), depth, shape[1], out));
+  const int32_t pictures =
+      add_stacked_slices(op.origin(), x, groups, kd, window_slices(op.draft(), depth, shape[1], out));
   set_volume_output(op, add_convolution(op, pictures, planes, groups, {axes[1], axes[2]}, true), shape[0]);
 }
 
@@ -164,17 +161,13 @@ int32_t computed_weights(OnnxOp& op, size_t rank, int32_t transposed_groups) {
   if (rank != 3 && rank != 4)
     fail("its weights are computed by a run; that is supported in one dimension and in two");
   int32_t w = op.activation(1);
-  Shape shape = op.draft().tensor(w).shape;
+  Shape shape = op.shape(w);
   if (shape.size() != rank)
     fail("its weights have the shape ", shape_text(shape), "; rank ", rank, " is expected, as of its input");
   if (rank == 3) shape.insert(shape.begin() + 2, 1);
   check_kernel_shape(op, shape);
-  const auto turned = [&](const Permutation& order) {
-    return add_transpose(op.draft(), op.name() + "/weights", op.source(), w, order);
-  };
-  const auto reshaped = [&](const Shape& to) {
-    return add_reshape(op.draft(), op.name() + "/weights", op.source(), w, to);
-  };
+  const auto turned = [&](const Permutation& order) { return add_transpose(op.part("/weights"), w, order); };
+  const auto reshaped = [&](const Shape& to) { return add_reshape(op.part("/weights"), w, to); };
   if (transposed_groups == 0) {
     w = reshaped(shape);
     return turned(kToNhwc);
@@ -190,25 +183,25 @@ int32_t computed_weights(OnnxOp& op, size_t rank, int32_t transposed_groups) {
 // The bias, which a run may compute, too.
 int32_t with_bias(OnnxOp& op, int32_t y) {
   if (!op.has_input(2)) return y;
-  const int32_t channels = op.draft().tensor(y).shape.back();
+  const int32_t channels = op.shape(y).back();
   int32_t bias = op.activation_or_numbers(2);
-  if (elements(op.draft().tensor(bias).shape) != channels)
-    fail("its bias has ", elements(op.draft().tensor(bias).shape), " values for ", channels, " channels");
+  if (elements(op.shape(bias)) != channels)
+    fail("its bias has ", elements(op.shape(bias)), " values for ", channels, " channels");
   bias = op.draft().tensor(bias).constant
              ? add_constant_bytes(op.draft(), op.input_name(2), DType::kF32, {1, 1, 1, channels},
                                   op.draft().tensor(bias).data)
-             : add_reshape(op.draft(), op.name() + "/bias", op.source(), bias, {1, 1, 1, channels});
+             : add_reshape(op.part("/bias"), bias, {1, 1, 1, channels});
   return add_binary(op, Op::kAdd, y, bias);
 }
 
 void import_computed_conv(OnnxOp& op) {
   const int32_t input = op.activation(0);
   const int32_t x = op.nhwc_or_line(input);
-  const int32_t w = computed_weights(op, op.draft().tensor(input).shape.size(), 0);
-  const Shape shape = op.draft().tensor(w).shape;
-  const OnnxWindow window = read_onnx_window(op, op.draft().tensor(x).shape, shape[1], shape[2]);
-  op.set_nhwc_output(with_bias(
-      op, add_computed_conv(op.draft(), op.name(), op.source(), x, w, read_groups(op), window.h, window.w)));
+  const int32_t w = computed_weights(op, op.shape(input).size(), 0);
+  const Shape shape = op.shape(w);
+  const OnnxWindow window = read_onnx_window(op, op.shape(x), shape[1], shape[2]);
+  op.set_nhwc_output(
+      with_bias(op, add_computed_conv(op.origin(), x, w, read_groups(op), window.h, window.w)));
 }
 
 void import_conv(OnnxOp& op) {
@@ -255,7 +248,7 @@ void take_transposed_grid(const OnnxOp& op, int32_t groups, int32_t each, DraftT
 
 // Transposed convolution of x [n, h, w, c] with weights [c, oc / groups, kh, kw]; the windows' sizes are in `conv`.
 int32_t add_transposed(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, const TransposedConv& conv) {
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   if (conv.groups < 1 || w.shape[0] != shape[3] || shape[3] % conv.groups != 0)
     fail(conv.groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", shape[3],
          " channels");
@@ -273,13 +266,13 @@ int32_t add_transposed(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, cons
   const Shape out{shape[0], conv.out_h, conv.out_w, channels};
   check_shape(out, DType::kF32);
   const int32_t y = op.new_tensor(out);
-  add_transposed_conv(op.draft(), op.name(), op.source(), x, weights, bias, y, conv);
+  add_transposed_conv(op.origin(), x, weights, bias, y, conv);
   return y;
 }
 
 void import_volume_conv_transpose(OnnxOp& op) {
   const int32_t x = op.ndhwc(op.activation(0));
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const OnnxConstant<float> w = read_volume_weights(op);  // [c, oc / groups, kd, kh, kw]
   const int32_t c = shape[4], each = w.shape[1], kd = w.shape[2];
   TransposedConv conv;
@@ -294,7 +287,7 @@ void import_volume_conv_transpose(OnnxOp& op) {
   const OnnxConstant<float> planes =
       joined_weights(w, {conv.groups, c / conv.groups, each, kd, w.shape[3] * w.shape[4]}, {0, 3, 1, 2, 4},
                      {narrow(int64_t{c} * kd, "channels"), each, w.shape[3], w.shape[4]});
-  const int32_t pictures = add_stacked_slices(op.draft(), op.name(), op.source(), x, conv.groups, kd,
+  const int32_t pictures = add_stacked_slices(op.origin(), x, conv.groups, kd,
                                               transposed_window_slices(op.draft(), depth, shape[1], out));
   set_volume_output(op, add_transposed(op, pictures, planes, conv), shape[0]);
 }
@@ -303,7 +296,7 @@ void import_conv_transpose(OnnxOp& op) {
   op.check_inputs(2, 3);
   if (op.is_volume(0)) return import_volume_conv_transpose(op);
   const int32_t input = op.activation(0), x = op.nhwc_or_line(input);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   TransposedConv conv;
   conv.groups = read_groups(op);
   const auto read_window = [&](int32_t kernel_h, int32_t kernel_w) {
@@ -313,10 +306,10 @@ void import_conv_transpose(OnnxOp& op) {
   };
   if (!op.is_constant(1)) {
     if (conv.groups < 1) fail(conv.groups, " groups are not supported");
-    const int32_t w = computed_weights(op, op.draft().tensor(input).shape.size(), conv.groups);
-    const Shape of_weights = op.draft().tensor(w).shape;
+    const int32_t w = computed_weights(op, op.shape(input).size(), conv.groups);
+    const Shape of_weights = op.shape(w);
     read_window(of_weights[1], of_weights[2]);
-    const int32_t y = add_computed_transposed_conv(op.draft(), op.name(), op.source(), x, w, conv);
+    const int32_t y = add_computed_transposed_conv(op.origin(), x, w, conv);
     return op.set_nhwc_output(with_bias(op, y));
   }
   const OnnxConstant<float> w = as_planes(op, op.floats(1));
@@ -327,7 +320,7 @@ void import_conv_transpose(OnnxOp& op) {
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta, of x [..., channels].
 int32_t add_batch_norm(OnnxOp& op, int32_t x) {
   const float epsilon = op.real("epsilon", 1e-5f);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const int32_t channels = shape.back();
   std::vector<std::vector<float>> given;
   for (int i = 1; i < 5; ++i) given.push_back(channel_values(op, i, channels));
@@ -361,23 +354,23 @@ void import_batch_normalization(OnnxOp& op) {
   op.ignore("momentum");
   op.ignore("is_test");
   if (op.integer("training_mode", 0) != 0) {  // as exporters write the standardization of weights
-    if (op.draft().tensor(op.activation(0)).shape[0] != 1)
+    if (op.shape(op.activation(0))[0] != 1)
       fail("it is in training mode over a batch; export the model for inference");
     return import_channel_normalization(op);
   }
   const int32_t input = op.activation(0);
-  const size_t rank = op.draft().tensor(input).shape.size();
+  const size_t rank = op.shape(input).size();
   if (rank < 2 || rank > 5) fail("its input has rank ", rank, "; 2 to 5 are supported");
-  const Shape whole = op.draft().tensor(input).shape;
+  const Shape whole = op.shape(input);
   const int32_t x = rank == 2   ? input
-                    : rank == 5 ? op.nhwc(add_reshape(op.draft(), op.name() + "/slices", op.source(), input,
+                    : rank == 5 ? op.nhwc(add_reshape(op.part("/slices"), input,
                                                       {whole[0], whole[1], whole[2] * whole[3], whole[4]}))
                                 : op.nhwc_or_line(input);
   const int32_t y = add_batch_norm(op, x);
   if (rank == 2) return op.set_output(y);
   if (rank < 5) return op.set_nhwc_output(y);
-  const int32_t planes = add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), planes, whole));
+  const int32_t planes = add_transpose(op.result(), y, kToNchw);
+  op.set_output(add_reshape(op.result(), planes, whole));
 }
 
 constexpr OnnxOperator kOnnxConvOperators[] = {
@@ -400,7 +393,7 @@ constexpr OnnxOperator kOnnxConvOperators[] = {
 void import_onnx_convolution(OnnxOp& op, int32_t input, OnnxConstant<float> weights, bool has_bias) {
   const int32_t x = op.nhwc_or_line(input);
   const OnnxConstant<float> w = as_planes(op, std::move(weights));
-  const OnnxWindow window = read_onnx_window(op, op.draft().tensor(x).shape, w.shape[2], w.shape[3]);
+  const OnnxWindow window = read_onnx_window(op, op.shape(x), w.shape[2], w.shape[3]);
   op.set_nhwc_output(add_convolution(op, x, w, read_groups(op), window, has_bias));
 }
 

@@ -129,16 +129,12 @@ void OnnxDecomposer::add_outputs(const std::vector<std::string>& names) {
   for (const std::string& name : names) nodes_.back().output.push_back(name);
 }
 
-std::string OnnxDecomposer::number(float value) {
-  return add("Constant", {}, {{}, {}, {{"value_float", value}}, {}});
-}
+std::string OnnxDecomposer::number(float value) { return add("Constant", {}, {{"value_float", value}}); }
 
-std::string OnnxDecomposer::whole(int64_t value) {
-  return add("Constant", {}, {{{"value_int", value}}, {}, {}, {}});
-}
+std::string OnnxDecomposer::whole(int64_t value) { return add("Constant", {}, {{"value_int", value}}); }
 
 std::string OnnxDecomposer::integers(const std::vector<int64_t>& list) {
-  return add("Constant", {}, {{}, {{"value_ints", list}}, {}, {}});
+  return add("Constant", {}, {{"value_ints", list}});
 }
 
 std::string OnnxDecomposer::numbers(const std::vector<float>& list) {
@@ -162,9 +158,9 @@ std::vector<std::string> OnnxDecomposer::split(const std::string& x, int64_t axi
                                                const std::vector<int64_t>& sizes) {
   // From opset 13 on the sizes are an input.
   if (file_.opset >= 13) {
-    add("Split", {x, integers(sizes)}, {{{"axis", axis}}, {}, {}, {}});
+    add("Split", {x, integers(sizes)}, {{"axis", axis}});
   } else {
-    add("Split", {x}, {{{"axis", axis}}, {{"split", sizes}}, {}, {}});
+    add("Split", {x}, {{"axis", axis}, {"split", sizes}});
   }
   NodeProto& made = nodes_.back();
   for (size_t i = 1; i < sizes.size(); ++i) made.output.push_back(unique(text(made.output[0], "/", i)));
@@ -174,7 +170,7 @@ std::vector<std::string> OnnxDecomposer::split(const std::string& x, int64_t axi
 std::string OnnxDecomposer::slice(const std::string& x, int64_t axis, int64_t begin, int64_t end) {
   // From opset 10 on the places are inputs.
   if (file_.opset >= 10) return add("Slice", {x, integers({begin}), integers({end}), integers({axis})});
-  return add("Slice", {x}, {{}, {{"starts", {begin}}, {"ends", {end}}, {"axes", {axis}}}, {}, {}});
+  return add("Slice", {x}, {{"starts", OnnxList{begin}}, {"ends", OnnxList{end}}, {"axes", OnnxList{axis}}});
 }
 
 std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::string& output, int64_t axis,
@@ -184,8 +180,8 @@ std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::s
   for (std::string& part : parts) {
     const auto found = file_.values.find(part);
     if (are_numbers && found != file_.values.end() && found->second.tensor >= 0) continue;
-    part = axes.empty() ? add("Unsqueeze", {part}, {{}, {{"axes", {axis}}}, {}, {}})
-                        : add("Unsqueeze", {part, axes});
+    part =
+        axes.empty() ? add("Unsqueeze", {part}, {{"axes", OnnxList{axis}}}) : add("Unsqueeze", {part, axes});
   }
   return joined(std::move(parts), output, axis);
 }
@@ -201,7 +197,7 @@ void OnnxDecomposer::choose(const std::string& yes, const std::string& no, const
 
 std::string OnnxDecomposer::joined(std::vector<std::string> parts, const std::string& output, int64_t axis) {
   constexpr size_t kMostParts = 64;  // of one Concat
-  const OnnxAttributes along{{{"axis", axis}}, {}, {}, {}};
+  const OnnxAttributes along{{"axis", axis}};
   while (parts.size() > kMostParts) {
     std::vector<std::string> fewer;
     for (size_t i = 0; i < parts.size(); i += kMostParts) {
@@ -216,19 +212,19 @@ std::string OnnxDecomposer::joined(std::vector<std::string> parts, const std::st
 
 std::string OnnxDecomposer::clip(const std::string& x, float low, float high, const std::string& output) {
   // From opset 11 on the bounds are inputs.
-  if (file_.opset < 11) return add("Clip", {x}, {{}, {}, {{"min", low}, {"max", high}}, {}}, output);
+  if (file_.opset < 11) return add("Clip", {x}, {{"min", low}, {"max", high}}, output);
   const std::string least = number(low);
   return add("Clip", {x, least, number(high)}, {}, output);
 }
 
 std::string OnnxDecomposer::cast(const std::string& x, onnx_file::TensorProto::DataType to) {
-  return add("Cast", {x}, {{{"to", to}}, {}, {}, {}});
+  return add("Cast", {x}, {{"to", to}});
 }
 
 std::string OnnxDecomposer::dequantized(int codes, int scale, int zero_point, int64_t axis) {
   std::vector<std::string> inputs{input(codes), input(scale)};
   if (has(zero_point)) inputs.push_back(input(zero_point));
-  return add("DequantizeLinear", inputs, {{{"axis", axis}}, {}, {}, {}});
+  return add("DequantizeLinear", inputs, {{"axis", axis}});
 }
 
 std::string OnnxDecomposer::real_bias(int i, int a, int b) {
@@ -237,13 +233,13 @@ std::string OnnxDecomposer::real_bias(int i, int a, int b) {
 }
 
 void OnnxDecomposer::codes(const std::string& result, int i, int64_t axis) {
-  OnnxAttributes attributes{{{"axis", axis}}, {}, {}, {}};
+  OnnxAttributes attributes{{"axis", axis}};
   if (has(i + 1)) {
     add("QuantizeLinear", {result, input(i), input(i + 1)}, attributes, output(0));
     return;
   }
   const int64_t type = onnx_codes_read(file_, node_).type;
-  if (type != 0) attributes.integers.push_back({"output_dtype", type});
+  if (type != 0) attributes.push_back({"output_dtype", type});
   add("QuantizeLinear", {result, input(i)}, attributes, output(0));
 }
 
@@ -254,11 +250,9 @@ constexpr char kClassicalDomain[] = "ai.onnx.ml";
 template <typename Call>
 void for_each_decomposition(Call call) {
   for (const auto rows :
-       {onnx_qlinear_decompositions(), onnx_fused_decompositions(), onnx_fused_attention_decompositions(),
-        onnx_grouped_attention_decompositions(), onnx_spectrum_decompositions(), onnx_bits_decompositions(),
-        onnx_composed_decompositions(), onnx_scan_decompositions(), onnx_trigonometric_decompositions(),
-        onnx_regions_decompositions(), onnx_class_decompositions(), onnx_svm_decompositions(),
-        onnx_tree_decompositions()})
+       {onnx_fused_decompositions(), onnx_attention_decompositions(), onnx_trigonometric_decompositions(),
+        onnx_bits_decompositions(), onnx_composed_decompositions(), onnx_scan_decompositions(),
+        onnx_regions_decompositions(), onnx_classical_decompositions()})
     for (const OnnxDecomposition& row : rows) call(row);
 }
 
@@ -270,8 +264,8 @@ std::vector<NodeProto> decomposed_onnx(OnnxFile& file, const NodeProto& node) {
   std::vector<NodeProto> nodes;
   if (!is_microsoft && !is_standard && !is_classical) return nodes;
   for_each_decomposition([&](const OnnxDecomposition& row) {
-    if (node.op_type != row.op_type || is_classical != row.is_classical) return;
-    if (!is_classical && !is_microsoft && !row.is_standard) return;
+    if (node.op_type != row.op_type || is_classical != row.is(kOfMl)) return;
+    if (!is_classical && !is_microsoft && !row.is(kStandard)) return;
     OnnxDecomposer decomposer(file, node);
     row.decompose(decomposer);
     nodes = decomposer.take();
@@ -284,12 +278,12 @@ std::vector<ImportedOperator> decomposed_onnx_operators() {
   std::vector<ImportedOperator> list;
   for_each_decomposition([&](const OnnxDecomposition& row) {
     if (row.limits == nullptr) return;
-    ImportedOperator made = imported_operator(row.is_classical ? kClassicalDomain : "com.microsoft",
-                                              row.op_type, row.becomes, row.limits, true);
-    made.is_float = !row.takes_codes;
-    if (row.takes_codes || !row.is_standard) list.push_back(made);
+    ImportedOperator made = imported_operator(row.is(kOfMl) ? kClassicalDomain : "com.microsoft", row.op_type,
+                                              row.becomes, row.limits, true);
+    made.is_float = !row.is(kOfCodes);
+    if (row.is(kOfCodes) || !row.is(kStandard)) list.push_back(made);
     made.domain = "";
-    if (row.is_standard) list.push_back(made);
+    if (row.is(kStandard)) list.push_back(made);
   });
   return list;
 }

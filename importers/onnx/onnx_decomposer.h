@@ -76,7 +76,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   }
   std::string transposed(const std::string& x, const std::vector<int64_t>& order,
                          const std::string& output = {}) {
-    return add("Transpose", {x}, {{}, {{"perm", order}}, {}, {}}, output);
+    return add("Transpose", {x}, {{"perm", order}}, output);
   }
   // All outputs of a Split into parts of these sizes.
   std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);
@@ -120,6 +120,12 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::vector<onnx_file::NodeProto> nodes_;
 };
 
+enum OnnxDecompositionBit : uint8_t {
+  kStandard = 1,  // not com.microsoft's alone
+  kOfCodes = 2,   // and no FP32
+  kOfMl = 4,      // of ai.onnx.ml alone
+};
+
 // An operator, the function that writes its nodes, and what they become. Without nodes, and without `limits`, it stands for an
 // operator that another table has.
 struct OnnxDecomposition {
@@ -127,21 +133,16 @@ struct OnnxDecomposition {
   void (*decompose)(OnnxDecomposer& s);
   Op becomes[4];
   const char* limits;
-  bool is_standard = false;   // not com.microsoft's alone
-  bool takes_codes = false;   // and no FP32
-  bool is_classical = false;  // of ai.onnx.ml alone
+  uint8_t bits = 0;  // OnnxDecompositionBit
+
+  bool is(OnnxDecompositionBit bit) const { return (bits & bit) != 0; }
 };
-Span<const OnnxDecomposition> onnx_qlinear_decompositions();
-Span<const OnnxDecomposition> onnx_fused_decompositions();
-Span<const OnnxDecomposition> onnx_fused_attention_decompositions();
-Span<const OnnxDecomposition> onnx_grouped_attention_decompositions();
+Span<const OnnxDecomposition> onnx_attention_decompositions();
 Span<const OnnxDecomposition> onnx_bits_decompositions();
-Span<const OnnxDecomposition> onnx_class_decompositions();
+Span<const OnnxDecomposition> onnx_classical_decompositions();
 Span<const OnnxDecomposition> onnx_composed_decompositions();
+Span<const OnnxDecomposition> onnx_fused_decompositions();
 Span<const OnnxDecomposition> onnx_scan_decompositions();
-Span<const OnnxDecomposition> onnx_spectrum_decompositions();
-Span<const OnnxDecomposition> onnx_svm_decompositions();
-Span<const OnnxDecomposition> onnx_tree_decompositions();
 Span<const OnnxDecomposition> onnx_trigonometric_decompositions();
 
 // The attributes of a Scan about its inputs and outputs.

@@ -1,7 +1,6 @@
 // ONNX operators from element to element, and softmax.
 #include <cmath>
 
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -9,12 +8,7 @@ namespace {
 
 void add_clamp(OnnxOp& op, float low, float high) {
   if (!(low <= high)) fail("it clips to ", low, " and ", high, "; the first must not be above the second");
-  const int32_t x = op.activation(0);
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  DraftNode& node = op.add(Op::kClamp, {x}, y);
-  node.options.as<Clamp>().min = low;
-  node.options.as<Clamp>().max = high;
-  op.set_output(y);
+  op.set_output(add_bounded(op, op.activation(0), low, high));
 }
 
 float scalar(OnnxOp& op, int input, float otherwise) {
@@ -29,7 +23,7 @@ float scalar(OnnxOp& op, int input, float otherwise) {
 DraftNode& add_unary(OnnxOp& op, Op kind) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  const int32_t y = op.new_tensor(op.shape(x));
   DraftNode& node = op.add(kind, {x}, y);
   op.set_output(y);
   return node;
@@ -52,13 +46,13 @@ double code_bound(OnnxOp& op, int input, double otherwise) {
 
 // A bound of one element that an activation holds, or a constant beside one.
 int32_t add_computed_bound(OnnxOp& op, int32_t x, int32_t bound, Op kind) {
-  const Shape one(op.draft().tensor(x).shape.size(), 1);
-  if (elements(op.draft().tensor(bound).shape) != 1)
-    fail("its bound has the shape ", shape_text(op.draft().tensor(bound).shape), "; one value is expected");
+  const Shape one(op.shape(x).size(), 1);
+  if (elements(op.shape(bound)) != 1)
+    fail("its bound has the shape ", shape_text(op.shape(bound)), "; one value is expected");
   if (op.draft().tensor(bound).constant)
-    op.draft().tensor(bound).shape = one;
+    op.shape(bound) = one;
   else
-    bound = add_reshape(op.draft(), op.name() + "/bound", op.source(), bound, one);
+    bound = add_reshape(op.part("/bound"), bound, one);
   return add_binary(op, kind, x, bound);
 }
 
@@ -84,15 +78,30 @@ void import_unary(OnnxOp& op) {
   add_unary(op, kKind);
 }
 
-void import_hard_sigmoid(OnnxOp& op) {
-  const float alpha = op.real("alpha", 0.2f), beta = op.real("beta", 0.5f);
-  DraftNode& node = add_unary(op, Op::kHardSigmoid);
-  node.options.as<UnaryOptions>() = {alpha, beta};
-}
+// Functions with numbers of their own: ONNX's names and defaults of what UnaryOptions holds.
+constexpr struct {
+  const char* source;
+  Op kind;
+  const char *alpha, *beta;
+  float default_alpha, default_beta;
+} kParametric[] = {
+    {"Celu", Op::kCelu, "alpha", nullptr, 1.0f, 0.0f},
+    {"Elu", Op::kElu, "alpha", nullptr, 1.0f, 0.0f},
+    {"HardSigmoid", Op::kHardSigmoid, "alpha", "beta", 0.2f, 0.5f},
+    {"LeakyRelu", Op::kLeakyRelu, "alpha", nullptr, 0.01f, 0.0f},
+    {"Selu", Op::kSelu, "alpha", "gamma", 1.67326319f, 1.05070102f},
+    {"Shrink", Op::kShrink, "lambd", "bias", 0.5f, 0.0f},
+    {"ThresholdedRelu", Op::kThresholdedRelu, "alpha", nullptr, 1.0f, 0.0f},
+};
 
-void import_elu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.0f);
-  add_unary(op, Op::kElu).options.as<UnaryOptions>().alpha = alpha;
+void import_parametric(OnnxOp& op) {
+  for (const auto& row : kParametric) {
+    if (op.source() != row.source) continue;
+    const float alpha = op.real(row.alpha, row.default_alpha),
+                beta = row.beta == nullptr ? 0.0f : op.real(row.beta, row.default_beta);
+    if (row.kind == Op::kCelu && alpha == 0.0f) fail("its alpha is 0");
+    add_unary(op, row.kind).options.as<UnaryOptions>() = {alpha, beta};
+  }
 }
 
 // The Gelu of opset 20, and onnxruntime's own.
@@ -101,56 +110,21 @@ void import_gelu(OnnxOp& op) {
   const std::string kind = op.string("approximate", "none");
   if (kind != "none" && kind != "tanh") fail("approximate ", quoted(kind), " is not known");
   const int32_t x = op.activation(0);
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  const int32_t y = op.new_tensor(op.shape(x));
   op.add(kind == "tanh" ? Op::kGeluTanh : Op::kGelu, {x}, y);
   op.set_output(y);
-}
-
-// The functions that few networks have, with ONNX's own names for what UnaryOptions holds.
-void import_selu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.67326319f), gamma = op.real("gamma", 1.05070102f);
-  add_unary(op, Op::kSelu).options.as<UnaryOptions>() = {alpha, gamma};
-}
-
-void import_celu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.0f);
-  if (alpha == 0.0f) fail("its alpha is 0");
-  add_unary(op, Op::kCelu).options.as<UnaryOptions>().alpha = alpha;
-}
-
-void import_thresholded_relu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 1.0f);
-  add_unary(op, Op::kThresholdedRelu).options.as<UnaryOptions>().alpha = alpha;
-}
-
-void import_shrink(OnnxOp& op) {
-  const float threshold = op.real("lambd", 0.5f), bias = op.real("bias", 0.0f);
-  add_unary(op, Op::kShrink).options.as<UnaryOptions>() = {threshold, bias};
-}
-
-void import_leaky_relu(OnnxOp& op) {
-  const float alpha = op.real("alpha", 0.01f);
-  add_unary(op, Op::kLeakyRelu).options.as<UnaryOptions>().alpha = alpha;
-}
-
-int32_t add_clamped(OnnxOp& op, int32_t x, float low, float high) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  clamp.min = low;
-  clamp.max = high;
-  return y;
 }
 
 // Slopes of any shape that repeats to the input's, also computed ones: max(x, 0) + slope * min(x, 0).
 void import_broadcast_prelu(OnnxOp& op) {
   const OnnxPair pair = read_pair(op);
-  const Shape shape = op.draft().tensor(pair.first).shape;
-  const int32_t below = add_clamped(op, pair.first, -INFINITY, 0.0f);
+  const Shape shape = op.shape(pair.first);
+  const int32_t below = add_bounded(op, pair.first, -INFINITY, 0.0f);
   const int32_t scaled = add_binary(op, Op::kMul, below, pair.second);
-  if (op.draft().tensor(scaled).shape != shape)
-    fail("its slopes have the shape ", shape_text(op.draft().tensor(pair.second).shape),
+  if (op.shape(scaled) != shape)
+    fail("its slopes have the shape ", shape_text(op.shape(pair.second)),
          ", which does not repeat to that of its input, ", shape_text(shape));
-  op.set_output(add_binary(op, Op::kAdd, add_clamped(op, pair.first, 0.0f, INFINITY), scaled));
+  op.set_output(add_binary(op, Op::kAdd, add_bounded(op, pair.first, 0.0f, INFINITY), scaled));
 }
 
 // The axis of the input whose indices have a slope each, where there is one such axis; -1: another shape.
@@ -172,18 +146,16 @@ void import_prelu(OnnxOp& op) {
   const int32_t input = op.activation(0);
   const OnnxConstant<float> slope = op.floats(1);
   if (slope.values.size() == 1) {
-    const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
+    const int32_t y = op.new_tensor(op.shape(input));
     op.add(Op::kLeakyRelu, {input}, y).options.as<UnaryOptions>().alpha = slope.values[0];
     return op.set_output(y);
   }
-  const int32_t axis = slopes_axis(op.draft().tensor(input).shape, slope.shape);
+  const int32_t axis = slopes_axis(op.shape(input), slope.shape);
   if (axis < 0) return import_broadcast_prelu(op);
   const int32_t slopes = add_constant(op.draft(), op.input_name(1), DType::kF32,
                                       {static_cast<int32_t>(slope.values.size())}, slope.values);
   op.set_output(op.along_last_axis(input, axis, [&](int32_t x) {
-    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-    op.add(Op::kPRelu, {x, slopes}, y);
-    return y;
+    return op.make(Op::kPRelu, {x, slopes}, op.shape(x));
   }));
 }
 
@@ -211,21 +183,17 @@ void import_swish(OnnxOp& op) {
 void import_softmax(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const bool flattens = op.opset() < 13;  // over all axes from `axis` on, as one
   const int32_t axis = normal_axis(op.integer("axis", flattens ? 1 : -1), shape.size());
-  const auto softmax = [&](int32_t input) {
-    const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
-    op.add(Op::kSoftmax, {input}, y);
-    return y;
-  };
+  const auto softmax = [&](int32_t input) { return op.make(Op::kSoftmax, {input}, op.shape(input)); };
   if (flattens) {
     Shape flat{1, 1};
     for (size_t i = 0; i < shape.size(); ++i) flat[static_cast<int32_t>(i) < axis ? 0 : 1] *= shape[i];
     // Where nothing is joined the shape stays, so that no Reshape is needed.
     const bool same = flat[1] == shape.back();
-    const int32_t input = same ? x : add_reshape(op.draft(), op.name() + "/flat", op.source(), x, flat);
-    return op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), softmax(input), shape));
+    const int32_t input = same ? x : add_reshape(op.part("/flat"), x, flat);
+    return op.set_output(add_reshape(op.result(), softmax(input), shape));
   }
   op.set_output(op.along_last_axis(x, axis, softmax));
 }
@@ -233,20 +201,20 @@ void import_softmax(OnnxOp& op) {
 constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Abs", import_unary<Op::kAbs>, {Op::kAbs}, ""},
     {"Ceil", import_unary<Op::kCeil>, {Op::kCeil}, ""},
-    {"Celu", import_celu, {Op::kCelu}, ""},
+    {"Celu", import_parametric, {Op::kCelu}, ""},
     {"Clip", import_clip, {Op::kClamp, Op::kMaximum, Op::kMinimum}, ""},
     {"Cos", import_unary<Op::kCos>, {Op::kCos}, ""},
     {"Dropout", import_identity, {}, "Inference only."},
-    {"Elu", import_elu, {Op::kElu}, ""},
+    {"Elu", import_parametric, {Op::kElu}, ""},
     {"Erf", import_unary<Op::kErf>, {Op::kErf}, ""},
     {"Exp", import_unary<Op::kExp>, {Op::kExp}, ""},
     {"Floor", import_unary<Op::kFloor>, {Op::kFloor}, ""},
     {"Gelu", import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
     {"Gelu", import_gelu, {Op::kGelu}, "", "com.microsoft"},
-    {"HardSigmoid", import_hard_sigmoid, {Op::kHardSigmoid}, ""},
+    {"HardSigmoid", import_parametric, {Op::kHardSigmoid}, ""},
     {"HardSwish", import_unary<Op::kHardSwish>, {Op::kHardSwish}, ""},
     {"Identity", import_identity, {}, ""},
-    {"LeakyRelu", import_leaky_relu, {Op::kLeakyRelu}, ""},
+    {"LeakyRelu", import_parametric, {Op::kLeakyRelu}, ""},
     {"Log", import_unary<Op::kLog>, {Op::kLog}, ""},
     {"Mish", import_unary<Op::kMish>, {Op::kMish}, ""},
     {"PRelu",
@@ -257,8 +225,8 @@ constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Reciprocal", import_unary<Op::kReciprocal>, {Op::kReciprocal}, ""},
     {"Relu", import_relu, {Op::kClamp}, ""},
     {"Round", import_unary<Op::kRound>, {Op::kRound}, ""},
-    {"Selu", import_selu, {Op::kSelu}, ""},
-    {"Shrink", import_shrink, {Op::kShrink}, ""},
+    {"Selu", import_parametric, {Op::kSelu}, ""},
+    {"Shrink", import_parametric, {Op::kShrink}, ""},
     {"Sigmoid", import_unary<Op::kSigmoid>, {Op::kSigmoid}, ""},
     {"Sign", import_unary<Op::kSign>, {Op::kSign}, ""},
     {"Sin", import_unary<Op::kSin>, {Op::kSin}, ""},
@@ -268,16 +236,12 @@ constexpr OnnxOperator kOnnxElementwiseOperators[] = {
     {"Sqrt", import_unary<Op::kSqrt>, {Op::kSqrt}, ""},
     {"Swish", import_swish, {Op::kSigmoid, Op::kMul}, ""},
     {"Tanh", import_unary<Op::kTanh>, {Op::kTanh}, ""},
-    {"ThresholdedRelu", import_thresholded_relu, {Op::kThresholdedRelu}, ""},
+    {"ThresholdedRelu", import_parametric, {Op::kThresholdedRelu}, ""},
 };
 
 }  // namespace
 
-int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  op.add(kind, {x}, y);
-  return y;
-}
+int32_t add_unary(OnnxOp& op, Op kind, int32_t x) { return op.make(kind, {x}, op.shape(x)); }
 
 Span<const OnnxOperator> onnx_elementwise_operators() { return kOnnxElementwiseOperators; }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -193,15 +192,12 @@ int32_t rounded(OnnxOp& op, int32_t x, const Range (&ranges)[4], int64_t levels)
     if (!std::isfinite(factors.back()) || !std::isfinite(sizes.back()))
       fail("its range ", limits[0], " to ", limits[1], " is too small, or too large");
   }
-  const size_t rank = op.draft().tensor(x).shape.size();
+  const size_t rank = op.shape(x).size();
   const auto by = [&](Op kind, int32_t of, const std::vector<float>& values) {
     return add_binary(op, kind, of, along(op, values, axis, rank));
   };
   const int32_t place = by(Op::kAdd, by(Op::kMul, x, factors), starts);
-  const int32_t within = op.new_tensor(op.draft().tensor(x).shape);
-  auto& bounds = op.add(Op::kClamp, {place}, within).options.as<Clamp>();
-  bounds.min = 0.0f;
-  bounds.max = static_cast<float>(levels - 1);
+  const int32_t within = add_bounded(op, place, 0.0f, static_cast<float>(levels - 1));
   const int32_t step = add_unary(op, Op::kRound, within);
   if (has_zeros) return by(Op::kMul, by(Op::kAdd, step, zeros), sizes);
   return by(Op::kAdd, by(Op::kMul, step, sizes), moves);
@@ -237,13 +233,9 @@ bool set_wide_output(OnnxOp& op, int32_t x, const Range& low, const Range& high,
   count_range(op.ranges(), std::fabs(lowest / scale - least), std::fmod(least, 2.0) != 0.0);
   int32_t bounded = x;
   if (least > -32768.0 || most < 32767.0) {
-    bounded = op.new_tensor(op.draft().tensor(x).shape);
-    auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
-    bounds.min = static_cast<float>(least * scale);
-    bounds.max = static_cast<float>(most * scale);
+    bounded = add_bounded(op, x, static_cast<float>(least * scale), static_cast<float>(most * scale));
   }
-  op.set_output(
-      add_rounding_s16(op.draft(), op.output_name(), op.source(), bounded, static_cast<float>(scale)));
+  op.set_output(add_rounding_s16(op.result(), bounded, static_cast<float>(scale)));
   return true;
 }
 
@@ -254,7 +246,7 @@ void import_fake_quantize(OnnxOp& op) {
   if (levels < 2 || levels > 65536) fail(levels, " levels are not supported; 2 to 65536 are");
   if (op.is_constant(0)) return fake_quantize_constant(op, levels);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const Range ranges[4] = {read_range(op, 1, shape), read_range(op, 2, shape), read_range(op, 3, shape),
                            read_range(op, 4, shape)};
   const auto& [low, high, out_low, out_high] = ranges;
@@ -279,11 +271,8 @@ void import_fake_quantize(OnnxOp& op) {
   const int32_t codes = add_codes(op, op.output_name() + "/codes", shape, scale, grids.zero_point());
   int32_t bounded = grids.is_per_channel() ? grids.to_common(op, x) : x;
   if (levels < 256) {  // codes saturate at the range's end, which the layer before will do
-    const int32_t unbounded = bounded;
-    bounded = add_activation(op.draft(), op.output_name() + "/bounded", DType::kF32, shape);
-    auto& bounds = op.add(Op::kClamp, {unbounded}, bounded).options.as<Clamp>();
-    bounds.min = -scale * static_cast<float>(zero);
-    bounds.max = scale * static_cast<float>(static_cast<double>(levels - 1) - zero);
+    bounded = add_bounded(op, bounded, -scale * static_cast<float>(zero),
+                          scale * static_cast<float>(static_cast<double>(levels - 1) - zero), "/bounded");
   }
   op.add(Op::kQuantize, {bounded}, codes);
   const int32_t y = op.new_tensor(shape);
@@ -291,19 +280,11 @@ void import_fake_quantize(OnnxOp& op) {
   if (changes) {  // the same codes stand for other numbers
     const ChannelGrids others = grids_of(op, out_low, out_high, levels);
     given = add_codes(op, op.output_name() + "/other_codes", shape, others.scale(), others.zero_point());
-    add_same_codes(op.draft(), op.name(), op.source(), codes, given);
+    add_same_codes(op.origin(), codes, given);
   }
   op.add(Op::kDequantize, {given}, y);
   op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y);
 }
-
-constexpr OnnxOperator kOnnxFakeQuantizeOperators[] = {
-    {"FakeQuantize",
-     import_fake_quantize,
-     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kRound},
-     "2 to 65536 levels. Codes where one range, or one a channel, holds 0, and where int16 has more than 256; else FP32.",
-     "org.openvinotoolkit"},
-};
 
 }  // namespace
 
@@ -318,8 +299,6 @@ void note_onnx_ranges(const OnnxRangeCounts& counts, Draft& draft) {
                                " ranges of FakeQuantize begin an odd number of steps below 0: there a number "
                                "in the middle of two codes becomes the other one"));
 }
-
-Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOnnxFakeQuantizeOperators; }
 
 // Quant of Brevitas and QONNX: y = (clip(round(x / scale + zero point)) - zero point) * scale, of any number of bits.
 
@@ -399,25 +378,20 @@ void import_quant(OnnxOp& op) {
   if (op.is_constant(0)) return quantize_constant(op, codes);
   if (codes.scales.size() != 1) fail("an activation with ", codes.scales.size(), " scales is not supported");
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const float scale = codes.scales[0];
-  const int32_t bounded = op.new_tensor(shape);
-  auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
-  bounds.min = (codes.least - codes.zero_point) * scale;
-  bounds.max = (codes.most - codes.zero_point) * scale;
+  const int32_t bounded =
+      add_bounded(op, x, (codes.least - codes.zero_point) * scale, (codes.most - codes.zero_point) * scale);
   if (codes.bits > 8) {  // codes of 16 bits, which have the zero point 0; FP32 where they reach further
     const bool fits =
         codes.least - codes.zero_point >= -32768.0f && codes.most - codes.zero_point <= 32767.0f;
-    return op.set_output(fits ? add_rounding_s16(op.draft(), op.output_name(), op.source(), bounded, scale)
-                              : bounded);
+    return op.set_output(fits ? add_rounding_s16(op.result(), bounded, scale) : bounded);
   }
   const int32_t y8 = add_activation(op.draft(), op.output_name() + "/codes", DType::kS8, shape);
   op.draft().tensor(y8).scales = {scale};
   op.draft().tensor(y8).zero_point = static_cast<int32_t>(codes.zero_point) - (codes.most > 127.0f ? 128 : 0);
   op.add(Op::kQuantize, {bounded}, y8);
-  const int32_t y = op.new_tensor(shape);
-  op.add(Op::kDequantize, {y8}, y);
-  op.set_output(y);
+  op.set_output(op.make(Op::kDequantize, {y8}, shape));
 }
 
 // y = scale where x is 0 or more, and -scale below.
@@ -433,7 +407,7 @@ void import_bipolar_quant(OnnxOp& op) {
     return op.set_grid({{scale}, -1});
   }
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape, one(shape.size(), 1);
+  const Shape shape = op.shape(x), one(shape.size(), 1);
   const auto number = [&](float value) {
     return add_constant(op.draft(), op.name() + "/number", DType::kF32, one, std::vector<float>{value});
   };
@@ -448,7 +422,7 @@ constexpr char kBipolarLimits[] = "One scale.";
 constexpr char kLimits[] =
     "2 to 16 bits; FP32 where more than 8 do not fit int16 without their zero point. Weights may have a scale a channel.";
 
-constexpr OnnxOperator kOnnxQuantOperators[] = {
+constexpr OnnxOperator kOnnxFakeQuantizeOperators[] = {
     {"BipolarQuant", import_bipolar_quant, {Op::kLess, Op::kWhere}, kBipolarLimits, "onnx.brevitas"},
     {"BipolarQuant",
      import_bipolar_quant,
@@ -456,6 +430,11 @@ constexpr OnnxOperator kOnnxQuantOperators[] = {
      kBipolarLimits,
      "qonnx.custom_op.general"},
     {"BipolarQuant", import_bipolar_quant, {Op::kLess, Op::kWhere}, kBipolarLimits, "finn.custom_op.general"},
+    {"FakeQuantize",
+     import_fake_quantize,
+     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kRound},
+     "2 to 65536 levels. Codes where one range, or one a channel, holds 0, and where int16 has more than 256; else FP32.",
+     "org.openvinotoolkit"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "finn.custom_op.general"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "onnx.brevitas"},
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "qonnx.custom_op.general"},
@@ -463,6 +442,6 @@ constexpr OnnxOperator kOnnxQuantOperators[] = {
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_quant_operators() { return kOnnxQuantOperators; }
+Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOnnxFakeQuantizeOperators; }
 
 }  // namespace intaglio::importers

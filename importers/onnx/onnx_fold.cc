@@ -65,10 +65,7 @@ void fold_concat(OnnxOp& op) {
 void fold_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
   const Values x = folded_input(op, 0);
-  Permutation permutation;
-  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
-  if (permutation.empty())
-    for (size_t i = x.shape.size(); i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  const Permutation permutation = read_onnx_permutation(op, x.shape.size());
   set_folded(op, transposed(x, permutation));
   if (op.grid(0) == nullptr) return;
   OnnxGrid grid = *op.grid(0);
@@ -77,15 +74,16 @@ void fold_transpose(OnnxOp& op) {
 }
 
 // Max, Min and Sum take any number of inputs.
-void fold_arithmetic(OnnxOp& op, Arithmetic operation) {
-  const bool many = operation == Arithmetic::kMax || operation == Arithmetic::kMin || op.source() == "Sum";
+template <Arithmetic kOperation>
+void fold_arithmetic(OnnxOp& op) {
+  const bool many = kOperation == Arithmetic::kMax || kOperation == Arithmetic::kMin || op.source() == "Sum";
   op.check_inputs(many ? 1 : 2, many ? 64 : 2);
   if (op.integer("fmod", 0) != 0) fail("fmod is not supported");
   Values y = folded_input(op, 0);
   for (int i = 1; i < op.input_count(); ++i) {
     Values next = folded_input(op, i);
-    if (operation == Arithmetic::kPow && y.is_real) next = as_real(std::move(next));
-    y = combined(operation, y, next);
+    if (kOperation == Arithmetic::kPow && y.is_real) next = as_real(std::move(next));
+    y = combined(kOperation, y, next);
   }
   set_folded(op, y);
 }
@@ -93,21 +91,23 @@ void fold_arithmetic(OnnxOp& op, Arithmetic operation) {
 void fold_shift(OnnxOp& op) {
   const std::string way = op.string("direction", "");
   if (way != "LEFT" && way != "RIGHT") fail("its direction ", quoted(way), " is not LEFT or RIGHT");
-  fold_arithmetic(op, way == "LEFT" ? Arithmetic::kShiftLeft : Arithmetic::kShiftRight);
+  way == "LEFT" ? fold_arithmetic<Arithmetic::kShiftLeft>(op) : fold_arithmetic<Arithmetic::kShiftRight>(op);
 }
 
-void fold_mapping(OnnxOp& op, Mapping mapping) {
+template <Mapping kMapping>
+void fold_mapping(OnnxOp& op) {
   op.check_inputs(1, 1);
-  set_folded(op, mapped(mapping, folded_input(op, 0)));
+  set_folded(op, mapped(kMapping, folded_input(op, 0)));
 }
 
-void fold_reduction(OnnxOp& op, Reduction reduction) {
+template <Reduction kReduction>
+void fold_reduction(OnnxOp& op) {
   op.check_inputs(1, 2);
   const Values x = folded_input(op, 0);
   const auto given = op.has_input(1) ? op.integers(1).values : op.integers("axes");
   const bool is_noop = op.integer("noop_with_empty_axes", 0) != 0, nothing = given.empty() && is_noop;
   const bool keep = op.integer("keepdims", 1) != 0;
-  set_folded(op, nothing ? x : reduced(reduction, x, normal_axes(given, x.shape.size()), keep));
+  set_folded(op, nothing ? x : reduced(kReduction, x, normal_axes(given, x.shape.size()), keep));
 }
 
 void fold_cast(OnnxOp& op) {
@@ -238,95 +238,73 @@ void fold_reshape(OnnxOp& op) {
 struct Entry {
   const char* source;
   void (*fold)(OnnxOp& op);
+  bool gives_truth = false;
 };
 
 constexpr Entry kFolds[] = {
+    {"Abs", fold_mapping<Mapping::kAbs>},
+    {"Add", fold_arithmetic<Arithmetic::kAdd>},
+    {"And", fold_arithmetic<Arithmetic::kAnd>, true},
     {"BitShift", fold_shift},
+    {"BitwiseAnd", fold_arithmetic<Arithmetic::kBitAnd>},
+    {"BitwiseNot", fold_mapping<Mapping::kBitNot>},
+    {"BitwiseOr", fold_arithmetic<Arithmetic::kBitOr>},
+    {"BitwiseXor", fold_arithmetic<Arithmetic::kBitXor>},
     {"Cast", fold_cast},
+    {"Ceil", fold_mapping<Mapping::kCeil>},
     {"Concat", fold_concat},
-    {"Expand", fold_expand},
     {"ConstantOfShape", fold_constant_of_shape},
+    {"Div", fold_arithmetic<Arithmetic::kDiv>},
+    {"Equal", fold_arithmetic<Arithmetic::kEqual>, true},
+    {"Exp", fold_mapping<Mapping::kExp>},
+    {"Expand", fold_expand},
     {"Flatten", fold_shape<flattened_shape>},
+    {"Floor", fold_mapping<Mapping::kFloor>},
     {"Gather", fold_gather},
+    {"Greater", fold_arithmetic<Arithmetic::kGreater>, true},
+    {"GreaterOrEqual", fold_arithmetic<Arithmetic::kGreaterEqual>, true},
     {"Identity", fold_identity},
+    {"Less", fold_arithmetic<Arithmetic::kLess>, true},
+    {"LessOrEqual", fold_arithmetic<Arithmetic::kLessEqual>, true},
+    {"Log", fold_mapping<Mapping::kLog>},
+    {"Max", fold_arithmetic<Arithmetic::kMax>},
+    {"Min", fold_arithmetic<Arithmetic::kMin>},
+    {"Mod", fold_arithmetic<Arithmetic::kMod>},
+    {"Mul", fold_arithmetic<Arithmetic::kMul>},
+    {"Neg", fold_mapping<Mapping::kNegate>},
     {"NonZero", fold_nonzero},
+    {"Not", fold_mapping<Mapping::kNot>, true},
+    {"Or", fold_arithmetic<Arithmetic::kOr>, true},
+    {"Pow", fold_arithmetic<Arithmetic::kPow>},
     {"Range", fold_range},
+    {"Reciprocal", fold_mapping<Mapping::kReciprocal>},
+    {"ReduceMax", fold_reduction<Reduction::kMax>},
+    {"ReduceMean", fold_reduction<Reduction::kMean>},
+    {"ReduceMin", fold_reduction<Reduction::kMin>},
+    {"ReduceProd", fold_reduction<Reduction::kProduct>},
+    {"ReduceSum", fold_reduction<Reduction::kSum>},
     {"Reshape", fold_reshape},
     {"Slice", fold_slice},
     {"Split", fold_split},
+    {"Sqrt", fold_mapping<Mapping::kSqrt>},
     {"Squeeze", fold_shape<squeezed_shape>},
+    {"Sub", fold_arithmetic<Arithmetic::kSub>},
+    {"Sum", fold_arithmetic<Arithmetic::kAdd>},
     {"Tile", fold_tile},
     {"Transpose", fold_transpose},
     {"Unsqueeze", fold_shape<unsqueezed_shape>},
     {"Where", fold_where},
 };
 
-template <typename Kind>
-struct Named {
-  const char* source;
-  Kind kind;
-  bool gives_truth = false;
-};
-
-constexpr Named<Arithmetic> kArithmetic[] = {
-    {"Add", Arithmetic::kAdd},
-    {"And", Arithmetic::kAnd, true},
-    {"BitwiseAnd", Arithmetic::kBitAnd},
-    {"BitwiseOr", Arithmetic::kBitOr},
-    {"BitwiseXor", Arithmetic::kBitXor},
-    {"Div", Arithmetic::kDiv},
-    {"Equal", Arithmetic::kEqual, true},
-    {"Greater", Arithmetic::kGreater, true},
-    {"GreaterOrEqual", Arithmetic::kGreaterEqual, true},
-    {"Less", Arithmetic::kLess, true},
-    {"LessOrEqual", Arithmetic::kLessEqual, true},
-    {"Max", Arithmetic::kMax},
-    {"Min", Arithmetic::kMin},
-    {"Mod", Arithmetic::kMod},
-    {"Mul", Arithmetic::kMul},
-    {"Or", Arithmetic::kOr, true},
-    {"Pow", Arithmetic::kPow},
-    {"Sub", Arithmetic::kSub},
-    {"Sum", Arithmetic::kAdd},
-};
-
-constexpr Named<Mapping> kMappings[] = {
-    {"Abs", Mapping::kAbs},     {"BitwiseNot", Mapping::kBitNot},
-    {"Ceil", Mapping::kCeil},   {"Exp", Mapping::kExp},
-    {"Floor", Mapping::kFloor}, {"Log", Mapping::kLog},
-    {"Neg", Mapping::kNegate},  {"Not", Mapping::kNot, true},
-    {"Sqrt", Mapping::kSqrt},   {"Reciprocal", Mapping::kReciprocal},
-};
-
-constexpr Named<Reduction> kReductions[] = {
-    {"ReduceMax", Reduction::kMax},      {"ReduceMean", Reduction::kMean}, {"ReduceMin", Reduction::kMin},
-    {"ReduceProd", Reduction::kProduct}, {"ReduceSum", Reduction::kSum},
-};
+const Entry* find_fold(const std::string& source) {
+  for (const Entry& entry : kFolds)
+    if (source == entry.source) return &entry;
+  return nullptr;
+}
 
 bool gives_truth(const std::string& source) {
-  const auto says = [&](const auto& entry) { return entry.gives_truth && source == entry.source; };
-  return std::any_of(std::begin(kArithmetic), std::end(kArithmetic), says) ||
-         std::any_of(std::begin(kMappings), std::end(kMappings), says);
-}
-
-bool is_folded(const std::string& source) {
-  const auto named = [&](const auto& entry) { return source == entry.source; };
-  return std::any_of(std::begin(kFolds), std::end(kFolds), named) ||
-         std::any_of(std::begin(kArithmetic), std::end(kArithmetic), named) ||
-         std::any_of(std::begin(kMappings), std::end(kMappings), named) ||
-         std::any_of(std::begin(kReductions), std::end(kReductions), named);
-}
-
-void fold(OnnxOp& op) {
-  const std::string& source = op.source();
-  for (const Entry& entry : kFolds)
-    if (source == entry.source) return entry.fold(op);
-  for (const auto& entry : kArithmetic)
-    if (source == entry.source) return fold_arithmetic(op, entry.kind);
-  for (const auto& entry : kMappings)
-    if (source == entry.source) return fold_mapping(op, entry.kind);
-  for (const auto& entry : kReductions)
-    if (source == entry.source) return fold_reduction(op, entry.kind);
+  const Entry* const entry = find_fold(source);
+  return entry != nullptr && entry->gives_truth;
 }
 
 }  // namespace
@@ -355,22 +333,16 @@ void set_folded(OnnxOp& op, const Values& values, int output) {
 }
 
 bool fold_onnx_constants(OnnxOp& op) {
-  if (!is_folded(op.source()) || op.input_count() == 0 || !op.has_input(0) || !op.all_constant())
-    return false;
-  fold(op);
+  const Entry* const entry = find_fold(op.source());
+  if (entry == nullptr || op.input_count() == 0 || !op.has_input(0) || !op.all_constant()) return false;
+  entry->fold(op);
   op.check_all_read();
   return true;
 }
 
 std::vector<std::string> folded_onnx_operators() {
   std::vector<std::string> list;
-  const auto add = [&](const auto& entries) {
-    for (const auto& entry : entries) list.emplace_back(entry.source);
-  };
-  add(kFolds);
-  add(kArithmetic);
-  add(kMappings);
-  add(kReductions);
+  for (const Entry& entry : kFolds) list.emplace_back(entry.source);
   return list;
 }
 

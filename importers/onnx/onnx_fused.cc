@@ -20,11 +20,11 @@ void end_with_activation(OnnxDecomposer& s, const std::string& y, Parameter para
     return;
   }
   if (kind == "LeakyRelu") {
-    attributes.reals = {{"alpha", parameter(0, "alpha", 0.01f)}};
+    attributes = {{"alpha", parameter(0, "alpha", 0.01f)}};
   } else if (kind == "HardSigmoid") {
-    attributes.reals = {{"alpha", parameter(0, "alpha", 0.2f)}, {"beta", parameter(1, "beta", 0.5f)}};
+    attributes = {{"alpha", parameter(0, "alpha", 0.2f)}, {"beta", parameter(1, "beta", 0.5f)}};
   } else if (kind == "Elu") {
-    attributes.reals = {{"alpha", parameter(0, "alpha", 1.0f)}};
+    attributes = {{"alpha", parameter(0, "alpha", 1.0f)}};
   } else if (kind != "Relu" && kind != "Sigmoid" && kind != "Tanh" && kind != "HardSwish" &&
              kind != "Softplus") {
     fail("its activation ", quoted(kind), " is not supported");
@@ -83,8 +83,7 @@ void decompose_gelu(OnnxDecomposer& s) {
   s.check_inputs(1, 2);
   s.check_one_output();
   const std::string x = s.has(1) ? s.add("Add", {s.input(0), s.input(1)}) : s.input(0);
-  s.add("Gelu", {x}, {{}, {}, {}, {{"approximate", s.source() == "FastGelu" ? "tanh" : "none"}}},
-        s.output(0));
+  s.add("Gelu", {x}, {{"approximate", s.source() == "FastGelu" ? "tanh" : "none"}}, s.output(0));
 }
 
 void refuse_statistics(const OnnxDecomposer& s, int first, int last) {
@@ -104,7 +103,7 @@ void decompose_skip(OnnxDecomposer& s, const char* normalization, bool has_beta)
   if (!s.has_output(0)) return;
   std::vector<std::string> inputs{sum, s.input(2)};
   if (has_beta && s.has(3)) inputs.push_back(s.input(3));
-  s.add(normalization, inputs, {{}, {}, {{"epsilon", epsilon}}, {}}, s.output(0));
+  s.add(normalization, inputs, {{"epsilon", epsilon}}, s.output(0));
 }
 void decompose_skip_layer(OnnxDecomposer& s) { decompose_skip(s, "LayerNormalization", true); }
 void decompose_skip_simplified(OnnxDecomposer& s) { decompose_skip(s, "RMSNormalization", false); }
@@ -119,9 +118,9 @@ void decompose_simplified(OnnxDecomposer& s) {
 void count_words(OnnxDecomposer& s) {
   const std::string mask = s.as_real(s.input(7));
   const std::string sum = s.opset() >= 13
-                              ? s.add("ReduceSum", {mask, s.integers({1})}, {{{"keepdims", 0}}, {}, {}, {}})
-                              : s.add("ReduceSum", {mask}, {{{"keepdims", 0}}, {{"axes", {1}}}, {}, {}});
-  s.add("Cast", {s.add("Round", {sum})}, {{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}}, s.output(1));
+                              ? s.add("ReduceSum", {mask, s.integers({1})}, {{"keepdims", 0}})
+                              : s.add("ReduceSum", {mask}, {{"keepdims", 0}, {"axes", OnnxList{1}}});
+  s.add("Cast", {s.add("Round", {sum})}, {{"to", onnx_file::TensorProto::INT32}}, s.output(1));
 }
 
 // Sum of the rows of words, places and segments, normalized. Output 1 counts the words that the mask leaves, 0
@@ -145,43 +144,12 @@ void decompose_embedding(OnnxDecomposer& s) {
     else
       s.add("Expand", {s.whole(0), s.integers({ids[0]})}, {}, s.output(1));
   }
-  s.add("LayerNormalization", {sum, s.input(5), s.input(6)},
-        {{}, {}, {{"epsilon", s.real("epsilon", 1e-12f)}}, {}}, s.output(0));
+  s.add("LayerNormalization", {sum, s.input(5), s.input(6)}, {{"epsilon", s.real("epsilon", 1e-12f)}},
+        s.output(0));
 }
-
-constexpr OnnxDecomposition kOnnxFusedDecompositions[] = {
-    {"BiasGelu", decompose_gelu, {Op::kAdd, Op::kGelu}, ""},
-    {"EmbedLayerNormalization",
-     decompose_embedding,
-     {Op::kGather, Op::kAdd, Op::kNormalize},
-     "Scales and shifts are constants."},
-    {"FastGelu", decompose_gelu, {Op::kAdd, Op::kGeluTanh}, ""},
-    {"FusedConv",
-     decompose_fused_conv,
-     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd},
-     "As Conv. Activations: " ITG_ACTIVATIONS "."},
-    {"FusedGemm", decompose_fused_gemm, {Op::kFullyConnected}, "As Gemm. Activations: " ITG_ACTIVATIONS "."},
-    {"FusedMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
-    {"SimplifiedLayerNormalization", decompose_simplified, {Op::kNormalize}, "As RMSNormalization.", true},
-    {"SkipLayerNormalization",
-     decompose_skip_layer,
-     {Op::kAdd, Op::kNormalize},
-     "Scales and shifts are constants. Without outputs of statistics."},
-    {"SkipSimplifiedLayerNormalization",
-     decompose_skip_simplified,
-     {Op::kAdd, Op::kNormalize},
-     "The scale is a constant. Without outputs of statistics."},
-    {"TransposeMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
-};
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_fused_decompositions() { return kOnnxFusedDecompositions; }
 
 // Operators that take and give codes, as onnxruntime's quantizer writes them: DequantizeLinear
 // of each input, the FP32 operator, QuantizeLinear. A pass then makes one int8 node of the three.
-
-namespace {
 
 constexpr int kMostInputs = 2 + 3 * 64;
 
@@ -278,7 +246,7 @@ void decompose_softmax(OnnxDecomposer& s) {
   const bool is_last = axis == -1 || axis == rank - 1;  // there both are the same
   if ((opset < 13) != (s.opset() < 13) && !is_last)
     fail("its opset ", opset, " in a file of opset ", s.opset(), " is supported along the last axis alone");
-  s.codes(s.add("Softmax", {s.real_input(0)}, {{{"axis", is_last ? rank - 1 : axis}}, {}, {}, {}}), 3);
+  s.codes(s.add("Softmax", {s.real_input(0)}, {{"axis", is_last ? rank - 1 : axis}}), 3);
 }
 
 // On codes as they are.
@@ -329,47 +297,75 @@ constexpr char kAdd[] = "Add", kMul[] = "Mul", kAveragePool[] = "AveragePool",
                kGlobal[] = "GlobalAveragePool", kLeaky[] = "LeakyRelu", kMean[] = "ReduceMean",
                kSigmoid[] = "Sigmoid";
 
-constexpr OnnxDecomposition kOnnxQlinearDecompositions[] = {
-    {"DynamicQuantizeMatMul",
-     decompose_dynamic_mat_mul,
-     {Op::kFullyConnected},
-     "It is computed in FP32, or calibrated."},
+constexpr OnnxDecomposition kOnnxFusedDecompositions[] = {
+    {"BiasGelu", decompose_gelu, {Op::kAdd, Op::kGelu}, ""},
     {"DynamicQuantizeLSTM",
      decompose_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
      "As LSTM. It is computed in FP32, or calibrated."},
+    {"DynamicQuantizeMatMul",
+     decompose_dynamic_mat_mul,
+     {Op::kFullyConnected},
+     "It is computed in FP32, or calibrated."},
+    {"EmbedLayerNormalization",
+     decompose_embedding,
+     {Op::kGather, Op::kAdd, Op::kNormalize},
+     "Scales and shifts are constants."},
+    {"FastGelu", decompose_gelu, {Op::kAdd, Op::kGeluTanh}, ""},
+    {"FusedConv",
+     decompose_fused_conv,
+     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd},
+     "As Conv. Activations: " ITG_ACTIVATIONS "."},
+    {"FusedGemm", decompose_fused_gemm, {Op::kFullyConnected}, "As Gemm. Activations: " ITG_ACTIVATIONS "."},
+    {"FusedMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
     {"MatMulIntegerToFloat",
      decompose_mat_mul_to_float,
      {Op::kFullyConnected},
      "It is computed in FP32, or calibrated."},
-    {"NhwcMaxPool", decompose_qlinear_max_pool, {Op::kMaxPool2d}, "Rank 4.", false, true},
+    {"NhwcMaxPool", decompose_qlinear_max_pool, {Op::kMaxPool2d}, "Rank 4.", kOfCodes},
     {"QGemm",
      decompose_qlinear_gemm,
      {Op::kFullyConnected},
      "As Gemm; alpha is 1 where it has a bias.",
-     false,
-     true},
-    {"QLinearAdd", decompose_binary<kAdd>, {Op::kAdd}, "", false, true},
-    {"QLinearAveragePool", decompose_unary<kAveragePool>, {Op::kAvgPool2d}, "As AveragePool.", false, true},
-    {"QLinearConcat", decompose_concat, {Op::kConcat}, "At most 64 inputs.", false, true},
-    {"QLinearConv", decompose_qlinear_conv, {Op::kConv2d, Op::kDepthwiseConv2d}, "As Conv.", true, true},
-    {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 3 or more.", false, true},
-    {"QLinearLeakyRelu", decompose_unary<kLeaky>, {Op::kLeakyRelu}, "", false, true},
+     kOfCodes},
+    {"QLinearAdd", decompose_binary<kAdd>, {Op::kAdd}, "", kOfCodes},
+    {"QLinearAveragePool", decompose_unary<kAveragePool>, {Op::kAvgPool2d}, "As AveragePool.", kOfCodes},
+    {"QLinearConcat", decompose_concat, {Op::kConcat}, "At most 64 inputs.", kOfCodes},
+    {"QLinearConv",
+     decompose_qlinear_conv,
+     {Op::kConv2d, Op::kDepthwiseConv2d},
+     "As Conv.",
+     kStandard | kOfCodes},
+    {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 3 or more.", kOfCodes},
+    {"QLinearLeakyRelu", decompose_unary<kLeaky>, {Op::kLeakyRelu}, "", kOfCodes},
     {"QLinearMatMul",
      decompose_qlinear_mat_mul,
      {Op::kFullyConnected, Op::kBatchMatMul},
      "As MatMul.",
-     true,
-     true},
-    {"QLinearMul", decompose_binary<kMul>, {Op::kMul}, "", false, true},
-    {"QLinearReduceMean", decompose_unary<kMean>, {Op::kMean}, "As ReduceMean.", false, true},
-    {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, "", false, true},
-    {"QLinearSoftmax", decompose_softmax, {Op::kSoftmax}, "It is computed in FP32.", false, true},
-    {"QLinearWhere", decompose_where, {Op::kWhere}, "It is computed in FP32.", false, true},
+     kStandard | kOfCodes},
+    {"QLinearMul", decompose_binary<kMul>, {Op::kMul}, "", kOfCodes},
+    {"QLinearReduceMean", decompose_unary<kMean>, {Op::kMean}, "As ReduceMean.", kOfCodes},
+    {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, "", kOfCodes},
+    {"QLinearSoftmax", decompose_softmax, {Op::kSoftmax}, "It is computed in FP32.", kOfCodes},
+    {"QLinearWhere", decompose_where, {Op::kWhere}, "It is computed in FP32.", kOfCodes},
+    {"SimplifiedLayerNormalization",
+     decompose_simplified,
+     {Op::kNormalize},
+     "As RMSNormalization.",
+     kStandard},
+    {"SkipLayerNormalization",
+     decompose_skip_layer,
+     {Op::kAdd, Op::kNormalize},
+     "Scales and shifts are constants. Without outputs of statistics."},
+    {"SkipSimplifiedLayerNormalization",
+     decompose_skip_simplified,
+     {Op::kAdd, Op::kNormalize},
+     "The scale is a constant. Without outputs of statistics."},
+    {"TransposeMatMul", decompose_fused_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_qlinear_decompositions() { return kOnnxQlinearDecompositions; }
+Span<const OnnxDecomposition> onnx_fused_decompositions() { return kOnnxFusedDecompositions; }
 
 }  // namespace intaglio::importers

@@ -305,7 +305,7 @@ void decompose_batched_scan(OnnxDecomposer& s) {
     const int64_t length = lengths[static_cast<size_t>(row)];
     std::vector<std::string> taken, given;
     for (int i = 0; i < inputs; ++i) {
-      taken.push_back(s.add("Gather", {s.input(1 + i), s.whole(row)}, {{{"axis", 0}}, {}, {}, {}}));
+      taken.push_back(s.add("Gather", {s.input(1 + i), s.whole(row)}, {{"axis", 0}}));
       if (i >= states && length < slices) taken.back() = s.slice(taken.back(), 0, 0, length);
     }
     for (int i = 0; i < outputs; ++i) given.push_back(s.unique(text(s.source(), "/", row, "/", i)));
@@ -332,7 +332,8 @@ void decompose_batched_scan(OnnxDecomposer& s) {
   }
 }
 
-constexpr OnnxDecomposition kLoopDecompositions[] = {{"Scan", decompose_batched_scan, {}, nullptr, true}};
+constexpr OnnxDecomposition kLoopDecompositions[] = {
+    {"Scan", decompose_batched_scan, {}, nullptr, kStandard}};
 
 }  // namespace
 
@@ -384,17 +385,17 @@ namespace {
 // `of_axis[d]`: how often axis d of x stands in the result.
 int32_t add_repeats(OnnxOp& op, int32_t x, const std::vector<int64_t>& of_axis) {
   for (size_t d = 0; d < of_axis.size(); ++d) {
-    const int32_t dim = op.draft().tensor(x).shape[d];
+    const int32_t dim = op.shape(x)[d];
     if (of_axis[d] == 1) continue;
     if (of_axis[d] < 1 || of_axis[d] > kMaxTensorBytes / dim)
       fail("it repeats axis ", d, " ", of_axis[d], " times");
     std::vector<int32_t> indices;
-    Shape shape = op.draft().tensor(x).shape;
+    Shape shape = op.shape(x);
     shape[d] = static_cast<int32_t>(dim * of_axis[d]);
     check_shape(shape, DType::kF32);
     indices.resize(static_cast<size_t>(shape[d]));
     for (int32_t i = 0; i < shape[d]; ++i) indices[static_cast<size_t>(i)] = i % dim;
-    x = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(d), indices);
+    x = add_gather(op.result(), x, static_cast<int32_t>(d), indices);
   }
   return x;
 }
@@ -409,7 +410,7 @@ void import_tile(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation_or_codes(0);
   const std::vector<int64_t> repeats = op.integers(1).values;
-  const Shape& shape = op.draft().tensor(x).shape;
+  const Shape& shape = op.shape(x);
   if (repeats.size() != shape.size())
     fail("it has ", repeats.size(), " repeats for an input of rank ", shape.size());
   op.set_output(add_repeats(op, x, repeats));
@@ -419,7 +420,7 @@ void import_expand(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t input = op.activation_or_codes(0);
   const std::vector<int64_t> to = op.integers(1).values;
-  Shape from = op.draft().tensor(input).shape;
+  Shape from = op.shape(input);
   if (from.size() > to.size() + static_cast<size_t>(kMaxRank) || to.size() > static_cast<size_t>(kMaxRank))
     fail("its shape has ", to.size(), " dimensions");
   if (from.size() < to.size()) from.insert(from.begin(), to.size() - from.size(), 1);
@@ -430,7 +431,7 @@ void import_expand(OnnxOp& op) {
       fail("it expands ", shape_text(from), " to a dimension of ", to[i]);
     if (from[d] == 1) repeats[d] = to[i];
   }
-  const int32_t x = add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, from);
+  const int32_t x = add_reshape(op.part("/aligned"), input, from);
   op.set_output(add_repeats(op, x, repeats));
 }
 
@@ -440,16 +441,16 @@ void import_depth_to_space(OnnxOp& op) {
   if (mode != "DCR" && mode != "CRD") fail("mode ", quoted(mode), " is not known");
   const int32_t block = read_block(op);
   const int32_t x = op.nhwc(op.activation_or_codes(0));
-  const int32_t y = add_depth_to_space(op.draft(), op.output_name(), op.source(), x, block, mode == "CRD");
-  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw));
+  const int32_t y = add_depth_to_space(op.result(), x, block, mode == "CRD");
+  op.set_output(add_transpose(op.result(), y, kToNchw));
 }
 
 void import_space_to_depth(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t block = read_block(op);
   const int32_t x = op.nhwc(op.activation_or_codes(0));
-  const int32_t y = add_space_to_depth(op.draft(), op.output_name(), op.source(), x, block);
-  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw));
+  const int32_t y = add_space_to_depth(op.result(), x, block);
+  op.set_output(add_transpose(op.result(), y, kToNchw));
 }
 
 void import_cum_sum(OnnxOp& op) {
@@ -457,16 +458,16 @@ void import_cum_sum(OnnxOp& op) {
   const int32_t x = op.activation(0);
   const std::vector<int64_t> axis = op.integers(1).values;
   if (axis.size() != 1) fail("it has ", axis.size(), " axes; one is supported");
-  const int32_t along = normal_axis(axis[0], op.draft().tensor(x).shape.size());
+  const int32_t along = normal_axis(axis[0], op.shape(x).size());
   const bool exclusive = op.integer("exclusive", 0) != 0, reverse = op.integer("reverse", 0) != 0;
-  op.set_output(add_cumulative_sum(op.draft(), op.output_name(), op.source(), x, along, exclusive, reverse));
+  op.set_output(add_cumulative_sum(op.result(), x, along, exclusive, reverse));
 }
 
 // The elements of each matrix on one side of a diagonal; the others are 0.
 void import_trilu(OnnxOp& op) {
   op.check_inputs(1, 2);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   if (shape.size() < 2) fail("its input has the shape ", shape_text(shape), "; rank 2 or more is expected");
   const std::vector<int64_t> k = op.has_input(1) ? op.integers(1).values : std::vector<int64_t>{0};
   if (k.size() != 1) fail("it has ", k.size(), " diagonals; one is expected");
@@ -483,9 +484,7 @@ void import_trilu(OnnxOp& op) {
   const int32_t condition = add_constant(op.draft(), op.name() + "/side", DType::kF32, ones, side);
   const int32_t zero =
       add_constant(op.draft(), op.name() + "/zero", DType::kF32, zero_shape, std::vector<float>{0.0f});
-  const int32_t y = op.new_tensor(shape);
-  op.add(Op::kWhere, {condition, x, zero}, y);
-  op.set_output(y);
+  op.set_output(op.make(Op::kWhere, {condition, x, zero}, shape));
 }
 
 constexpr OnnxOperator kOnnxRepeatOperators[] = {

@@ -72,15 +72,15 @@ void import_arg_max(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation_or_codes(0);
   TopKOptions options;
-  options.axis = normal_axis(op.integer("axis", 0), op.draft().tensor(x).shape.size());
+  options.axis = normal_axis(op.integer("axis", 0), op.shape(x).size());
   options.smallest = op.source() == "ArgMin";
   options.last_of_equal = op.integer("select_last_index", 0) != 0;
   const bool keep = op.integer("keepdims", 1) != 0;
-  op.set_output(add_index_of_greatest(op.draft(), op.output_name(), op.source(), x, options, keep), 0, true);
+  op.set_output(add_index_of_greatest(op.result(), x, options, keep), 0, true);
 }
 
 int32_t gathered_elements(OnnxOp& op, const std::string& name, int32_t x, int32_t axis, int32_t indices) {
-  const int32_t y = add_activation_like(op.draft(), name, x, op.draft().tensor(indices).shape);
+  const int32_t y = add_activation_like(op.draft(), name, x, op.shape(indices));
   op.add(Op::kGatherElements, {x, indices}, y).options.as<GatherOptions>().axis = axis;
   return y;
 }
@@ -89,7 +89,7 @@ void import_top_k(OnnxOp& op) {
   op.check_inputs(op.opset() >= 10 ? 2 : 1, op.opset() >= 10 ? 2 : 1);
   const int32_t x = op.activation_or_codes(0);
   TopKOptions options;
-  options.axis = normal_axis(op.integer("axis", -1), op.draft().tensor(x).shape.size());
+  options.axis = normal_axis(op.integer("axis", -1), op.shape(x).size());
   options.smallest = op.integer("largest", 1) == 0;
   op.ignore("sorted");  // sorted is one order of those that it leaves open
   std::vector<int64_t> k{op.integer("k", 0)};
@@ -98,7 +98,7 @@ void import_top_k(OnnxOp& op) {
   const bool has_values = !op.output_name(0).empty(), has_indices = op.output_count() > 1;
   const std::string name =
       has_indices && !op.output_name(1).empty() ? op.output_name(1) : op.name() + "/indices";
-  const int32_t indices = add_top_k(op.draft(), name, op.source(), x, options, narrow(k[0], "k"));
+  const int32_t indices = add_top_k(op.named(name), x, options, narrow(k[0], "k"));
   if (has_values)
     op.set_output(gathered_elements(op, op.output_name(0), x, options.axis, indices), 0, op.is_integer(0));
   if (has_indices) op.set_output(indices, 1, true);
@@ -107,7 +107,7 @@ void import_top_k(OnnxOp& op) {
 void import_gather_elements(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.is_constant(0) ? op.activation_or_numbers(0) : op.activation_or_codes(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const int32_t axis = normal_axis(op.integer("axis", 0), from.size());
   int32_t indices = -1;
   if (op.is_constant(1)) {
@@ -118,18 +118,18 @@ void import_gather_elements(OnnxOp& op) {
   } else {
     indices = op.index_activation(1);
   }
-  Shape expected = op.draft().tensor(indices).shape;
+  Shape expected = op.shape(indices);
   if (expected.size() == from.size()) expected[static_cast<size_t>(axis)] = from[static_cast<size_t>(axis)];
   if (expected != from)
-    fail("its indices ", shape_text(op.draft().tensor(indices).shape), " differ from its input ",
-         shape_text(from), " in more than axis ", axis);
+    fail("its indices ", shape_text(op.shape(indices)), " differ from its input ", shape_text(from),
+         " in more than axis ", axis);
   op.set_output(gathered_elements(op, op.output_name(), x, axis, indices));
 }
 
 void import_one_hot(OnnxOp& op) {
   op.check_inputs(3, 3);
   const int32_t indices = op.as_index(op.any_activation(0));
-  Shape shape = op.draft().tensor(indices).shape;
+  Shape shape = op.shape(indices);
   std::vector<float> depth;
   if (op.is_constant_of_reals(1))
     depth = op.floats(1).values;

@@ -21,26 +21,20 @@ void import_comparison(OnnxOp& op) {
   op.set_truth_output(add_comparison(op, kKind, kSwap));
 }
 
-// 1 - x
-int32_t add_not(OnnxOp& op, int32_t x) {
-  const Shape one(op.draft().tensor(x).shape.size(), 1);
-  const int32_t constant =
-      add_constant(op.draft(), op.name() + "/one", DType::kF32, one, std::vector<float>{1.0f});
-  return add_binary(op, Op::kSub, constant, x);
-}
-
 void import_not(OnnxOp& op) {
   op.check_inputs(1, 1);
-  op.set_truth_output(add_not(op, op.activation(0)));
+  op.set_truth_output(add_not(op, op.activation(0), "/one"));
 }
 
-void import_xor(OnnxOp& op) { op.set_truth_output(add_not(op, add_comparison(op, Op::kEqual, false))); }
+void import_xor(OnnxOp& op) {
+  op.set_truth_output(add_not(op, add_comparison(op, Op::kEqual, false), "/one"));
+}
 
 // A number is itself; NaN is not.
 void import_is_nan(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  op.set_truth_output(add_not(op, add_binary(op, Op::kEqual, x, x)));
+  op.set_truth_output(add_not(op, add_binary(op, Op::kEqual, x, x), "/one"));
 }
 
 void import_is_inf(OnnxOp& op) {
@@ -50,9 +44,7 @@ void import_is_inf(OnnxOp& op) {
   if (!positive && !negative) fail("it detects neither infinity");
   const int32_t x = op.activation(0);
   const int32_t compared = positive && negative ? add_unary(op, Op::kAbs, x) : x;
-  const Shape one(op.draft().tensor(x).shape.size(), 1);
-  const int32_t bound = add_constant(op.draft(), op.name() + "/infinity", DType::kF32, one,
-                                     std::vector<float>{positive ? INFINITY : -INFINITY});
+  const int32_t bound = op.number(x, positive ? INFINITY : -INFINITY, "/infinity");
   op.set_truth_output(add_binary(op, Op::kEqual, compared, bound));
 }
 
@@ -60,9 +52,9 @@ void import_where(OnnxOp& op) {
   op.check_inputs(3, 3);
   std::vector<int32_t> inputs;
   for (int i = 0; i < 3; ++i) inputs.push_back(op.activation_or_numbers(i));
-  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
+  const Shape shape = align_operands(op.origin(), inputs);
   const int32_t y = op.new_tensor(shape);
-  add_where(op.draft(), op.name(), op.source(), inputs, y);
+  add_where(op.origin(), inputs, y);
   op.set_output(y);
 }
 
@@ -84,10 +76,8 @@ constexpr OnnxOperator kOnnxLogicOperators[] = {
 }  // namespace
 
 int32_t add_truth(OnnxOp& op, int32_t x) {
-  const Shape one(op.draft().tensor(x).shape.size(), 1);
-  const int32_t zero =
-      add_constant(op.draft(), op.name() + "/zero", DType::kF32, one, std::vector<float>{0.0f});
-  return add_not(op, add_binary(op, Op::kEqual, x, zero));
+  const int32_t zero = op.number(x, 0.0f, "/zero");
+  return add_not(op, add_binary(op, Op::kEqual, x, zero), "/one");
 }
 
 Span<const OnnxOperator> onnx_logic_operators() { return kOnnxLogicOperators; }
@@ -133,7 +123,7 @@ std::string common(OnnxDecomposer& s, const std::string& x, int64_t mask) {
 }
 
 void end_as_integer(OnnxDecomposer& s, const std::string& y) {
-  s.add("Cast", {y}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}}, s.output(0));
+  s.add("Cast", {y}, {{"to", onnx_file::TensorProto::INT64}}, s.output(0));
 }
 
 // The input that a run computes, as a real, and the number that the other one is.
@@ -193,11 +183,11 @@ void decompose_shift(OnnxDecomposer& s) {
 constexpr char kOneConstant[] = "One input is a constant number of at most 24 bits. Integers have a sign.";
 
 constexpr OnnxDecomposition kOnnxBitsDecompositions[] = {
-    {"BitShift", decompose_shift, {Op::kMul, Op::kFloor}, "By a constant, at most 24 bits.", true},
-    {"BitwiseAnd", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, true},
-    {"BitwiseNot", decompose_bitwise_not, {Op::kSub}, "Integers have a sign.", true},
-    {"BitwiseOr", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, true},
-    {"BitwiseXor", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, true},
+    {"BitShift", decompose_shift, {Op::kMul, Op::kFloor}, "By a constant, at most 24 bits.", kStandard},
+    {"BitwiseAnd", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, kStandard},
+    {"BitwiseNot", decompose_bitwise_not, {Op::kSub}, "Integers have a sign.", kStandard},
+    {"BitwiseOr", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, kStandard},
+    {"BitwiseXor", decompose_bitwise, {Op::kMul, Op::kFloor, Op::kSub, Op::kAdd}, kOneConstant, kStandard},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ std::vector<float> parameter(OnnxOp& op, int i, int64_t count) {
 
 // Normalizes [n, channels, ...]: each group of channels by its own mean and deviation, then each channel by factor and summand.
 void import_groups(OnnxOp& op, int32_t x, int32_t groups, bool per_group) {
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   if (shape.size() < 3) fail("its input has the shape ", shape_text(shape), "; rank 3 or more is expected");
   const int32_t channels = shape[1];
   if (groups < 1 || channels % groups != 0)
@@ -42,12 +42,11 @@ void import_groups(OnnxOp& op, int32_t x, int32_t groups, bool per_group) {
   int64_t places = 1;
   for (size_t d = 3; d < shape.size(); ++d) places *= shape[d];
   const Shape picture{shape[0], channels, shape[2], narrow(places, "size")};
-  const int32_t nchw = add_reshape(op.draft(), op.name() + "/picture", op.source(), x, picture);
-  const int32_t y = add_normalize(op.draft(), op.output_name(), op.source(), op.nhwc(nchw), options,
-                                  parameters[0], parameters[1]);
+  const int32_t nchw = add_reshape(op.part("/picture"), x, picture);
+  const int32_t y = add_normalize(op.result(), op.nhwc(nchw), options, parameters[0], parameters[1]);
   if (shape.size() == 4) return op.set_nhwc_output(y);
-  const int32_t back = add_transpose(op.draft(), op.name() + "/channels", op.source(), y, {0, 3, 1, 2});
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), back, shape));
+  const int32_t back = add_transpose(op.part("/channels"), y, {0, 3, 1, 2});
+  op.set_output(add_reshape(op.result(), back, shape));
 }
 
 void import_layer_normalization(OnnxOp& op) {
@@ -55,7 +54,7 @@ void import_layer_normalization(OnnxOp& op) {
   op.check_outputs(1);
   op.ignore("stash_type");
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const auto first = static_cast<size_t>(normal_axis(op.integer("axis", -1), shape.size()));
   NormalizeOptions options;
   options.epsilon = epsilon_of(op);
@@ -67,9 +66,9 @@ void import_layer_normalization(OnnxOp& op) {
       op.has_input(2) ? parameter(op, 2, count) : std::vector<float>(static_cast<size_t>(count), 0.0f);
   Shape rows(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(first));
   rows.push_back(narrow(count, "size"));
-  const int32_t flat = add_reshape(op.draft(), op.name() + "/rows", op.source(), x, rows);
-  const int32_t y = add_normalize(op.draft(), op.output_name(), op.source(), flat, options, scale, shift);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, shape));
+  const int32_t flat = add_reshape(op.part("/rows"), x, rows);
+  const int32_t y = add_normalize(op.result(), flat, options, scale, shift);
+  op.set_output(add_reshape(op.result(), y, shape));
 }
 
 void import_instance_normalization(OnnxOp& op) {
@@ -89,8 +88,8 @@ void import_log_softmax(OnnxOp& op) {
   if (op.opset() < 13)
     fail("it is supported from opset 13 on; convert the model with onnx.version_converter");
   op.set_output(op.along_last_axis(op.activation(0), op.integer("axis", -1), [&](int32_t x) {
-    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-    add_log_softmax(op.draft(), op.name(), op.source(), x, y);
+    const int32_t y = op.new_tensor(op.shape(x));
+    add_log_softmax(op.origin(), x, y);
     return y;
   }));
 }
@@ -113,7 +112,7 @@ constexpr OnnxOperator kOnnxNormOperators[] = {
 
 void import_channel_normalization(OnnxOp& op) {
   const int32_t x = op.activation(0);
-  const Shape& shape = op.draft().tensor(x).shape;
+  const Shape& shape = op.shape(x);
   import_groups(op, x, shape.size() > 1 ? shape[1] : 0, false);
 }
 

@@ -27,13 +27,23 @@ bool OnnxOp::is_real(const TensorProto& tensor) {
   return is_onnx_real(tensor.data_type) || is_onnx_small_real(tensor.data_type);
 }
 
-OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node)
-    : OnnxNodeAttributes(node), file_(file), node_(node) {
+static const std::string& name_of(const onnx_file::NodeProto& node) {
   const auto named = std::find_if(node.output.begin(), node.output.end(),
                                   [](const std::string& output) { return !output.empty(); });
   if (named == node.output.end()) fail("it has no output");
-  name_ = node.name.empty() ? *named : node.name;
+  return node.name.empty() ? *named : node.name;
 }
+
+static const std::string& result_of(const onnx_file::NodeProto& node) {
+  const std::string& name = name_of(node);  // there is an output
+  return node.output[0].empty() ? name : node.output[0];
+}
+
+OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node)
+    : FileOperator(*file.draft, file.casts, name_of(node), node.op_type, result_of(node)),
+      OnnxNodeAttributes(node),
+      file_(file),
+      node_(node) {}
 
 void OnnxOp::check_inputs(int least, int most) const {
   if (node_.input.count() < least || node_.input.count() > most)
@@ -106,7 +116,7 @@ int32_t OnnxOp::numbers_of_codes(int i) {
   const int32_t plain = add_activation_like(draft(), name + "/codes", codes, shape);
   draft().tensor(plain).scales = {1.0f};
   draft().tensor(plain).zero_point = -middle_code(i);
-  add_same_codes(draft(), name_, source(), codes, plain);
+  add_same_codes(origin(), codes, plain);
   const int32_t numbers = add_activation(draft(), name, DType::kF32, shape);
   add(Op::kDequantize, {plain}, numbers);
   return numbers;
@@ -118,7 +128,7 @@ int32_t OnnxOp::codes_of_numbers(int32_t numbers, int64_t type) {
   const Shape shape = draft().tensor(numbers).shape, one(std::max<size_t>(shape.size(), 1), 1);
   const auto with = [&](Op op, int32_t x, float number) {
     const int32_t constant =
-        add_constant(draft(), name_ + "/number", DType::kF32, one, std::vector<float>{number});
+        add_constant(draft(), name() + "/number", DType::kF32, one, std::vector<float>{number});
     const int32_t y = new_tensor(shape);
     add(op, {x, constant}, y);
     return y;
@@ -320,14 +330,6 @@ void OnnxOp::set_codes(const OnnxConstant<int64_t>& constant, TensorProto::DataT
   set_own_constant(std::move(made), i);
 }
 
-DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
-  return add_node(draft(), op, name_, source(), std::move(inputs), output);
-}
-
-int32_t OnnxOp::new_tensor(const Shape& shape, int i) {
-  return add_activation(draft(), output_name(i).empty() ? name() : output_name(i), DType::kF32, shape);
-}
-
 int32_t OnnxOp::new_tensor_like(int32_t x, const Shape& shape) {
   return add_activation_like(draft(), output_name(), x, shape);
 }
@@ -341,9 +343,6 @@ int32_t OnnxOp::index_activation(int i) {
   if (!is_integer(i)) fail("input ", i, " (", quoted(node_.input[i]), ") must hold integers");
   return as_index(tensor);
 }
-
-int32_t OnnxOp::as_real(int32_t tensor) { return file_.casts.as_real(draft(), source(), tensor); }
-int32_t OnnxOp::as_index(int32_t tensor) { return file_.casts.as_index(draft(), source(), tensor); }
 
 bool OnnxOp::take_plain_codes(int i, float scale, int32_t zero_point) {
   const int32_t tensor = any_activation(i);
@@ -430,20 +429,20 @@ int32_t OnnxOp::nhwc(int32_t tensor) {
   const Shape& shape = draft().tensor(tensor).shape;
   if (shape.size() != 4)
     fail("its input has the shape ", shape_text(shape), "; [batch, channels, height, width] is expected");
-  return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, kToNhwc);
+  return add_transpose(named(draft().tensor(tensor).name), tensor, kToNhwc);
 }
 
 int32_t OnnxOp::nhwc_or_line(int32_t tensor) {
   const Shape shape = draft().tensor(tensor).shape;
   if (shape.size() != 3) return nhwc(tensor);
   axes_ = 1;
-  return nhwc(add_reshape(draft(), draft().tensor(tensor).name + "/row", source(), tensor,
-                          {shape[0], shape[1], 1, shape[2]}));
+  return nhwc(
+      add_reshape(named(draft().tensor(tensor).name + "/row"), tensor, {shape[0], shape[1], 1, shape[2]}));
 }
 
 int32_t OnnxOp::ndhwc(int32_t tensor) {
   axes_ = 3;
-  return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, {0, 2, 3, 4, 1});
+  return add_transpose(named(draft().tensor(tensor).name), tensor, {0, 2, 3, 4, 1});
 }
 
 std::vector<int64_t> OnnxOp::spatial(const char* name, size_t count, int64_t of_line) const {
@@ -458,10 +457,9 @@ std::vector<int64_t> OnnxOp::spatial(const char* name, size_t count, int64_t of_
 }
 
 void OnnxOp::set_nhwc_output(int32_t tensor) {
-  const int32_t nchw = add_transpose(draft(), output_name(), source(), tensor, kToNchw);
+  const int32_t nchw = add_transpose(result(), tensor, kToNchw);
   const Shape shape = draft().tensor(nchw).shape;
-  set_output(axes_ == 1 ? add_reshape(draft(), output_name(), source(), nchw, {shape[0], shape[1], shape[3]})
-                        : nchw);
+  set_output(axes_ == 1 ? add_reshape(result(), nchw, {shape[0], shape[1], shape[3]}) : nchw);
 }
 
 }  // namespace intaglio::importers

@@ -4,8 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "importers/draft/constant_evaluation.h"
-#include "importers/draft/draft.h"
+#include "importers/draft/file_operator.h"
 #include "importers/draft/geometry.h"
 #include "importers/onnx/onnx_attributes.h"
 
@@ -89,14 +88,11 @@ bool is_onnx_code(int64_t type);
 // The codes that a node reads, with the type of its first input which holds some.
 OnnxCodes onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node);
 
-class OnnxOp : public OnnxNodeAttributes {
+class OnnxOp : public FileOperator, public OnnxNodeAttributes {
  public:
   OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node);
 
-  Draft& draft() { return *file_.draft; }
   int64_t opset() const { return file_.opset; }
-  const std::string& name() const { return name_; }  // the node's, or its first output's
-  const std::string& source() const { return node_.op_type; }
   int output_count() const { return node_.output.count(); }
   const std::string& output_name(int i = 0) const { return node_.output[i]; }
   bool shapes_changed() const { return file_.shapes_changed; }
@@ -166,8 +162,7 @@ class OnnxOp : public OnnxNodeAttributes {
   void set_grid(const OnnxGrid& grid) { file_.grids[output_name()] = grid; }
   void set_integers(const OnnxConstant<int64_t>& constant, int i = 0);
   void set_codes(const OnnxConstant<int64_t>& constant, onnx_file::TensorProto::DataType type, int i = 0);
-  DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
-  int32_t new_tensor(const Shape& shape, int i = 0);  // with the output's name
+  Origin result(int i = 0) { return named(output_name(i)); }
   int32_t new_tensor_like(int32_t x, const Shape& shape);
   // Calls make(rows), which gives a tensor of the rows' shape, with `axis` behind all others.
   template <typename Make>
@@ -178,12 +173,10 @@ class OnnxOp : public OnnxNodeAttributes {
     for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
       if (i != last) to_last.push_back(i);
     to_last.push_back(last);
-    const int32_t rows = add_transpose(draft(), name() + "/last", source(), x, to_last);
-    return add_transpose(draft(), output_name(), source(), make(rows), inverse(to_last));
+    const int32_t rows = add_transpose(part("/last"), x, to_last);
+    return add_transpose(result(), make(rows), inverse(to_last));
   }
 
-  int32_t as_real(int32_t tensor);   // FP32, by a Cast of s32
-  int32_t as_index(int32_t tensor);  // s32, by a Cast of FP32
   // An int8 input whose codes are the file's own numbers, and which nothing has read yet, gets another scale.
   bool take_plain_codes(int i, float scale, int32_t zero_point);
 
@@ -201,7 +194,6 @@ class OnnxOp : public OnnxNodeAttributes {
 
   OnnxFile& file_;
   const onnx_file::NodeProto& node_;
-  std::string name_;
   bool computes_on_codes_ = false;  // it reads codes as numbers
   size_t axes_ = 2;  // of its windows: 1 where the input of nhwc_or_line() is a line, 3 behind ndhwc()
 };

@@ -28,26 +28,21 @@ Span<const OnnxOperator> onnx_attention_operators();
 Span<const OnnxOperator> onnx_binary_operators();
 Span<const OnnxOperator> onnx_classical_operators();
 Span<const OnnxOperator> onnx_conv_operators();
-Span<const OnnxOperator> onnx_dynamic_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
 Span<const OnnxOperator> onnx_fake_quantize_operators();
 Span<const OnnxOperator> onnx_integer_operators();
 Span<const OnnxOperator> onnx_linear_operators();
 Span<const OnnxOperator> onnx_logic_operators();
-Span<const OnnxOperator> onnx_nbits_operators();
 Span<const OnnxOperator> onnx_norm_operators();
 Span<const OnnxOperator> onnx_pieces_operators();
 Span<const OnnxOperator> onnx_pool_operators();
-Span<const OnnxOperator> onnx_quant_operators();
 Span<const OnnxOperator> onnx_quantized_operators();
 Span<const OnnxOperator> onnx_recurrent_operators();
 Span<const OnnxOperator> onnx_reduce_operators();
 Span<const OnnxOperator> onnx_repeat_operators();
 Span<const OnnxOperator> onnx_resize_operators();
-Span<const OnnxOperator> onnx_sample_operators();
 Span<const OnnxOperator> onnx_scatter_operators();
 Span<const OnnxOperator> onnx_shape_operators();
-Span<const OnnxOperator> onnx_shape_value_operators();
 
 // An operator of constants alone, as shape arithmetic has it, becomes a constant; false where it is none that
 // can be.
@@ -60,6 +55,9 @@ struct OnnxSlice {
   Shape shape;
 };
 OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from);
+
+// Of a Transpose: the axes backwards where the file names none.
+Permutation read_onnx_permutation(OnnxOp& op, size_t rank);
 
 // The sizes of a Split's outputs along its axis; they add up.
 struct OnnxParts {
@@ -93,9 +91,6 @@ std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProt
 std::vector<onnx_file::NodeProto> decomposed_onnx(OnnxFile& file, const onnx_file::NodeProto& node);
 std::vector<ImportedOperator> decomposed_onnx_operators();
 
-// A function of x; an operator of a and b, which have one rank, each repeated where it is smaller.
-int32_t add_unary(OnnxOp& op, Op kind, int32_t x);
-int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b);
 // The two inputs, activations or constants, with as many axes each.
 struct OnnxPair {
   int32_t first, second;
@@ -132,5 +127,50 @@ OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int
 Values folded_input(OnnxOp& op, int input);
 // Integers have the type that the operator gives, where it is one of codes or of bools.
 void set_folded(OnnxOp& op, const Values& values, int output = 0);
+
+// Int8 codes that ONNX files give activations: their grids, and their bounds.
+
+// Exponents of scales. Weights of dead channels may have one far below that of any tensor.
+inline constexpr int kLeastScale = -40, kLeastWeightScale = -120, kMostScale = 40;
+// Throws unless it is within 2^least to 2^kMostScale.
+void check_scale(float scale, int least = kLeastScale);
+
+// An int8 tensor with these numbers.
+int32_t add_codes(OnnxOp& op, const std::string& name, const Shape& shape, float scale, int64_t zero_point);
+
+// Activations with a scale for each channel. The codes are of one tensor with one scale and zero point; the channels'
+// own come before Quantize and behind Dequantize, as factors and addends:
+//
+//   code = round(x / s[c]) + z[c] = round((x * s / s[c] + (z[c] - z) * s) / s) + z
+class ChannelGrids {
+ public:
+  // A scale of 0: a channel whose value is 0, whatever the code.
+  ChannelGrids(std::vector<float> scales, const std::vector<int64_t>& zero_points, int32_t axis);
+  float scale() const { return scale_; }
+  int64_t zero_point() const { return zero_point_; }
+  bool is_per_channel() const { return axis_ >= 0; }
+
+  // The tensor that is quantized in place of x.
+  int32_t to_common(OnnxOp& op, int32_t x) const;
+  // The reals of y's codes, in the common scale.
+  int32_t to_own(OnnxOp& op, int32_t y) const;
+
+ private:
+  bool has_moves() const;
+  int32_t with_constant(OnnxOp& op, Op kind, int32_t x, const std::string& end,
+                        const std::vector<float>& values) const;
+
+  std::vector<float> scales_, moves_;
+  int32_t axis_;
+  float scale_;
+  int64_t zero_point_;
+};
+
+// Bounds of codes between QuantizeLinear and DequantizeLinear, as a reduced range has them.
+
+// Whether input i is an activation of codes: of int8 here, or of FP32 that stands for codes of 16 bits.
+bool holds_codes(const OnnxOp& op, int i);
+// The output becomes the codes of input i from `low` to `high`, both counted as the file counts; infinite: no bound.
+void set_bounded_codes(OnnxOp& op, int i, double low, double high);
 
 }  // namespace intaglio::importers

@@ -28,12 +28,11 @@ OnnxSlice whole(const Shape& shape) {
 
 // One piece of an axis, with the name of the output that it is.
 int32_t piece(OnnxOp& op, int32_t x, size_t axis, int32_t first, int32_t count, int32_t step, int output) {
-  OnnxSlice slice = whole(op.draft().tensor(x).shape);
+  OnnxSlice slice = whole(op.shape(x));
   slice.begin[axis] = first;
   slice.strides[axis] = step;
   slice.shape[axis] = count;
-  return add_slice(op.draft(), op.output_name(output), op.source(), x, slice.begin, slice.strides,
-                   slice.shape);
+  return add_slice(op.result(output), x, slice.begin, slice.strides, slice.shape);
 }
 
 // Whether the indices are first, first + step, ...
@@ -46,18 +45,17 @@ bool is_progression(const std::vector<int32_t>& indices) {
 
 void import_slice(OnnxOp& op) {
   const int32_t x = op.activation_or_codes(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const OnnxSlice slice = read_onnx_slice(op, from);
   if (std::count(slice.shape.begin(), slice.shape.end(), 0) != 0)
     fail("it takes nothing of its input ", shape_text(from));
   if (slice.shape == from && slice.strides == whole(from).strides) return op.set_output(x);
-  op.set_output(
-      add_slice(op.draft(), op.output_name(), op.source(), x, slice.begin, slice.strides, slice.shape));
+  op.set_output(add_slice(op.result(), x, slice.begin, slice.strides, slice.shape));
 }
 
 void import_split(OnnxOp& op) {
   const int32_t x = op.activation_or_codes(0);
-  const OnnxParts parts = read_onnx_parts(op, op.draft().tensor(x).shape);
+  const OnnxParts parts = read_onnx_parts(op, op.shape(x));
   int32_t first = 0;
   for (int i = 0; i < op.output_count(); ++i) {
     const int32_t count = parts.sizes[static_cast<size_t>(i)];
@@ -78,25 +76,17 @@ void import_concat(OnnxOp& op) {
       inputs.push_back(op.activation_or_codes(i));
     }
   }
-  Shape shape = op.draft().tensor(inputs[0]).shape;
-  const int32_t axis = normal_axis(op.integer("axis", 1), shape.size());
+  const int32_t axis = normal_axis(op.integer("axis", 1), op.shape(inputs[0]).size());
+  std::vector<Shape> shapes{op.shape(inputs[0])};
   for (size_t i = 1; i < inputs.size(); ++i) {
-    Shape other = op.draft().tensor(inputs[i]).shape;
-    const auto at = static_cast<size_t>(axis);
-    bool fits = other.size() == shape.size();
-    const int64_t sum = fits ? int64_t{shape[at]} + other[at] : 0;
-    if (fits) other[at] = shape[at];
-    if (!fits || other != shape)
-      fail("its inputs have the shapes ", shape_text(shape), " and ",
-           shape_text(op.draft().tensor(inputs[i]).shape), ", which do not fit along axis ", axis);
-    shape[at] = narrow(sum, "dimension");
+    shapes.push_back(op.shape(inputs[i]));
     const DraftTensor& first = op.draft().tensor(inputs[0]);
     const DraftTensor& next = op.draft().tensor(inputs[i]);
     if (next.dtype != first.dtype || (first.dtype == DType::kS8 && !next.same_quantization(first)))
       fail("its inputs are not all float, or codes of one scale");
   }
   if (inputs.size() == 1) return op.set_output(inputs[0]);
-  const int32_t y = op.new_tensor_like(inputs[0], shape);
+  const int32_t y = op.new_tensor_like(inputs[0], joined_shape(shapes, axis));
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
   op.set_output(y);
 }
@@ -110,15 +100,15 @@ void gather_computed(OnnxOp& op) {
   } else {
     x = op.activation_or_codes(0);
   }
-  const int32_t axis = normal_axis(op.integer("axis", 0), op.draft().tensor(x).shape.size());
-  op.set_output(add_gather_by(op.draft(), op.output_name(), op.source(), x, axis, op.index_activation(1)));
+  const int32_t axis = normal_axis(op.integer("axis", 0), op.shape(x).size());
+  op.set_output(add_gather_by(op.result(), x, axis, op.index_activation(1)));
 }
 
 void import_gather(OnnxOp& op) {
   op.check_inputs(2, 2);
   if (!op.is_constant(1)) return gather_computed(op);
   const int32_t x = op.activation_or_codes(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
   const OnnxConstant<int64_t> given = op.integers(1);
   std::vector<int32_t> indices;
@@ -133,14 +123,11 @@ void import_gather(OnnxOp& op) {
   if (is_progression(indices)) {
     y = piece(op, x, axis, indices[0], count, count > 1 ? indices[1] - indices[0] : 1, 0);
   } else {
-    y = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(axis), indices);
+    y = add_gather(op.result(), x, static_cast<int32_t>(axis), indices);
   }
-  Shape out(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis));
-  out.insert(out.end(), given.shape.begin(), given.shape.end());
-  out.insert(out.end(), from.begin() + static_cast<std::ptrdiff_t>(axis) + 1, from.end());
-  if (out.empty()) out.push_back(1);
+  const Shape out = at_least_1d(gathered_shape(from, static_cast<int32_t>(axis), given.shape));
   check_shape(out, DType::kF32);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
+  op.set_output(add_reshape(op.result(), y, out));
 }
 
 constexpr OnnxOperator kOnnxPiecesOperators[] = {

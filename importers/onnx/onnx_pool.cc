@@ -15,7 +15,7 @@ struct PoolWindows {
 
 // Where some padding counts and some does not, what counts becomes elements of x [n, sides..., c].
 PoolWindows pool_windows(OnnxOp& op, Op kind, int32_t* x, Padding padding) {
-  Shape sides = op.draft().tensor(*x).shape;
+  Shape sides = op.shape(*x);
   sides.erase(sides.begin());
   sides.pop_back();
   const auto given = op.spatial("kernel_shape", 1, 1);
@@ -50,12 +50,9 @@ PoolWindows pool_windows(OnnxOp& op, Op kind, int32_t* x, Padding padding) {
 
 // A pool over height and width of x [n, h, w, c].
 int32_t add_pool_2d(OnnxOp& op, Op kind, int32_t x, const WindowAxis& h, const WindowAxis& w, bool include) {
-  const Shape shape = op.draft().tensor(x).shape;
-  const int32_t y =
-      op.new_tensor_like(x, {shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]});
-  op.add(kind, {x}, y).options.as<Window2d>() = {h.kernel,   w.kernel,   h.stride, w.stride,
-                                                 h.dilation, w.dilation, h.before, w.before,
-                                                 h.after,    w.after,    include};
+  const Shape shape = op.shape(x);
+  const int32_t y = op.new_tensor_like(x, window_shape(shape, h, w, shape[3]));
+  op.add(kind, {x}, y).options.as<Window2d>() = window_of(h, w, include);
   return y;
 }
 
@@ -71,18 +68,18 @@ int32_t add_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
 int32_t add_volume_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
   int32_t x = op.ndhwc(input);
   const auto [axes, include] = pool_windows(op, kind, &x, padding);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const auto reshaped = [&](int32_t tensor, const Shape& shape) {
-    return add_reshape(op.draft(), op.output_name(), op.source(), tensor, shape);
+    return add_reshape(op.result(), tensor, shape);
   };
   const int32_t slices = reshaped(x, {from[0] * from[1], from[2], from[3], from[4]});
   int32_t y = add_pool_2d(op, kind, slices, axes[1], axes[2], include);
-  const Shape of_slice = op.draft().tensor(y).shape;
+  const Shape of_slice = op.shape(y);
   const int32_t area = of_slice[1] * of_slice[2];
   y = add_pool_2d(op, kind, reshaped(y, {from[0], from[1], area, from[4]}), axes[0], {}, include);
-  const int32_t depth = op.draft().tensor(y).shape[1];
+  const int32_t depth = op.shape(y)[1];
   y = reshaped(y, {from[0], depth, of_slice[1], of_slice[2], from[4]});
-  return add_transpose(op.draft(), op.output_name(), op.source(), y, {0, 4, 1, 2, 3});
+  return add_transpose(op.result(), y, {0, 4, 1, 2, 3});
 }
 
 void import_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
@@ -105,8 +102,7 @@ void import_max_pool(OnnxOp& op) {
 void import_max_unpool(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.nhwc(op.activation(0)), map = op.nhwc(op.activation(1));
-  const int32_t y = op.new_tensor(op.draft().tensor(map).shape);
-  op.add(Op::kMaxUnpool2d, {x, map}, y);
+  const int32_t y = op.make(Op::kMaxUnpool2d, {x, map}, op.shape(map));
   op.set_nhwc_output(y);
 }
 
@@ -133,17 +129,15 @@ void import_lrn(OnnxOp& op) {
   const int32_t size = narrow(op.integer("size", 0), "size");
   if (size < 1) fail("its size is ", size);
   const int32_t x = op.nhwc(op.activation(0));
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const int32_t rows = static_cast<int32_t>(elements(shape) / shape[3]);
   const WindowAxis across{size, 1, 1, (size - 1) / 2, size / 2};
   const WindowAxis along;
-  const int32_t squares =
-      add_reshape(op.draft(), op.name() + "/squares", op.source(), add_square(op, x), {1, rows, shape[3], 1});
+  const int32_t squares = add_reshape(op.part("/squares"), add_square(op, x), {1, rows, shape[3], 1});
   const int32_t mean = op.new_tensor({1, rows, window_output(across, shape[3]), 1});
   op.add(Op::kAvgPool2d, {squares}, mean).options.as<Window2d>() = {
       along.kernel, across.kernel, 1, 1, 1, 1, 0, across.before, 0, across.after, true};
-  const int32_t scaled =
-      add_scaled(op, add_reshape(op.draft(), op.name() + "/means", op.source(), mean, shape), alpha);
+  const int32_t scaled = add_scaled(op, add_reshape(op.part("/means"), mean, shape), alpha);
   const int32_t one =
       add_constant(op.draft(), op.name() + "/bias", DType::kF32, {1, 1, 1, 1}, std::vector<float>{bias});
   const int32_t factor = add_power(op, add_binary(op, Op::kAdd, scaled, one), -beta);

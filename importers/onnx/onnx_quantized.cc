@@ -5,7 +5,6 @@
 
 #include "importers/draft/matrix_product.h"
 #include "importers/draft/quantized_tables.h"
-#include "importers/onnx/onnx_codes.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_stored.h"
 
@@ -143,15 +142,13 @@ int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
   if (p.axis >= 0) fail("a scale for each channel of codes of 16 bits is not supported");
   if (p.is_huge) {
     const int32_t steps = add_unary(op, Op::kRound, add_scaled(op, x, 1.0f / p.scales[0]));
-    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
     const float most = 0x1p127f / p.scales[0];  // beyond it a step would be infinite
-    auto& bounds = op.add(Op::kClamp, {steps}, y).options.as<Clamp>();
-    bounds.min = std::max(-most, static_cast<float>(p.least() - p.zero_points[0]));
-    bounds.max = std::min(most, static_cast<float>(p.most() - p.zero_points[0]));
+    const int32_t y =
+        add_bounded(op, steps, std::max(-most, static_cast<float>(p.least() - p.zero_points[0])),
+                    std::min(most, static_cast<float>(p.most() - p.zero_points[0])));
     return add_scaled(op, y, p.scales[0]);
   }
-  return add_within_s16(op.draft(), op.output_name(), op.source(), x, p.scales[0], p.zero_points[0],
-                        p.is_unsigned ? 32768 : 0);
+  return add_within_s16(op.result(), x, p.scales[0], p.zero_points[0], p.is_unsigned ? 32768 : 0);
 }
 
 // The scale of element i of a constant, whose axis has `behind` elements an index.
@@ -181,7 +178,7 @@ void import_quantize_linear(OnnxOp& op) {
     return op.set_codes(codes, p.type);
   }
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const Parameters p = read_parameters(op, shape, type_given(op));
   if (p.is_wide()) return op.set_codes_output(within_codes(op, x, p), codes_as_reals(p));
   const ChannelGrids grids(p.scales, p.zero_points, p.axis);
@@ -220,7 +217,7 @@ OnnxConstant<float> as_floats(const OnnxConstant<int64_t>& codes) {
 void import_dequantize_linear(OnnxOp& op) {
   if (!op.is_constant(0)) {
     const int32_t x = op.activation_or_codes(0);
-    const Shape shape = op.draft().tensor(x).shape;
+    const Shape shape = op.shape(x);
     const Parameters p = read_parameters(op, shape, type_taken(op));
     const DraftTensor info = op.draft().tensor(x);
     if (info.dtype == DType::kF32 && op.is_integer(0))
@@ -239,10 +236,9 @@ void import_dequantize_linear(OnnxOp& op) {
                             (info.scales[0] == grids.scale() && info.zero_point == zero_point);
     if (!as_written) {
       codes = add_codes(op, op.output_name() + "/codes", shape, grids.scale(), zero_point);
-      add_same_codes(op.draft(), op.name(), op.source(), x, codes);
+      add_same_codes(op.origin(), x, codes);
     }
-    const int32_t y = op.new_tensor(shape);
-    op.add(Op::kDequantize, {codes}, y);
+    const int32_t y = op.make(Op::kDequantize, {codes}, shape);
     return op.set_codes_output(grids.is_per_channel() ? grids.to_own(op, y) : y, {});
   }
   const bool is_real = op.is_constant_of_reals(0);  // of 8 or 4 bits
@@ -261,35 +257,8 @@ void import_dequantize_linear(OnnxOp& op) {
   op.set_grid({p.scales, p.axis});
 }
 
-constexpr OnnxOperator kOnnxQuantizedOperators[] = {
-    {"DequantizeLinear",
-     import_dequantize_linear,
-     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
-     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
-    {"DequantizeLinear",
-     import_dequantize_linear,
-     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
-     "As ONNX has it.",
-     "com.microsoft"},
-    {"QuantizeLinear",
-     import_quantize_linear,
-     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
-     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
-    {"QuantizeLinear",
-     import_quantize_linear,
-     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
-     "As ONNX has it.",
-     "com.microsoft"},
-};
-
-}  // namespace
-
-Span<const OnnxOperator> onnx_quantized_operators() { return kOnnxQuantizedOperators; }
-
 // ONNX products of integers, as quantizers write them that measure activations while the network runs. Activations stay FP32
 // here: DynamicQuantizeLinear hands on its input, with the scale 1, and weights keep their codes.
-
-namespace {
 
 void import_dynamic_quantize_linear(OnnxOp& op) {
   op.check_inputs(1, 1);
@@ -332,7 +301,7 @@ int32_t centred_activation(OnnxOp& op, int zero_point) {
   const std::vector<int64_t> zeros = read_dynamic_codes(op, zero_point).values;
   if (zeros.size() != 1) fail("its first input has ", zeros.size(), " zero points; one is supported");
   if (zeros[0] == 0) return x;
-  const Shape one(op.draft().tensor(x).shape.size(), 1);
+  const Shape one(op.shape(x).size(), 1);
   const int32_t constant = add_constant(op.draft(), op.name() + "/zero_point", DType::kF32, one,
                                         std::vector<float>{static_cast<float>(zeros[0])});
   return add_binary(op, Op::kSub, x, constant);
@@ -346,7 +315,7 @@ void import_mat_mul_integer(OnnxOp& op) {
   const int32_t weights = add_constant(op.draft(), op.input_name(1), DType::kF32, w.shape, w.values);
   op.draft().tensor(weights).scales = {1.0f};
   const int32_t x = centred_activation(op, 2);
-  op.set_output(add_matrix_product(op.draft(), op.output_name(), op.source(), x, weights, false));
+  op.set_output(add_matrix_product(op.result(), x, weights, false));
 }
 
 void import_conv_integer(OnnxOp& op) {
@@ -354,29 +323,8 @@ void import_conv_integer(OnnxOp& op) {
   import_onnx_convolution(op, centred_activation(op, 2), centred(op, 1, 3, 0), false);
 }
 
-constexpr OnnxOperator kOnnxDynamicOperators[] = {
-    {"ConvInteger",
-     import_conv_integer,
-     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kSub},
-     "Weights are constants. It is computed in FP32, or calibrated."},
-    {"DynamicQuantizeLinear",
-     import_dynamic_quantize_linear,
-     {},
-     "Its input goes on as it is, with the scale 1."},
-    {"MatMulInteger",
-     import_mat_mul_integer,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSub},
-     "The second matrix is a constant. It is computed in FP32, or calibrated."},
-};
-
-}  // namespace
-
-Span<const OnnxOperator> onnx_dynamic_operators() { return kOnnxDynamicOperators; }
-
 // Products with weights of few bits in blocks, as onnxruntime's weight-only quantizer writes them. The weights become FP32
 // here; a calibration gives them int8 codes.
-
-namespace {
 
 struct BitBlocks {
   int64_t k = 0, n = 0, bits = 0, size = 0, count = 0;  // of a row, `count` blocks
@@ -457,11 +405,11 @@ void import_mat_mul_nbits(OnnxOp& op) {
   const Shape shape{static_cast<int32_t>(b.k), static_cast<int32_t>(b.n)};
   const int32_t w = add_constant(op.draft(), op.input_name(1), DType::kF32, shape, weights);
   const int32_t x = op.activation(0);
-  int32_t y = add_matrix_product(op.draft(), op.output_name(), op.source(), x, w, false);
+  int32_t y = add_matrix_product(op.result(), x, w, false);
   if (op.has_input(5)) {
     const OnnxConstant<float> bias = op.floats(5);
     check_size(op, 5, bias.values.size(), b.n);
-    Shape row(op.draft().tensor(y).shape.size(), 1);
+    Shape row(op.shape(y).size(), 1);
     row.back() = shape[1];
     y = add_binary(op, Op::kAdd, y,
                    add_constant(op.draft(), op.input_name(5), DType::kF32, row, bias.values));
@@ -469,16 +417,46 @@ void import_mat_mul_nbits(OnnxOp& op) {
   op.set_output(y);
 }
 
-constexpr OnnxOperator kOnnxNbitsOperators[] = {
+constexpr OnnxOperator kOnnxQuantizedOperators[] = {
+    {"ConvInteger",
+     import_conv_integer,
+     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kSub},
+     "Weights are constants. It is computed in FP32, or calibrated."},
+    {"DequantizeLinear",
+     import_dequantize_linear,
+     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
+     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
+    {"DequantizeLinear",
+     import_dequantize_linear,
+     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
+     "As ONNX has it.",
+     "com.microsoft"},
+    {"DynamicQuantizeLinear",
+     import_dynamic_quantize_linear,
+     {},
+     "Its input goes on as it is, with the scale 1."},
+    {"MatMulInteger",
+     import_mat_mul_integer,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSub},
+     "The second matrix is a constant. It is computed in FP32, or calibrated."},
     {"MatMulNBits",
      import_mat_mul_nbits,
      {Op::kFullyConnected, Op::kAdd},
      "4 and 8 bits, without indices of groups. It is computed in FP32, or calibrated.",
      "com.microsoft"},
+    {"QuantizeLinear",
+     import_quantize_linear,
+     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
+     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
+    {"QuantizeLinear",
+     import_quantize_linear,
+     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
+     "As ONNX has it.",
+     "com.microsoft"},
 };
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_nbits_operators() { return kOnnxNbitsOperators; }
+Span<const OnnxOperator> onnx_quantized_operators() { return kOnnxQuantizedOperators; }
 
 }  // namespace intaglio::importers

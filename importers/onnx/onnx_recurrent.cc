@@ -19,36 +19,13 @@ struct RecurrentWeights {
   int32_t tensor = -1;        // [directions * rows, columns] of the draft; -1: a constant
 };
 
-// Has the shape `expected`; throws where the input has another one.
-RecurrentWeights read_recurrent_weights(OnnxOp& op, int input, const Shape& expected);
-// Has as many elements as `expected`, `what` they are; zeros where the input is absent.
-RecurrentWeights read_recurrent_vectors(OnnxOp& op, int input, const char* what, const Shape& expected);
-// A note where a model's caller gives the weights in inputs 1 and 2.
-void note_given_weights(OnnxOp& op);
-
-// One direction's rows `first` to `first + count`: [count, columns].
-int32_t add_rows(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count);
-// The same of vectors: [1, count]. As a bias: [count] where it and the weights beside it are constants.
-int32_t add_row(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count);
-int32_t add_bias(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count,
-                 const RecurrentWeights& weights);
-// The sum of both biases of a direction, `count` each, of which the second has an effect in the first `summed`.
-int32_t add_sum_of_biases(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t count,
-                          int32_t summed, const RecurrentWeights& weights);
-// A bias of zeros for weights of so many rows; -1 where these are no constants, which need none.
-int32_t add_no_bias(OnnxOp& op, int32_t count, const RecurrentWeights& weights);
-
-// x [m, columns] by rows of weights, which every step reads, and a bias of the functions above.
-int32_t add_product(OnnxOp& op, int32_t x, int32_t weights, int32_t bias);
-
 RecurrentWeights as_computed(OnnxOp& op, int input, const Shape& expected) {
   RecurrentWeights weights{op.input_name(input), expected[1], expected.size() > 2 ? expected[2] : 1, {}, -1};
   const int32_t given = op.activation(input);
-  if (op.draft().tensor(given).shape != expected)
-    fail("input ", input, " has the shape ", shape_text(op.draft().tensor(given).shape), "; ",
-         shape_text(expected), " is expected");
-  weights.tensor = add_reshape(op.draft(), op.name() + "/weights", op.source(), given,
-                               {expected[0] * weights.rows, weights.columns});
+  if (op.shape(given) != expected)
+    fail("input ", input, " has the shape ", shape_text(op.shape(given)), "; ", shape_text(expected),
+         " is expected");
+  weights.tensor = add_reshape(op.part("/weights"), given, {expected[0] * weights.rows, weights.columns});
   return weights;
 }
 
@@ -66,6 +43,7 @@ int32_t add_vector(OnnxOp& op, const std::vector<float>& values, bool is_row) {
                       values);
 }
 
+// Has the shape `expected`; throws where the input has another one.
 RecurrentWeights read_recurrent_weights(OnnxOp& op, int input, const Shape& expected) {
   if (!op.is_constant(input)) return as_computed(op, input, expected);
   OnnxConstant<float> constant = op.floats(input);
@@ -75,6 +53,7 @@ RecurrentWeights read_recurrent_weights(OnnxOp& op, int input, const Shape& expe
   return {op.input_name(input), expected[1], expected[2], std::move(constant.values), -1};
 }
 
+// Has as many elements as `expected`, `what` they are; zeros where the input is absent.
 RecurrentWeights read_recurrent_vectors(OnnxOp& op, int input, const char* what, const Shape& expected) {
   if (op.has_input(input) && !op.is_constant(input)) return as_computed(op, input, expected);
   const auto count = static_cast<size_t>(elements(expected));
@@ -85,12 +64,13 @@ RecurrentWeights read_recurrent_vectors(OnnxOp& op, int input, const char* what,
   return vectors;
 }
 
+// A note where a model's caller gives the weights in inputs 1 and 2.
 void note_given_weights(OnnxOp& op) {
   std::string words, names;
   for (const int i : {1, 2}) {
     if (op.is_constant(i) || !is_model_input(op.draft(), op.activation(i))) continue;
     names += (names.empty() ? "" : ", ") + shown(op.input_name(i));
-    words += " " + as_constant(op.input_name(i), elements(op.draft().tensor(op.activation(i)).shape));
+    words += " " + as_constant(op.input_name(i), elements(op.shape(op.activation(i))));
   }
   if (names.empty()) return;
   op.draft().notes.push_back(
@@ -99,28 +79,31 @@ void note_given_weights(OnnxOp& op) {
            " makes them a part of it"));
 }
 
+// One direction's rows `first` to `first + count`: [count, columns].
 int32_t add_rows(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count) {
   if (from.tensor < 0)
     return add_constant(op.draft(), from.name, DType::kF32, {count, from.columns},
                         values_of_rows(from, direction, first, count));
-  const Shape whole = op.draft().tensor(from.tensor).shape, part{count, from.columns};
+  const Shape whole = op.shape(from.tensor), part{count, from.columns};
   if (whole == part) return from.tensor;
-  return add_slice(op.draft(), op.name() + "/rows", op.source(), from.tensor,
-                   {static_cast<int32_t>(direction) * from.rows + first, 0}, {1, 1}, part);
+  return add_slice(op.part("/rows"), from.tensor, {static_cast<int32_t>(direction) * from.rows + first, 0},
+                   {1, 1}, part);
 }
 
+// The same of vectors: [1, count].
 int32_t add_row(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count) {
   if (from.tensor < 0) return add_vector(op, values_of_rows(from, direction, first, count), true);
-  return add_reshape(op.draft(), op.name() + "/bias", op.source(),
-                     add_rows(op, from, direction, first, count), {1, count});
+  return add_reshape(op.part("/bias"), add_rows(op, from, direction, first, count), {1, count});
 }
 
+// As a bias: [count] where it and the weights beside it are constants.
 int32_t add_bias(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t first, int32_t count,
                  const RecurrentWeights& weights) {
   if (from.tensor >= 0 || weights.tensor >= 0) return add_row(op, from, direction, first, count);
   return add_vector(op, values_of_rows(from, direction, first, count), false);
 }
 
+// The sum of both biases of a direction, `count` each, of which the second has an effect in the first `summed`.
 int32_t add_sum_of_biases(OnnxOp& op, const RecurrentWeights& from, size_t direction, int32_t count,
                           int32_t summed, const RecurrentWeights& weights) {
   if (from.tensor < 0) {
@@ -142,22 +125,22 @@ int32_t add_sum_of_biases(OnnxOp& op, const RecurrentWeights& from, size_t direc
   return add_binary(op, Op::kAdd, first, second);
 }
 
+// A bias of zeros for weights of so many rows; -1 where these are no constants, which need none.
 int32_t add_no_bias(OnnxOp& op, int32_t count, const RecurrentWeights& weights) {
   if (weights.tensor >= 0) return -1;
   return add_constant(op.draft(), op.name() + "/zero", DType::kF32, {count},
                       std::vector<float>(static_cast<size_t>(count), 0.0f));
 }
 
+// x [m, columns] by rows of weights, which every step reads, and a bias of the functions above.
 int32_t add_product(OnnxOp& op, int32_t x, int32_t weights, int32_t bias) {
   const bool is_constant = op.draft().tensor(weights).constant;
-  const int32_t rows = op.draft().tensor(weights).shape[0];
+  const int32_t rows = op.shape(weights)[0];
   if (is_constant && op.draft().tensor(bias).constant) {
-    const int32_t y = op.new_tensor({op.draft().tensor(x).shape[0], rows});
-    op.add(Op::kFullyConnected, {x, weights, bias}, y);
-    return y;
+    return op.make(Op::kFullyConnected, {x, weights, bias}, {op.shape(x)[0], rows});
   }
   if (is_constant) op.draft().budget->check_numbers(rows);  // the product's own bias
-  const int32_t y = add_matrix_product(op.draft(), op.name() + "/product", op.source(), x, weights, true);
+  const int32_t y = add_matrix_product(op.part("/product"), x, weights, true);
   return bias < 0 ? y : add_binary(op, Op::kAdd, y, bias);
 }
 
@@ -214,8 +197,8 @@ Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<Op>& activ
   cell.first_reversed = direction == "reverse";
   cell.activations = read_activations(op, activations, cell.directions);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
-  if (shape.size() != 3) fail("its input has the shape ", shape_text(shape), "; rank 3 is expected");
+  const Shape shape = op.shape(x);
+  check_rank(shape, 3);
   cell.steps = shape[0];
   if (cell.steps * static_cast<int64_t>(cell.directions) > kMaxSteps)
     fail("it takes ", cell.steps, " steps in ", cell.directions, " directions; at most ", kMaxSteps,
@@ -236,15 +219,14 @@ Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<Op>& activ
       if (length != cell.steps)
         fail("sequence_lens holds ", length, "; all ", cell.steps, " steps are supported alone");
   }
-  cell.x =
-      add_reshape(op.draft(), op.name() + "/rows", op.source(), x, {cell.steps * cell.batch, cell.inputs});
+  cell.x = add_reshape(op.part("/rows"), x, {cell.steps * cell.batch, cell.inputs});
   return cell;
 }
 
 // Columns of one gate, or rows of one step.
 int32_t part(OnnxOp& op, int32_t x, int32_t row, int32_t rows, int32_t column, int32_t columns) {
-  if (op.draft().tensor(x).shape == Shape{rows, columns}) return x;
-  return add_slice(op.draft(), op.name() + "/part", op.source(), x, {row, column}, {1, 1}, {rows, columns});
+  if (op.shape(x) == Shape{rows, columns}) return x;
+  return add_slice(op.part("/part"), x, {row, column}, {1, 1}, {rows, columns});
 }
 
 // Input i, [directions, batch, size], of one direction; -1: absent, all zero.
@@ -260,37 +242,24 @@ int32_t initial(OnnxOp& op, int i, const Recurrent& cell, size_t direction) {
     if (std::all_of(constant.values.begin(), constant.values.end(),
                     [](float value) { return value == 0.0f; }))
       return -1;
-    x = add_copied_constant(op.draft(), op.name() + "/state", op.source(), op.activation_or_numbers(i));
+    x = add_copied_constant(op.part("/state"), op.activation_or_numbers(i));
   } else {
     x = op.activation(i);
   }
-  if (op.draft().tensor(x).shape != expected)
-    fail("input ", i, " has the shape ", shape_text(op.draft().tensor(x).shape), "; ", shape_text(expected),
-         " is expected");
-  const int32_t rows = add_reshape(op.draft(), op.name() + "/state", op.source(), x,
-                                   {static_cast<int32_t>(cell.directions) * cell.batch, cell.size});
+  if (op.shape(x) != expected)
+    fail("input ", i, " has the shape ", shape_text(op.shape(x)), "; ", shape_text(expected), " is expected");
+  const int32_t rows =
+      add_reshape(op.part("/state"), x, {static_cast<int32_t>(cell.directions) * cell.batch, cell.size});
   return part(op, rows, static_cast<int32_t>(direction) * cell.batch, cell.batch, 0, cell.size);
 }
 
 // x between -limit and limit.
-int32_t clipped(OnnxOp& op, int32_t x, float limit) {
-  if (!(limit < INFINITY)) return x;
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  clamp.min = -limit;
-  clamp.max = limit;
-  return y;
-}
-
 // Activation `which` of a direction. As onnxruntime has it, clip bounds the sums of gates, and not the cell that the third
 // one reads.
 int32_t activate(OnnxOp& op, const Recurrent& cell, size_t direction, size_t which, int32_t x) {
   const Op function = cell.activations[direction * cell.activations.size() / cell.directions + which];
-  if (which < 2) x = clipped(op, x, cell.clip);
-  if (function != Op::kClamp) return add_unary(op, function, x);
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  op.add(Op::kClamp, {x}, y).options.as<Clamp>().min = 0.0f;
-  return y;
+  if (which < 2 && cell.clip < INFINITY) x = add_bounded(op, x, -cell.clip, cell.clip);
+  return function == Op::kClamp ? add_bounded(op, x, 0.0f, INFINITY) : add_unary(op, function, x);
 }
 
 struct State {
@@ -300,12 +269,10 @@ struct State {
 // Joins tensors along the first axis.
 int32_t joined(OnnxOp& op, const std::vector<int32_t>& parts, int output) {
   if (parts.size() == 1) return parts[0];
-  Shape shape = op.draft().tensor(parts[0]).shape;
+  Shape shape = op.shape(parts[0]);
   shape[0] *= static_cast<int32_t>(parts.size());
-  const int32_t y = op.new_tensor(shape, output);
-  op.add(Op::kConcat, joined_in_groups(op.draft(), op.name(), op.source(), parts, 0), y)
-      .options.as<ConcatOptions>()
-      .axis = 0;
+  const int32_t y = add_activation(op.draft(), op.output_name(output), DType::kF32, shape);
+  op.add(Op::kConcat, joined_in_groups(op.origin(), parts, 0), y).options.as<ConcatOptions>().axis = 0;
   return y;
 }
 
@@ -334,13 +301,13 @@ void unroll(OnnxOp& op, const Recurrent& cell, bool has_cell_state, Step make_st
   if (!op.output_name(0).empty()) {
     std::vector<int32_t> rows;
     for (const auto& of_step : h_of) rows.insert(rows.end(), of_step.begin(), of_step.end());
-    op.set_output(add_reshape(op.draft(), op.output_name(0), op.source(), joined(op, rows, 0),
-                              {cell.steps, directions, cell.batch, cell.size}));
+    op.set_output(
+        add_reshape(op.result(0), joined(op, rows, 0), {cell.steps, directions, cell.batch, cell.size}));
   }
   for (int i = 1; i < op.output_count(); ++i)
     if (!op.output_name(i).empty())
-      op.set_output(add_reshape(op.draft(), op.output_name(i), op.source(),
-                                joined(op, i == 1 ? last_h : last_c, i), {directions, cell.batch, cell.size}),
+      op.set_output(add_reshape(op.result(i), joined(op, i == 1 ? last_h : last_c, i),
+                                {directions, cell.batch, cell.size}),
                     i);
 }
 
@@ -393,7 +360,7 @@ struct GruStep {
               : add_product(op, add_binary(op, Op::kMul, reset, state.h), r_hidden, hidden_bias);
       hidden = add_binary(op, Op::kAdd, hidden, old);
     } else {  // a state of zero: the bias of its product is left
-      const bool is_row = op.draft().tensor(hidden_bias).shape.size() == 2;
+      const bool is_row = op.shape(hidden_bias).size() == 2;
       const int32_t bias = is_row ? hidden_bias
                                   : add_constant_bytes(op.draft(), op.name() + "/bias", DType::kF32,
                                                        {1, size}, op.draft().tensor(hidden_bias).data);

@@ -9,12 +9,14 @@ namespace {
 struct Axes {
   std::vector<int32_t> axes;  // ascending; empty: nothing is reduced
   bool keep = true;
+
+  Shape reduced(const Shape& shape) const { return at_least_1d(reduced_shape(shape, axes, keep)); }
 };
 
 // Axes from the attribute, or from input 1 since opset `by_input`.
 Axes read_axes(OnnxOp& op, int64_t by_input) {
   op.check_inputs(1, op.opset() >= by_input ? 2 : 1);
-  const size_t rank = op.draft().tensor(op.activation(0)).shape.size();
+  const size_t rank = op.shape(op.activation(0)).size();
   Axes read;
   read.keep = op.integer("keepdims", 1) != 0;
   std::vector<int64_t> given = op.has_input(1) ? op.integers(1).values : op.integers("axes");
@@ -26,27 +28,15 @@ Axes read_axes(OnnxOp& op, int64_t by_input) {
   return read;
 }
 
-Shape reduced_shape(const Shape& shape, const Axes& reduced) {
-  Shape out;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const bool is_reduced =
-        std::binary_search(reduced.axes.begin(), reduced.axes.end(), static_cast<int32_t>(i));
-    if (!is_reduced) out.push_back(shape[i]);
-    if (is_reduced && reduced.keep) out.push_back(1);
-  }
-  if (out.empty()) out.push_back(1);
-  return out;
-}
-
 int32_t add_mean(OnnxOp& op, int32_t x, const Axes& reduced) {
-  const int32_t y = op.new_tensor(reduced_shape(op.draft().tensor(x).shape, reduced));
+  const int32_t y = op.new_tensor(reduced.reduced(op.shape(x)));
   op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
   return y;
 }
 
 int32_t add_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   int64_t count = 1;
-  for (const int32_t axis : reduced.axes) count *= op.draft().tensor(x).shape[static_cast<size_t>(axis)];
+  for (const int32_t axis : reduced.axes) count *= op.shape(x)[static_cast<size_t>(axis)];
   return add_scaled(op, add_mean(op, x, reduced), static_cast<float>(count));
 }
 
@@ -58,23 +48,21 @@ int32_t add_own_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
 
 // The largest element over axes, wherever they lie. Of pictures in NHWC, as they are here.
 int32_t add_maximum(OnnxOp& op, int32_t x, const Axes& reduced) {
-  const Shape shape = op.draft().tensor(x).shape, out = reduced_shape(shape, reduced);
+  const Shape shape = op.shape(x), out = reduced.reduced(shape);
   const bool picture = shape.size() == 4;  // whose channels lie last here
   Axes here{{}, true};
   for (const int32_t axis : reduced.axes)
     here.axes.push_back(picture ? inverse(kToNhwc)[static_cast<size_t>(axis)] : axis);
   std::sort(here.axes.begin(), here.axes.end());
   const int32_t rows = picture ? op.nhwc(x) : x;
-  const int32_t most = add_maximum_over(op.draft(), op.output_name(), op.source(), rows, here.axes,
-                                        reduced_shape(op.draft().tensor(rows).shape, here));
-  const int32_t back =
-      picture ? add_transpose(op.draft(), op.output_name(), op.source(), most, kToNchw) : most;
-  return add_reshape(op.draft(), op.output_name(), op.source(), back, out);
+  const int32_t most = add_maximum_over(op.result(), rows, here.axes, here.reduced(op.shape(rows)));
+  const int32_t back = picture ? add_transpose(op.result(), most, kToNchw) : most;
+  return add_reshape(op.result(), back, out);
 }
 
 // The axes behind batch and channels.
 std::vector<int32_t> places(OnnxOp& op, int32_t x) {
-  const Shape& shape = op.draft().tensor(x).shape;
+  const Shape& shape = op.shape(x);
   if (shape.size() < 3) fail("its input has the shape ", shape_text(shape), "; rank 3 or more is expected");
   std::vector<int32_t> axes;
   for (size_t d = 2; d < shape.size(); ++d) axes.push_back(static_cast<int32_t>(d));
@@ -88,10 +76,10 @@ void import_reduce_mean(OnnxOp& op) {
   if (!op.computes_integers()) return op.set_output(add_mean(op, x, reduced));
   // The quotient of integers goes towards 0.
   const int32_t sum = add_own_sum(op, x, reduced);
-  const int64_t ratio = elements(op.draft().tensor(x).shape) / elements(op.draft().tensor(sum).shape);
-  const int32_t count = add_constant(op.draft(), op.name() + "/count", DType::kF32,
-                                     Shape(op.draft().tensor(sum).shape.size(), 1),
-                                     std::vector<float>{static_cast<float>(ratio)});
+  const int64_t ratio = elements(op.shape(x)) / elements(op.shape(sum));
+  const int32_t count =
+      add_constant(op.draft(), op.name() + "/count", DType::kF32, Shape(op.shape(sum).size(), 1),
+                   std::vector<float>{static_cast<float>(ratio)});
   op.set_output(op.as_real(op.as_index(add_binary(op, Op::kDiv, sum, count))));
 }
 
@@ -129,13 +117,10 @@ void import_reduce_log_sum(OnnxOp& op) {
   if (op.source() == "ReduceLogSum") return op.set_output(add_unary(op, Op::kLog, add_sum(op, x, reduced)));
   const Axes kept{reduced.axes, true};
   const int32_t most = add_maximum(op, x, kept);
-  const int32_t below = op.new_tensor(op.draft().tensor(x).shape);
-  op.add(Op::kSub, {x, most}, below);
+  const int32_t below = op.make(Op::kSub, {x, most}, op.shape(x));
   const int32_t sum = add_sum(op, add_unary(op, Op::kExp, below), kept);
-  const int32_t y = op.new_tensor(op.draft().tensor(most).shape);
-  op.add(Op::kAdd, {add_unary(op, Op::kLog, sum), most}, y);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y,
-                            reduced_shape(op.draft().tensor(x).shape, reduced)));
+  const int32_t y = op.make(Op::kAdd, {add_unary(op, Op::kLog, sum), most}, op.shape(most));
+  op.set_output(add_reshape(op.result(), y, reduced.reduced(op.shape(x))));
 }
 
 void import_global_average_pool(OnnxOp& op) {
@@ -163,9 +148,9 @@ void import_reduce_product(OnnxOp& op) {
   constexpr int32_t kMost = 64;
   const Axes reduced = read_axes(op, 18);
   int32_t y = op.activation(0);
-  const Shape out = reduced_shape(op.draft().tensor(y).shape, reduced);
+  const Shape out = reduced.reduced(op.shape(y));
   for (const int32_t axis : reduced.axes) {
-    Shape slice = op.draft().tensor(y).shape;
+    Shape slice = op.shape(y);
     const int32_t count = slice[static_cast<size_t>(axis)];
     if (count > kMost)
       fail("it multiplies ", count, " elements of axis ", axis, "; at most ", kMost, " are supported");
@@ -174,12 +159,12 @@ void import_reduce_product(OnnxOp& op) {
     for (int32_t i = 0; i < count; ++i) {
       std::vector<int32_t> begin(slice.size(), 0);
       begin[static_cast<size_t>(axis)] = i;
-      const int32_t next = add_slice(op.draft(), op.name() + "/factor", op.source(), whole, begin,
-                                     std::vector<int32_t>(slice.size(), 1), slice);
+      const int32_t next =
+          add_slice(op.part("/factor"), whole, begin, std::vector<int32_t>(slice.size(), 1), slice);
       y = i == 0 ? next : add_binary(op, Op::kMul, y, next);
     }
   }
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
+  op.set_output(add_reshape(op.result(), y, out));
 }
 
 void import_lp_normalization(OnnxOp& op) {

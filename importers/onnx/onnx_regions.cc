@@ -26,9 +26,9 @@ std::string sampled(OnnxDecomposer& s, const std::string& x, const std::string& 
   std::vector<int64_t> places = shape;
   places.push_back(1);
   const std::string across = s.reshaped(columns, places), down = s.reshaped(rows, places);
-  const std::string grid = s.add("Concat", {across, down}, {{{"axis", 3}}, {}, {}, {}});
+  const std::string grid = s.add("Concat", {across, down}, {{"axis", 3}});
   return s.add("GridSample", {x, grid},
-               {{{"align_corners", 0}}, {}, {}, {{"mode", "linear"}, {"padding_mode", padding}}});
+               {{"align_corners", 0}, {"mode", "linear"}, {"padding_mode", padding}});
 }
 
 // Each tap of a window is a picture that a run samples, and the convolution a product with all of them.
@@ -88,10 +88,10 @@ void decompose_deformed(OnnxDecomposer& s) {
     }
     pictures.push_back(s.reshaped(taken, {n, channels * taps, oh, ow}));
   }
-  if (parts > 1) pictures = {s.add("Concat", pictures, {{{"axis", 1}}, {}, {}, {}})};
+  if (parts > 1) pictures = {s.add("Concat", pictures, {{"axis", 1}})};
   std::vector<std::string> inputs{pictures[0], s.reshaped(s.input(1), {weights[0], weights[1] * taps, 1, 1})};
   if (s.has(3)) inputs.push_back(s.input(3));
-  s.add("Conv", inputs, {{{"group", group}}, {{"kernel_shape", {1, 1}}}, {}, {}}, s.output(0));
+  s.add("Conv", inputs, {{"group", group}, {"kernel_shape", OnnxList{1, 1}}}, s.output(0));
 }
 
 // Regions of one picture [1, c, h, w], each as `count` x `count` samples for an element of its output.
@@ -155,7 +155,7 @@ void decompose_regions(OnnxDecomposer& s) {
   const std::string all =
       s.transposed(s.reshaped(masked, {x[1], number, oh * count, ow * count}), {1, 0, 2, 3});
   s.add(mode == "avg" ? "AveragePool" : "MaxPool", {all},
-        {{}, {{"kernel_shape", {count, count}}, {"strides", {count, count}}}, {}, {}}, s.output(0));
+        {{"kernel_shape", OnnxList{count, count}}, {"strides", OnnxList{count, count}}}, s.output(0));
 }
 
 constexpr OnnxDecomposition kRegionDecompositions[] = {
@@ -163,12 +163,12 @@ constexpr OnnxDecomposition kRegionDecompositions[] = {
      decompose_deformed,
      {Op::kConv2d, Op::kGather, Op::kFloor, Op::kMul},
      "Pictures; offsets are computed by a run. Weights and bias are constants.",
-     true},
+     kStandard},
     {"RoiAlign",
      decompose_regions,
      {Op::kGather, Op::kFloor, Op::kAvgPool2d, Op::kMaxPool2d},
      "Of one picture, with a sampling_ratio above 0. The mode max takes the largest of interpolated samples.",
-     true},
+     kStandard},
 };
 
 }  // namespace

@@ -25,17 +25,116 @@ struct Resampling {
   bool antialias = false, exclude_outside = false;
 };
 
+constexpr const char* kCoordinates[] = {
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",   "align_corners",
+    "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn",
+};
+
+// Where output i lies in the input, in float as onnxruntime has it.
+float place_of(int32_t i, const ResampledAxis& axis, const std::string& coordinates) {
+  const auto at = static_cast<float>(i), from = static_cast<float>(axis.from),
+             to = static_cast<float>(axis.to);
+  if (coordinates == "asymmetric") return at / axis.scale;
+  if (coordinates == "align_corners") return axis.to == 1 ? 0.0f : at * (from - 1) / (to - 1);
+  if (coordinates == "tf_half_pixel_for_nn") return (at + 0.5f) / axis.scale;
+  if (coordinates == "tf_crop_and_resize")
+    return axis.to > 1 ? axis.begin * (from - 1) + at * (axis.end - axis.begin) * (from - 1) / (to - 1)
+                       : 0.5f * (axis.begin + axis.end) * (from - 1);
+  if (coordinates == "pytorch_half_pixel" && axis.to == 1) return 0.0f;
+  const float place = (at + 0.5f) / axis.scale - 0.5f;
+  if (coordinates != "half_pixel_symmetric") return place;
+  return from / 2 * (1 - to / (axis.scale * from)) + place;
+}
+
+int32_t rounded_coordinate(float place, const std::string& mode) {
+  const float value = mode == "floor"               ? std::floor(place)
+                      : mode == "ceil"              ? std::ceil(place)
+                      : mode == "round_prefer_ceil" ? std::floor(place + 0.5f)
+                                                    : std::ceil(place - 0.5f);
+  return static_cast<int32_t>(std::clamp(value, -1e9f, 1e9f));
+}
+
+// The interpolation's weight at a distance.
+float linear_weight(float distance) { return std::max(0.0f, 1.0f - std::fabs(distance)); }
+
+float cubic_weight(float distance, float a) {
+  const float x = std::fabs(distance);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0.0f;
+}
+
+// Adds to a row what inputs from `first` on give, by their distances in units of the filter.
+void add_taps(float* row, const ResampledAxis& axis, const Resampling& how, int32_t first, int32_t count,
+              float place, float unit) {
+  const auto weight = [&](int32_t i) {
+    const float distance = (static_cast<float>(i) - place) * unit;
+    return how.mode == "cubic" ? cubic_weight(distance, how.cubic_coefficient) : linear_weight(distance);
+  };
+  const auto is_inside = [&](int32_t i) { return i >= 0 && i < axis.from; };
+  float sum = 0;
+  for (int32_t i = first; i < first + count; ++i)
+    if (!how.exclude_outside || is_inside(i)) sum += weight(i);
+  const float by = how.antialias || how.exclude_outside ? sum : 1.0f;
+  for (int32_t i = first; i < first + count; ++i) {
+    if (how.exclude_outside && !is_inside(i)) continue;
+    row[std::clamp(i, 0, axis.from - 1)] += weight(i) / by;
+  }
+}
+
 // Throws where the coordinates have a name that is not known.
-void check_coordinates(const Resampling& how);
+void check_coordinates(const Resampling& how) {
+  for (const char* const known : kCoordinates)
+    if (how.coordinates == known) return;
+  fail("coordinate_transformation_mode ", quoted(how.coordinates), " is not known");
+}
 
 // One index for each output. Throws where there is no room for so many.
-std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& axis, const Resampling& how);
+std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& axis, const Resampling& how) {
+  draft.budget->check_numbers(axis.to);
+  std::vector<int32_t> indices;
+  indices.reserve(static_cast<size_t>(axis.to));
+  for (int32_t i = 0; i < axis.to; ++i)
+    indices.push_back(
+        std::clamp(rounded_coordinate(place_of(i, axis, how.coordinates), how.nearest), 0, axis.from - 1));
+  return indices;
+}
 
 // y = weights * x + added; weights [to, from].
 struct ResampledWeights {
   std::vector<float> weights, added;
 };
-ResampledWeights resampled_weights(const Draft& draft, const ResampledAxis& axis, const Resampling& how);
+
+ResampledWeights resampled_weights(const Draft& draft, const ResampledAxis& axis, const Resampling& how) {
+  draft.budget->check_numbers(int64_t{axis.to} * axis.from);
+  ResampledWeights result;
+  const auto columns = static_cast<size_t>(axis.from);
+  result.weights.assign(static_cast<size_t>(axis.to) * columns, 0.0f);
+  result.added.assign(static_cast<size_t>(axis.to), 0.0f);
+  const float reach = how.mode == "cubic" ? 2.0f : 1.0f;
+  for (int32_t i = 0; i < axis.to; ++i) {
+    float* const row = result.weights.data() + static_cast<size_t>(i) * columns;
+    float place = place_of(i, axis, how.coordinates);
+    if (!(std::fabs(place) <= 1e9f)) fail("its scale ", axis.scale, " leads beyond its input");
+    const bool is_outside = place < 0 || place > static_cast<float>(axis.from - 1);
+    if (how.coordinates == "tf_crop_and_resize" && is_outside) {
+      result.added[static_cast<size_t>(i)] = how.outside;
+      continue;
+    }
+    if (how.mode == "nearest") {
+      row[std::clamp(rounded_coordinate(place, how.nearest), 0, axis.from - 1)] = 1.0f;
+    } else if (how.antialias) {  // a filter as wide as the inputs that one output stands for
+      const float wide = std::max(1.0f, 1.0f / axis.scale);
+      const auto first = static_cast<int32_t>(std::floor(place + 1.0f - reach * wide)),
+                 last = static_cast<int32_t>(std::floor(place + 1.0f + reach * wide));
+      add_taps(row, axis, how, first, std::max(last - first, 1), place, 1.0f / wide);
+    } else {
+      if (how.mode == "linear") place = std::clamp(place, 0.0f, static_cast<float>(axis.from - 1));
+      const int32_t taps = how.mode == "cubic" ? 4 : 2;
+      add_taps(row, axis, how, static_cast<int32_t>(std::floor(place)) - taps / 2 + 1, taps, place, 1.0f);
+    }
+  }
+  return result;
+}
 
 // What the runtime's Resize does of height and width is one, or two for three dimensions. All else goes
 // along one axis after the other: nearest picks elements by indices, the rest is a product with constant weights.
@@ -82,16 +181,14 @@ ResizeOptions options_of(const Resampling& how) {
 // The last two axes of [n, channels, height, width].
 int32_t add_picture_resize(OnnxOp& op, int32_t x, int32_t height, int32_t width, const Resampling& how) {
   const int32_t picture = op.nhwc(x);
-  const Shape from = op.draft().tensor(picture).shape;
+  const Shape from = op.shape(picture);
   if (from[1] == height && from[2] == width) return x;
   const int32_t y = op.new_tensor_like(picture, {from[0], height, width, from[3]});
   op.add(Op::kResize, {picture}, y).options.as<ResizeOptions>() = options_of(how);
-  return add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw);
+  return add_transpose(op.result(), y, kToNchw);
 }
 
-int32_t reshaped(OnnxOp& op, int32_t x, const Shape& shape) {
-  return add_reshape(op.draft(), op.output_name(), op.source(), x, shape);
-}
+int32_t reshaped(OnnxOp& op, int32_t x, const Shape& shape) { return add_reshape(op.result(), x, shape); }
 
 // One, two or three dimensions behind batch and channels.
 int32_t add_plain_resize(OnnxOp& op, int32_t x, const Request& request) {
@@ -116,7 +213,7 @@ int32_t add_plain_resize(OnnxOp& op, int32_t x, const Request& request) {
 int32_t add_weighted(OnnxOp& op, int32_t x, int64_t axis, const ResampledAxis& along, const Resampling& how) {
   const ResampledWeights w = resampled_weights(op.draft(), along, how);
   return op.along_last_axis(x, axis, [&](int32_t rows) {
-    Shape shape = op.draft().tensor(rows).shape;
+    Shape shape = op.shape(rows);
     const auto count = static_cast<int32_t>(elements(shape) / along.from);
     const int32_t weights =
         add_constant(op.draft(), op.name() + "/weights", DType::kF32, {along.to, along.from}, w.weights);
@@ -139,20 +236,18 @@ int32_t add_resize(OnnxOp& op, const Request& request) {
   const bool picks = request.how.mode == "nearest" && !crops;
   const int32_t codes = op.draft().tensor(x).dtype == DType::kS8 && !picks ? x : -1;  // weighted as reals
   if (codes >= 0) {
-    x = op.new_tensor(request.from);
-    op.add(Op::kDequantize, {codes}, x);
+    x = op.make(Op::kDequantize, {codes}, request.from);
   }
   for (size_t i = 0; i < rank; ++i) {
     const ResampledAxis& axis = request.axes[i];
     if (axis.is_same() && !crops) continue;
     if (picks)
-      x = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(i),
-                     nearest_indices(op.draft(), axis, request.how));
+      x = add_gather(op.result(), x, static_cast<int32_t>(i), nearest_indices(op.draft(), axis, request.how));
     else
       x = add_weighted(op, x, static_cast<int64_t>(i), axis, request.how);
   }
   if (codes < 0) return x;
-  const int32_t y = add_activation_like(op.draft(), op.output_name(), codes, op.draft().tensor(x).shape);
+  const int32_t y = add_activation_like(op.draft(), op.output_name(), codes, op.shape(x));
   op.add(Op::kQuantize, {x}, y);
   return y;
 }
@@ -227,7 +322,7 @@ void take_region(OnnxOp& op, Request& request) {
 
 Request request_of(OnnxOp& op) {
   Request request;
-  request.from = op.draft().tensor(op.activation_or_codes(0)).shape;
+  request.from = op.shape(op.activation_or_codes(0));
   return request;
 }
 
@@ -280,121 +375,6 @@ void import_resize(OnnxOp& op) {
   finish(op, request);
 }
 
-constexpr OnnxOperator kOnnxResizeOperators[] = {
-    {"Resize",
-     import_resize,
-     {Op::kResize, Op::kGather, Op::kFullyConnected},
-     "To a constant size. Cubic, antialias and other axes than the last three are products with constant weights."},
-    {"Upsample",
-     import_upsample,
-     {Op::kResize, Op::kGather, Op::kFullyConnected},
-     "By constant scales, as Resize."},
-};
-
-constexpr const char* kCoordinates[] = {
-    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",   "align_corners",
-    "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn",
-};
-
-// Where output i lies in the input, in float as onnxruntime has it.
-float place_of(int32_t i, const ResampledAxis& axis, const std::string& coordinates) {
-  const auto at = static_cast<float>(i), from = static_cast<float>(axis.from),
-             to = static_cast<float>(axis.to);
-  if (coordinates == "asymmetric") return at / axis.scale;
-  if (coordinates == "align_corners") return axis.to == 1 ? 0.0f : at * (from - 1) / (to - 1);
-  if (coordinates == "tf_half_pixel_for_nn") return (at + 0.5f) / axis.scale;
-  if (coordinates == "tf_crop_and_resize")
-    return axis.to > 1 ? axis.begin * (from - 1) + at * (axis.end - axis.begin) * (from - 1) / (to - 1)
-                       : 0.5f * (axis.begin + axis.end) * (from - 1);
-  if (coordinates == "pytorch_half_pixel" && axis.to == 1) return 0.0f;
-  const float place = (at + 0.5f) / axis.scale - 0.5f;
-  if (coordinates != "half_pixel_symmetric") return place;
-  return from / 2 * (1 - to / (axis.scale * from)) + place;
-}
-
-int32_t rounded_coordinate(float place, const std::string& mode) {
-  const float value = mode == "floor"               ? std::floor(place)
-                      : mode == "ceil"              ? std::ceil(place)
-                      : mode == "round_prefer_ceil" ? std::floor(place + 0.5f)
-                                                    : std::ceil(place - 0.5f);
-  return static_cast<int32_t>(std::clamp(value, -1e9f, 1e9f));
-}
-
-// The interpolation's weight at a distance.
-float linear_weight(float distance) { return std::max(0.0f, 1.0f - std::fabs(distance)); }
-
-float cubic_weight(float distance, float a) {
-  const float x = std::fabs(distance);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0.0f;
-}
-
-// Adds to a row what inputs from `first` on give, by their distances in units of the filter.
-void add_taps(float* row, const ResampledAxis& axis, const Resampling& how, int32_t first, int32_t count,
-              float place, float unit) {
-  const auto weight = [&](int32_t i) {
-    const float distance = (static_cast<float>(i) - place) * unit;
-    return how.mode == "cubic" ? cubic_weight(distance, how.cubic_coefficient) : linear_weight(distance);
-  };
-  const auto is_inside = [&](int32_t i) { return i >= 0 && i < axis.from; };
-  float sum = 0;
-  for (int32_t i = first; i < first + count; ++i)
-    if (!how.exclude_outside || is_inside(i)) sum += weight(i);
-  const float by = how.antialias || how.exclude_outside ? sum : 1.0f;
-  for (int32_t i = first; i < first + count; ++i) {
-    if (how.exclude_outside && !is_inside(i)) continue;
-    row[std::clamp(i, 0, axis.from - 1)] += weight(i) / by;
-  }
-}
-
-void check_coordinates(const Resampling& how) {
-  for (const char* const known : kCoordinates)
-    if (how.coordinates == known) return;
-  fail("coordinate_transformation_mode ", quoted(how.coordinates), " is not known");
-}
-
-std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& axis, const Resampling& how) {
-  draft.budget->check_numbers(axis.to);
-  std::vector<int32_t> indices;
-  indices.reserve(static_cast<size_t>(axis.to));
-  for (int32_t i = 0; i < axis.to; ++i)
-    indices.push_back(
-        std::clamp(rounded_coordinate(place_of(i, axis, how.coordinates), how.nearest), 0, axis.from - 1));
-  return indices;
-}
-
-ResampledWeights resampled_weights(const Draft& draft, const ResampledAxis& axis, const Resampling& how) {
-  draft.budget->check_numbers(int64_t{axis.to} * axis.from);
-  ResampledWeights result;
-  const auto columns = static_cast<size_t>(axis.from);
-  result.weights.assign(static_cast<size_t>(axis.to) * columns, 0.0f);
-  result.added.assign(static_cast<size_t>(axis.to), 0.0f);
-  const float reach = how.mode == "cubic" ? 2.0f : 1.0f;
-  for (int32_t i = 0; i < axis.to; ++i) {
-    float* const row = result.weights.data() + static_cast<size_t>(i) * columns;
-    float place = place_of(i, axis, how.coordinates);
-    if (!(std::fabs(place) <= 1e9f)) fail("its scale ", axis.scale, " leads beyond its input");
-    const bool is_outside = place < 0 || place > static_cast<float>(axis.from - 1);
-    if (how.coordinates == "tf_crop_and_resize" && is_outside) {
-      result.added[static_cast<size_t>(i)] = how.outside;
-      continue;
-    }
-    if (how.mode == "nearest") {
-      row[std::clamp(rounded_coordinate(place, how.nearest), 0, axis.from - 1)] = 1.0f;
-    } else if (how.antialias) {  // a filter as wide as the inputs that one output stands for
-      const float wide = std::max(1.0f, 1.0f / axis.scale);
-      const auto first = static_cast<int32_t>(std::floor(place + 1.0f - reach * wide)),
-                 last = static_cast<int32_t>(std::floor(place + 1.0f + reach * wide));
-      add_taps(row, axis, how, first, std::max(last - first, 1), place, 1.0f / wide);
-    } else {
-      if (how.mode == "linear") place = std::clamp(place, 0.0f, static_cast<float>(axis.from - 1));
-      const int32_t taps = how.mode == "cubic" ? 4 : 2;
-      add_taps(row, axis, how, static_cast<int32_t>(std::floor(place)) - taps / 2 + 1, taps, place, 1.0f);
-    }
-  }
-  return result;
-}
-
 // GridSample: pixels at places that another input gives. It is built of plain operators: places become indices into a
 // list of all pixels, and each result is a sum of the pixels around its place.
 
@@ -406,21 +386,12 @@ struct Grid {
   bool to_corners = false, has_border = false;
 };
 
-int32_t clamped(OnnxOp& op, int32_t x, float low, float high) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  clamp.min = low;
-  clamp.max = high;
-  return y;
-}
-
 // Column 0 (across) or 1 (down) of the grid, from -1 to 1, as pixels: [n, places].
 int32_t places_of(OnnxOp& op, int32_t grid, int32_t column, const Grid& g) {
-  Shape shape = op.draft().tensor(grid).shape;
+  Shape shape = op.shape(grid);
   shape.back() = 1;
-  const int32_t slice =
-      add_slice(op.draft(), op.name() + "/places", op.source(), grid, {0, 0, 0, column}, {1, 1, 1, 1}, shape);
-  const int32_t flat = add_reshape(op.draft(), op.name() + "/places", op.source(), slice, {g.n, g.places});
+  const int32_t slice = add_slice(op.part("/places"), grid, {0, 0, 0, column}, {1, 1, 1, 1}, shape);
+  const int32_t flat = add_reshape(op.part("/places"), slice, {g.n, g.places});
   const auto side = static_cast<float>(column == 0 ? g.w : g.h);
   const float factor = g.to_corners ? (side - 1) / 2 : side / 2;
   return add_moved(op, add_scaled(op, flat, factor), (side - 1) / 2);
@@ -430,8 +401,9 @@ int32_t places_of(OnnxOp& op, int32_t grid, int32_t column, const Grid& g) {
 int32_t pixels(OnnxOp& op, int32_t rows, int32_t across, int32_t down, const Grid& g) {
   const int32_t margin = g.has_border ? 0 : 1;  // of zeros around each picture
   const int32_t width = g.w + 2 * margin, height = g.h + 2 * margin;
-  const int32_t x = clamped(op, across, static_cast<float>(-margin), static_cast<float>(g.w - 1 + margin)),
-                y = clamped(op, down, static_cast<float>(-margin), static_cast<float>(g.h - 1 + margin));
+  const int32_t x = add_bounded(op, across, static_cast<float>(-margin),
+                                static_cast<float>(g.w - 1 + margin)),
+                y = add_bounded(op, down, static_cast<float>(-margin), static_cast<float>(g.h - 1 + margin));
   int32_t index = add_binary(op, Op::kAdd, add_scaled(op, y, static_cast<float>(width)), x);
   std::vector<float> first;  // pixel of each picture, at place 0
   first.reserve(static_cast<size_t>(g.n));
@@ -439,8 +411,8 @@ int32_t pixels(OnnxOp& op, int32_t rows, int32_t across, int32_t down, const Gri
     first.push_back(static_cast<float>(int64_t{i} * height * width + margin * width + margin));
   const int32_t start = add_constant(op.draft(), op.name() + "/first", DType::kF32, {g.n, 1}, first);
   index = op.as_index(add_binary(op, Op::kAdd, index, start));
-  const int32_t list = add_reshape(op.draft(), op.name() + "/indices", op.source(), index, {g.n * g.places});
-  return add_gather_by(op.draft(), op.name() + "/pixels", op.source(), rows, 0, list);
+  const int32_t list = add_reshape(op.part("/indices"), index, {g.n * g.places});
+  return add_gather_by(op.part("/pixels"), rows, 0, list);
 }
 
 // The same of a grid that the file has: constant indices, and a constant weight for each place.
@@ -470,7 +442,7 @@ int32_t add_fixed_places(OnnxOp& op, int32_t rows, const std::vector<float>& gri
       weights.push_back((corner % 2 == 1 ? across - left : 1 - (across - left)) *
                         (corner / 2 == 1 ? down - above : 1 - (down - above)));
     }
-    const int32_t pixels = add_gather(op.draft(), op.name() + "/pixels", op.source(), rows, 0, indices);
+    const int32_t pixels = add_gather(op.part("/pixels"), rows, 0, indices);
     if (is_nearest) return pixels;
     const int32_t weight = add_constant(op.draft(), op.name() + "/weight", DType::kF32,
                                         {static_cast<int32_t>(weights.size()), 1}, weights);
@@ -491,9 +463,9 @@ void import_grid_sample(OnnxOp& op) {
   g.to_corners = op.integer("align_corners", 0) != 0;
   g.has_border = padding == "border";
   int32_t x = op.nhwc(op.activation(0));
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const int32_t grid = op.activation_or_numbers(1);
-  const Shape of_grid = op.draft().tensor(grid).shape;
+  const Shape of_grid = op.shape(grid);
   if (of_grid.size() != 4 || of_grid[0] != from[0] || of_grid[3] != 2)
     fail("its grid has the shape ", shape_text(of_grid), "; [", from[0], ", height, width, 2] is expected");
   g.n = from[0];
@@ -502,16 +474,15 @@ void import_grid_sample(OnnxOp& op) {
   g.c = from[3];
   g.places = of_grid[1] * of_grid[2];
   if (!g.has_border) x = add_zeros_around(op, x, {0, 1, 1, 0}, {0, 1, 1, 0});
-  const Shape padded = op.draft().tensor(x).shape;
+  const Shape padded = op.shape(x);
   const int64_t count = int64_t{padded[0]} * padded[1] * padded[2];
   if (count > kMostPixels) fail(count, " pixels are too many; at most ", kMostPixels, " are supported");
-  const int32_t rows =
-      add_reshape(op.draft(), op.name() + "/rows", op.source(), x, {static_cast<int32_t>(count), g.c});
+  const int32_t rows = add_reshape(op.part("/rows"), x, {static_cast<int32_t>(count), g.c});
   // Beyond a pixel outside there is nothing but what that pixel has.
   int32_t across = -1, down = -1;
   if (!op.is_constant(1)) {
-    across = clamped(op, places_of(op, grid, 0, g), -1.0f, static_cast<float>(g.w));
-    down = clamped(op, places_of(op, grid, 1, g), -1.0f, static_cast<float>(g.h));
+    across = add_bounded(op, places_of(op, grid, 0, g), -1.0f, static_cast<float>(g.w));
+    down = add_bounded(op, places_of(op, grid, 1, g), -1.0f, static_cast<float>(g.h));
   }
   int32_t sum = -1;
   if (op.is_constant(1)) {
@@ -530,17 +501,16 @@ void import_grid_sample(OnnxOp& op) {
       int32_t weight_x = -1, weight_y = -1;
       const int32_t at_x = side(left, part_x, corner % 2 == 1, &weight_x),
                     at_y = side(above, part_y, corner / 2 == 1, &weight_y);
-      const int32_t weight = add_reshape(op.draft(), op.name() + "/weight", op.source(),
-                                         add_binary(op, Op::kMul, weight_x, weight_y), {g.n * g.places, 1});
+      const int32_t weight =
+          add_reshape(op.part("/weight"), add_binary(op, Op::kMul, weight_x, weight_y), {g.n * g.places, 1});
       const int32_t part = add_binary(op, Op::kMul, pixels(op, rows, at_x, at_y, g), weight);
       sum = sum < 0 ? part : add_binary(op, Op::kAdd, sum, part);
     }
   }
-  op.set_nhwc_output(
-      add_reshape(op.draft(), op.output_name(), op.source(), sum, {g.n, of_grid[1], of_grid[2], g.c}));
+  op.set_nhwc_output(add_reshape(op.result(), sum, {g.n, of_grid[1], of_grid[2], g.c}));
 }
 
-constexpr OnnxOperator kOnnxSampleOperators[] = {
+constexpr OnnxOperator kOnnxResizeOperators[] = {
     {"GridSample",
      import_grid_sample,
      {Op::kGather, Op::kFloor, Op::kMul, Op::kAdd},
@@ -550,11 +520,17 @@ constexpr OnnxOperator kOnnxSampleOperators[] = {
      {Op::kGather, Op::kFloor, Op::kMul, Op::kAdd},
      "As ONNX has it.",
      "com.microsoft"},
+    {"Resize",
+     import_resize,
+     {Op::kResize, Op::kGather, Op::kFullyConnected},
+     "To a constant size. Cubic, antialias and other axes than the last three are products with constant weights."},
+    {"Upsample",
+     import_upsample,
+     {Op::kResize, Op::kGather, Op::kFullyConnected},
+     "By constant scales, as Resize."},
 };
 
 }  // namespace
-
 Span<const OnnxOperator> onnx_resize_operators() { return kOnnxResizeOperators; }
-Span<const OnnxOperator> onnx_sample_operators() { return kOnnxSampleOperators; }
 
 }  // namespace intaglio::importers

@@ -16,27 +16,26 @@ int32_t read_either(OnnxOp& op, int input) {
 void import_gather_nd(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = read_either(op, 0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   if (const int64_t batch = op.integer("batch_dims", 0); batch != 0)
     fail("batch_dims ", batch, " is not supported; 0 is");
   const bool is_constant = op.is_constant(1);
-  const Shape of_indices = is_constant ? op.integers(1).shape : op.draft().tensor(op.any_activation(1)).shape;
+  const Shape of_indices = is_constant ? op.integers(1).shape : op.shape(op.any_activation(1));
   const IndexRows rows = index_rows(of_indices, from);
   int32_t list = x;
   if (op.draft().tensor(x).constant)
-    op.draft().tensor(x).shape = rows.list(rows.count);
+    op.shape(x) = rows.list(rows.count);
   else
-    list = add_reshape(op.draft(), op.name() + "/rows", op.source(), x, rows.list(rows.count));
+    list = add_reshape(op.part("/rows"), x, rows.list(rows.count));
   int32_t taken = -1;
   if (is_constant) {
-    taken = add_gather(op.draft(), op.output_name(), op.source(), list, 0,
-                       row_numbers(rows, op.integers(1).values, from));
+    taken = add_gather(op.result(), list, 0, row_numbers(rows, op.integers(1).values, from));
   } else {
     const int32_t indices = op.as_real(op.index_activation(1));
-    const int32_t numbers = add_row_numbers(op.draft(), op.name(), op.source(), indices, rows, from);
-    taken = add_gather_by(op.draft(), op.output_name(), op.source(), list, 0, op.as_index(numbers));
+    const int32_t numbers = add_row_numbers(op.origin(), indices, rows, from);
+    taken = add_gather_by(op.result(), list, 0, op.as_index(numbers));
   }
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), taken, rows.whole()));
+  op.set_output(add_reshape(op.result(), taken, rows.whole()));
 }
 
 Op joining(const std::string& reduction) {
@@ -55,8 +54,8 @@ void finish_replaced(OnnxOp& op, const ReplacedRows& r) {
     fail("its input and its updates have other types or scales");
   if (join != Op::kNone && x.dtype != DType::kF32)
     fail("it joins int8 codes; a DequantizeLinear must stand between");
-  op.set_output(join == Op::kNone ? add_replaced_rows(op.draft(), op.output_name(), op.source(), r)
-                                  : add_joined_rows(op.draft(), op.output_name(), op.source(), r, join));
+  op.set_output(join == Op::kNone ? add_replaced_rows(op.result(), r)
+                                  : add_joined_rows(op.result(), r, join));
 }
 
 // Updates along one axis at places that a run computes, which have a number for each: one after the other, so that the last
@@ -64,8 +63,7 @@ void finish_replaced(OnnxOp& op, const ReplacedRows& r) {
 int32_t add_put(OnnxOp& op, int32_t x, int32_t places, int32_t updates, size_t axis) {
   constexpr int32_t kMostPlaces = 64;
   const Op join = joining(op.string("reduction", "none"));
-  const Shape shape = op.draft().tensor(x).shape, of_places = op.draft().tensor(places).shape,
-              of_updates = op.draft().tensor(updates).shape;
+  const Shape shape = op.shape(x), of_places = op.shape(places), of_updates = op.shape(updates);
   const int32_t count = of_places[axis];
   if (count > kMostPlaces)
     fail("a run computes ", count, " of its indices; at most ", kMostPlaces, " are supported, and constants");
@@ -79,16 +77,16 @@ int32_t add_put(OnnxOp& op, int32_t x, int32_t places, int32_t updates, size_t a
     const std::vector<int32_t> strides(of.size(), 1);
     begin[axis] = i;
     of[axis] = 1;
-    return add_slice(op.draft(), op.name() + "/update", op.source(), from, begin, strides, of);
+    return add_slice(op.part("/update"), from, begin, strides, of);
   };
   for (int32_t i = 0; i < count; ++i) {
     const int32_t is_here = add_binary(op, Op::kEqual, one(places, of_places, i), all);
     int32_t value = one(updates, of_updates, i);
     if (join != Op::kNone) value = add_binary(op, join, x, value);
     std::vector<int32_t> inputs{is_here, value, x};
-    align_operands(op.draft(), op.name(), op.source(), inputs);
+    align_operands(op.origin(), inputs);
     x = op.new_tensor(shape);
-    add_where(op.draft(), op.name(), op.source(), inputs, x);
+    add_where(op.origin(), inputs, x);
   }
   return x;
 }
@@ -97,33 +95,32 @@ int32_t add_put(OnnxOp& op, int32_t x, int32_t places, int32_t updates, size_t a
 void put_rows(OnnxOp& op) {
   const int32_t x = op.activation_or_numbers(0), updates = op.activation_or_numbers(2),
                 indices = op.as_real(op.index_activation(1));
-  const Shape from = op.draft().tensor(x).shape;
-  const IndexRows rows = index_rows(op.draft().tensor(indices).shape, from);
-  if (op.draft().tensor(updates).shape != rows.whole())
-    fail("its updates are ", shape_text(op.draft().tensor(updates).shape), " where ",
-         shape_text(rows.whole()), " is expected");
+  const Shape from = op.shape(x);
+  const IndexRows rows = index_rows(op.shape(indices), from);
+  if (op.shape(updates) != rows.whole())
+    fail("its updates are ", shape_text(op.shape(updates)), " where ", shape_text(rows.whole()),
+         " is expected");
   const auto count = static_cast<int32_t>(elements(rows.of_indices));
   const auto as = [&](int32_t tensor, const Shape& shape) {
-    return add_reshape(op.draft(), op.name() + "/rows", op.source(), tensor, shape);
+    return add_reshape(op.part("/rows"), tensor, shape);
   };
-  const int32_t numbers = add_row_numbers(op.draft(), op.name(), op.source(), indices, rows, from);
+  const int32_t numbers = add_row_numbers(op.origin(), indices, rows, from);
   const int32_t put =
       add_put(op, as(x, rows.list(rows.count)), as(numbers, {count, 1}), as(updates, rows.list(count)), 0);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), put, from));
+  op.set_output(add_reshape(op.result(), put, from));
 }
 
 void put_elements(OnnxOp& op) {
   const int32_t x = op.activation_or_numbers(0), updates = op.activation_or_numbers(2),
                 places = op.as_real(op.index_activation(1));
-  const Shape shape = op.draft().tensor(x).shape;
-  Shape of_places = op.draft().tensor(places).shape;
+  const Shape shape = op.shape(x);
+  Shape of_places = op.shape(places);
   const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), shape.size()));
-  const bool are_alike = op.draft().tensor(updates).shape == of_places && of_places.size() == shape.size();
+  const bool are_alike = op.shape(updates) == of_places && of_places.size() == shape.size();
   if (are_alike) of_places[axis] = shape[axis];
   if (!are_alike || of_places != shape)
-    fail("a run computes its indices, which are ", shape_text(op.draft().tensor(places).shape),
-         ", its updates ", shape_text(op.draft().tensor(updates).shape), "; both must be ", shape_text(shape),
-         " but for the axis");
+    fail("a run computes its indices, which are ", shape_text(op.shape(places)), ", its updates ",
+         shape_text(op.shape(updates)), "; both must be ", shape_text(shape), " but for the axis");
   op.set_output(add_put(op, x, places, updates, axis));
 }
 
@@ -131,12 +128,12 @@ void import_scatter_nd(OnnxOp& op) {
   op.check_inputs(3, 3);
   if (!op.is_constant(1)) return put_rows(op);
   const int32_t x = read_either(op, 0), updates = read_either(op, 2);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const OnnxConstant<int64_t> indices = op.integers(1);
   const IndexRows rows = index_rows(indices.shape, from);
-  if (op.draft().tensor(updates).shape != rows.whole())
-    fail("its updates are ", shape_text(op.draft().tensor(updates).shape), " where ",
-         shape_text(rows.whole()), " is expected");
+  if (op.shape(updates) != rows.whole())
+    fail("its updates are ", shape_text(op.shape(updates)), " where ", shape_text(rows.whole()),
+         " is expected");
   finish_replaced(op, {x, updates, row_numbers(rows, indices.values, from), rows.count, rows.width()});
 }
 
@@ -145,15 +142,15 @@ void import_scatter_elements(OnnxOp& op) {
   op.check_inputs(3, 3);
   if (!op.is_constant(1)) return put_elements(op);
   const int32_t x = read_either(op, 0), updates = read_either(op, 2);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), shape.size()));
   const OnnxConstant<int64_t> indices = op.integers(1);
   if (indices.values.empty()) fail("it takes nothing of its updates");
-  bool fits = indices.shape.size() == shape.size() && op.draft().tensor(updates).shape == indices.shape;
+  bool fits = indices.shape.size() == shape.size() && op.shape(updates) == indices.shape;
   for (size_t d = 0; fits && d < shape.size(); ++d) fits = d == axis || indices.shape[d] <= shape[d];
   if (!fits)
-    fail("its indices are ", shape_text(indices.shape), ", its updates ",
-         shape_text(op.draft().tensor(updates).shape), ", which do not fit ", shape_text(shape));
+    fail("its indices are ", shape_text(indices.shape), ", its updates ", shape_text(op.shape(updates)),
+         ", which do not fit ", shape_text(shape));
   ReplacedRows r{x, updates, {}, static_cast<int32_t>(elements(shape)), 1};
   Shape at(shape.size(), 0);
   for (const int64_t index : indices.values) {

@@ -14,7 +14,7 @@ namespace {
 void reshape_to(OnnxOp& op, int32_t x, const Shape& shape) {
   const Shape wanted = at_least_1d(shape);
   check_shape(wanted, DType::kF32);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), x, wanted));
+  op.set_output(add_reshape(op.result(), x, wanted));
 }
 
 // Opset 2 to 10 has attributes, later ones inputs; both give all begins, then all ends.
@@ -56,7 +56,7 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
 void import_reshape(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.any_activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const bool zero_copies = op.integer("allowzero", 0) == 0;
   Shape shape;
   int64_t known = 1;
@@ -90,24 +90,21 @@ void import_reshape(OnnxOp& op) {
 template <Shape (*kShape)(OnnxOp& op, const Shape& from)>
 void import_shape(OnnxOp& op) {
   const int32_t x = op.any_activation(0);
-  reshape_to(op, x, kShape(op, Shape(op.draft().tensor(x).shape)));
+  reshape_to(op, x, kShape(op, Shape(op.shape(x))));
 }
 
 void import_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.any_activation(0);
-  const size_t rank = op.draft().tensor(x).shape.size();
-  Permutation permutation;
-  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
-  if (permutation.empty())
-    for (size_t i = rank; i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  const size_t rank = op.shape(x).size();
+  const Permutation permutation = read_onnx_permutation(op, rank);
   check_permutation(permutation, rank);
-  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), x, permutation));
+  op.set_output(add_transpose(op.result(), x, permutation));
 }
 
 // Padding below 0 takes elements away; it is 0 afterwards.
 int32_t add_cropped(OnnxOp& op, int32_t x, std::vector<int64_t>& pads) {
-  const Shape whole = op.draft().tensor(x).shape;
+  const Shape whole = op.shape(x);
   const size_t rank = whole.size();
   Shape shape = whole;
   std::vector<int32_t> begin(rank, 0);
@@ -121,8 +118,7 @@ int32_t add_cropped(OnnxOp& op, int32_t x, std::vector<int64_t>& pads) {
     pads[rank + i] -= last;
   }
   if (shape == whole) return x;
-  return add_slice(op.draft(), op.name() + "/cropped", op.source(), x, begin, std::vector<int32_t>(rank, 1),
-                   shape);
+  return add_slice(op.part("/cropped"), x, begin, std::vector<int32_t>(rank, 1), shape);
 }
 
 void import_pad(OnnxOp& op) {
@@ -131,12 +127,10 @@ void import_pad(OnnxOp& op) {
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     fail("mode ", quoted(mode), " is not known");
   int32_t x = op.activation(0);
-  Shape shape = op.draft().tensor(x).shape;
-  const size_t rank = shape.size();
+  const size_t rank = op.shape(x).size();
   float value = 0.0f;
   std::vector<int64_t> pads = read_pads(op, rank, &value);
   x = add_cropped(op, x, pads);
-  shape = op.draft().tensor(x).shape;
   std::vector<int32_t> before, after;
   for (size_t i = 0; i < rank; ++i) {
     constexpr int64_t kMost = 1 << 20;
@@ -145,19 +139,16 @@ void import_pad(OnnxOp& op) {
         fail("padding ", pad_of_axis, " is not allowed (0 to ", kMost, ")");
     before.push_back(static_cast<int32_t>(pads[i]));
     after.push_back(static_cast<int32_t>(pads[rank + i]));
-    shape[i] = narrow(shape[i] + pads[i] + pads[rank + i], "dimension");
   }
-  if (shape == op.draft().tensor(x).shape) return op.set_output(x);
+  const Shape shape = padded_shape(op.shape(x), before, after);
+  if (shape == op.shape(x)) return op.set_output(x);
   if (mode != "constant")
-    return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, before, after,
+    return op.set_output(add_mirror_pad(op.result(), x, before, after,
                                         mode == "reflect" ? Mirror::kReflect
                                         : mode == "edge"  ? Mirror::kEdge
                                                           : Mirror::kWrap));
   const int32_t y = op.new_tensor(shape);
-  DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.as<PadOptions>().before = op.draft().list(before);
-  node.pads_after = after;
-  node.options.as<PadOptions>().value = value;
+  add_pad(op.origin(), x, before, after, y, value);
   op.set_output(y);
 }
 
@@ -180,16 +171,6 @@ void import_constant(OnnxOp& op) {
   }
 }
 
-constexpr OnnxOperator kOnnxShapeOperators[] = {
-    {"Constant", import_constant, {}, "A tensor or numbers."},
-    {"Flatten", import_shape<flattened_shape>, {Op::kReshape}, ""},
-    {"Pad", import_pad, {Op::kPad, Op::kGather, Op::kStridedSlice}, "Pads are constants."},
-    {"Reshape", import_reshape, {Op::kReshape}, "The shape is a constant."},
-    {"Squeeze", import_shape<squeezed_shape>, {Op::kReshape}, "Axes are constants."},
-    {"Transpose", import_transpose, {Op::kTranspose}, ""},
-    {"Unsqueeze", import_shape<unsqueezed_shape>, {Op::kReshape}, "Axes are constants."},
-};
-
 // From the attribute, or from input 1 since opset 13.
 std::vector<int64_t> read_new_axes(OnnxOp& op) {
   op.check_inputs(1, 2);
@@ -198,6 +179,14 @@ std::vector<int64_t> read_new_axes(OnnxOp& op) {
 }
 
 }  // namespace
+
+Permutation read_onnx_permutation(OnnxOp& op, size_t rank) {
+  Permutation permutation;
+  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
+  if (permutation.empty())
+    for (size_t i = rank; i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  return permutation;
+}
 
 Shape squeezed_shape(OnnxOp& op, const Shape& from) {
   const std::vector<int64_t> given = read_new_axes(op);
@@ -233,17 +222,10 @@ Shape flattened_shape(OnnxOp& op, const Shape& from) {
 
 int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& before,
                          const std::vector<int32_t>& after) {
-  Shape shape = op.draft().tensor(x).shape;
-  for (size_t i = 0; i < shape.size(); ++i)
-    shape[i] = narrow(int64_t{shape[i]} + before[i] + after[i], "dimension");
-  const int32_t y = op.new_tensor_like(x, shape);
-  DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.as<PadOptions>().before = op.draft().list(before);
-  node.pads_after = after;
+  const int32_t y = op.new_tensor_like(x, padded_shape(op.shape(x), before, after));
+  add_pad(op.origin(), x, before, after, y);
   return y;
 }
-
-Span<const OnnxOperator> onnx_shape_operators() { return kOnnxShapeOperators; }
 
 // ONNX operators that give what they say of a shape as a constant.
 
@@ -251,7 +233,7 @@ namespace {
 
 Shape shape_of(OnnxOp& op) {
   op.check_inputs(1, 1);
-  return op.is_constant(0) ? folded_input(op, 0).shape : op.draft().tensor(op.any_activation(0)).shape;
+  return op.is_constant(0) ? folded_input(op, 0).shape : op.shape(op.any_activation(0));
 }
 
 void import_shape_values(OnnxOp& op) {
@@ -272,7 +254,7 @@ void import_size(OnnxOp& op) { op.set_integers({{}, {elements(shape_of(op))}}); 
 
 void import_eye_like(OnnxOp& op) {
   const Shape shape = shape_of(op);
-  if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
+  check_rank(shape, 2);
   check_folded_size(shape);
   const int64_t k = op.integer("k", 0);
   const bool takes_reals = op.is_constant(0) ? op.is_constant_of_reals(0) : !op.is_integer(0);
@@ -287,14 +269,21 @@ void import_eye_like(OnnxOp& op) {
   set_folded(op, y);
 }
 
-constexpr OnnxOperator kOnnxShapeValueOperators[] = {
+constexpr OnnxOperator kOnnxShapeOperators[] = {
+    {"Constant", import_constant, {}, "A tensor or numbers."},
     {"EyeLike", import_eye_like, {}, "It becomes a constant."},
+    {"Flatten", import_shape<flattened_shape>, {Op::kReshape}, ""},
+    {"Pad", import_pad, {Op::kPad, Op::kGather, Op::kStridedSlice}, "Pads are constants."},
+    {"Reshape", import_reshape, {Op::kReshape}, "The shape is a constant."},
     {"Shape", import_shape_values, {}, "It becomes a constant."},
     {"Size", import_size, {}, "It becomes a constant."},
+    {"Squeeze", import_shape<squeezed_shape>, {Op::kReshape}, "Axes are constants."},
+    {"Transpose", import_transpose, {Op::kTranspose}, ""},
+    {"Unsqueeze", import_shape<unsqueezed_shape>, {Op::kReshape}, "Axes are constants."},
 };
 
 }  // namespace
 
-Span<const OnnxOperator> onnx_shape_value_operators() { return kOnnxShapeValueOperators; }
+Span<const OnnxOperator> onnx_shape_operators() { return kOnnxShapeOperators; }
 
 }  // namespace intaglio::importers

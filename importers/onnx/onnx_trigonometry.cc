@@ -116,25 +116,7 @@ void decompose_atanh(OnnxDecomposer& s) {
   f.end(f.with_sign_of_x(f.with("Mul", f.log_of_rest(u), 0.5f)));
 }
 
-constexpr OnnxDecomposition kOnnxTrigonometricDecompositions[] = {
-    {"Acos", decompose_acos, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
-    {"Acosh", decompose_acosh, {Op::kSqrt, Op::kLog, Op::kMul, Op::kAdd}, "", true},
-    {"Asin", decompose_asin, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
-    {"Asinh", decompose_asinh, {Op::kSqrt, Op::kDiv, Op::kLog, Op::kMul}, "", true},
-    {"Atan", decompose_atan, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", true},
-    {"Atanh", decompose_atanh, {Op::kDiv, Op::kLog, Op::kMul, Op::kAdd}, "", true},
-    {"Cosh", decompose_cosh, {Op::kExp, Op::kAdd, Op::kMul}, "", true},
-    {"Sinh", decompose_sinh, {Op::kTanh, Op::kExp, Op::kAdd, Op::kMul}, "", true},
-    {"Tan", decompose_tan, {Op::kSin, Op::kCos, Op::kDiv}, "", true},
-};
-
-}  // namespace
-
-Span<const OnnxDecomposition> onnx_trigonometric_decompositions() { return kOnnxTrigonometricDecompositions; }
-
 // ONNX's Fourier transforms, as products with the cosines and sines of their definition.
-
-namespace {
 
 constexpr int64_t kMostFactors = int64_t{1} << 24;  // of one product
 constexpr double kTwoPi = 6.283185307179586476925;
@@ -231,26 +213,35 @@ void decompose_stft(OnnxDecomposer& s) {
       }
   const std::string weights = s.reshaped(s.numbers(factors), {bins * 2, 1, length}),
                     line = s.reshaped(s.input(0), {shape[0], 1, shape[1]}),
-                    y = s.add("Conv", {line, weights}, {{}, {{"strides", {step}}}, {}, {}});
+                    y = s.add("Conv", {line, weights}, {{"strides", OnnxList{step}}});
   const int64_t frames = (shape[1] - length) / step + 1;
   s.reshaped(s.transposed(y, {0, 2, 1}), {shape[0], frames, bins, 2}, s.output(0));
 }
 
-constexpr OnnxDecomposition kOnnxSpectrumDecompositions[] = {
+constexpr OnnxDecomposition kOnnxTrigonometricDecompositions[] = {
+    {"Acos", decompose_acos, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Acosh", decompose_acosh, {Op::kSqrt, Op::kLog, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Asin", decompose_asin, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Asinh", decompose_asinh, {Op::kSqrt, Op::kDiv, Op::kLog, Op::kMul}, "", kStandard},
+    {"Atan", decompose_atan, {Op::kSqrt, Op::kDiv, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Atanh", decompose_atanh, {Op::kDiv, Op::kLog, Op::kMul, Op::kAdd}, "", kStandard},
+    {"Cosh", decompose_cosh, {Op::kExp, Op::kAdd, Op::kMul}, "", kStandard},
     {"DFT",
      decompose_dft,
      {Op::kFullyConnected, Op::kTranspose},
      "Axis and length are constants, at most 2^24 factors.",
-     true},
+     kStandard},
     {"STFT",
      decompose_stft,
      {Op::kConv2d, Op::kTranspose},
      "Of reals; step, length and window are constants, at most 2^24 factors.",
-     true},
+     kStandard},
+    {"Sinh", decompose_sinh, {Op::kTanh, Op::kExp, Op::kAdd, Op::kMul}, "", kStandard},
+    {"Tan", decompose_tan, {Op::kSin, Op::kCos, Op::kDiv}, "", kStandard},
 };
 
 }  // namespace
 
-Span<const OnnxDecomposition> onnx_spectrum_decompositions() { return kOnnxSpectrumDecompositions; }
+Span<const OnnxDecomposition> onnx_trigonometric_decompositions() { return kOnnxTrigonometricDecompositions; }
 
 }  // namespace intaglio::importers

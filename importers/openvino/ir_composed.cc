@@ -18,11 +18,11 @@ void import_attention(IrOp& op) {
   const bool is_causal = op.flag("causal", false);
   std::vector<std::string> inputs{whole(0), whole(1), whole(2)};
   IrOp::Attributes attributes;
-  attributes.integers.push_back({"is_causal", is_causal});
+  attributes.push_back({"is_causal", is_causal});
   if (op.has_input(4)) {
     const IrConstant scale = op.constant(4);
     if (scale.values.size() != 1) fail("its scale has ", scale.values.size(), " numbers where 1 is expected");
-    attributes.reals.push_back({"scale", static_cast<float>(scale.values[0])});
+    attributes.push_back({"scale", static_cast<float>(scale.values[0])});
   }
   // A single 0 is no mask; and with `causal` a mask is not looked at.
   const bool has_mask =
@@ -47,8 +47,7 @@ std::string add_transforms(IrOp& op, std::string x, int64_t rank, bool inverse, 
     std::vector<std::string> inputs{x, sizes[i] < 0 ? std::string() : op.integers_constant({sizes[i]}),
                                     op.integers_constant({axis})};
     const bool is_first = i + 1 == axes.size();
-    x = op.add_inner("DFT", inputs,
-                     {{{"inverse", inverse}, {"onesided", one_sided && is_first}}, {}, {}, {}});
+    x = op.add_inner("DFT", inputs, {{"inverse", inverse}, {"onesided", one_sided && is_first}});
   }
   return x;
 }
@@ -81,7 +80,7 @@ void import_stft(IrOp& op) {
   std::string y = op.add_inner(
       "STFT",
       {signal, op.integers_constant({step}), op.floats(window, {length}), op.integers_constant({length})},
-      {{{"onesided", 1}}, {}, {}, {}});
+      {{"onesided", 1}});
   if (op.flag("transpose_frames", false)) y = op.transposed(y, {0, 2, 1, 3});
   if (rank == 1)
     op.add("Squeeze", {y, op.integers_constant({0})});
@@ -97,8 +96,8 @@ void import_col2im(IrOp& op) {
   pads.insert(pads.end(), ends.begin(), ends.end());
   IrOp::Attributes attributes;
   for (const char* const name : {"strides", "dilations"})
-    if (const auto list = op.integers(name); !list.empty()) attributes.lists.push_back({name, list});
-  if (!pads.empty()) attributes.lists.push_back({"pads", pads});
+    if (const auto list = op.integers(name); !list.empty()) attributes.push_back({name, list});
+  if (!pads.empty()) attributes.push_back({"pads", pads});
   op.add("Col2Im",
          {op.input(0), op.integers_constant(op.whole_numbers(1)), op.integers_constant(op.whole_numbers(2))},
          attributes);
@@ -120,28 +119,24 @@ void import_adaptive_pool(IrOp& op) {
     window.push_back(from / sides[d]);
   }
   op.add(op.layer().type == "AdaptiveMaxPool" ? "MaxPool" : "AveragePool", {op.input(0)},
-         {{}, {{"kernel_shape", window}, {"strides", window}}, {}, {}});
+         {{"kernel_shape", window}, {"strides", window}});
 }
 
 void import_lrn(IrOp& op) {
   op.check_inputs(2, 2);
   if (op.whole_numbers(1) != std::vector<int64_t>{1}) fail("it is supported across channels alone");
   op.add("LRN", {op.input(0)},
-         {{{"size", op.integer("size", 1)}},
-          {},
-          {{"alpha", static_cast<float>(op.real("alpha", 1e-4))},
-           {"beta", static_cast<float>(op.real("beta", 0.75))},
-           {"bias", static_cast<float>(op.real("bias", 1.0))}},
-          {}});
+         {{"size", op.integer("size", 1)},
+          {"alpha", static_cast<float>(op.real("alpha", 1e-4))},
+          {"beta", static_cast<float>(op.real("beta", 0.75))},
+          {"bias", static_cast<float>(op.real("bias", 1.0))}});
 }
 
 void import_group_normalization(IrOp& op) {
   op.check_inputs(3, 3);
   op.add("GroupNormalization", {op.input(0), op.input(1), op.input(2)},
-         {{{"num_groups", op.integer("num_groups", 0)}},
-          {},
-          {{"epsilon", static_cast<float>(op.real("epsilon", 1e-5))}},
-          {}});
+         {{"num_groups", op.integer("num_groups", 0)},
+          {"epsilon", static_cast<float>(op.real("epsilon", 1e-5))}});
 }
 
 // Truth values are the numbers 1 and 0.
@@ -149,7 +144,7 @@ void import_logical_reduce(IrOp& op) {
   op.check_inputs(2, 2);
   op.add(op.layer().type == "ReduceLogicalAnd" ? "ReduceMin" : "ReduceMax",
          {op.input(0), op.integers_constant(op.whole_numbers(1))},
-         {{{"keepdims", op.flag("keep_dims", false)}}, {}, {}, {}});
+         {{"keepdims", op.flag("keep_dims", false)}});
 }
 
 constexpr IrOperator kIrComposedOperators[] = {

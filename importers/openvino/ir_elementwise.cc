@@ -7,50 +7,30 @@ namespace intaglio::importers {
 namespace {
 
 // The same operator under ONNX's name.
+std::string onnx_name(const IrOp& op) {
+  const IrOperator* const row = find_ir_operator(op.layer().type);
+  return row->onnx == nullptr ? row->type : row->onnx;
+}
+
 void import_unary(IrOp& op) {
   op.check_inputs(1, 1);
-  static constexpr std::pair<const char*, const char*> kNames[] = {
-      {"Ceiling", "Ceil"}, {"HSwish", "HardSwish"},  {"LogicalNot", "Not"},    {"Negative", "Neg"},
-      {"ReLU", "Relu"},    {"SoftPlus", "Softplus"}, {"SoftSign", "Softsign"},
-  };
-  const char* name = op.layer().type.c_str();
-  for (const auto& [own, onnx] : kNames)
-    if (op.layer().type == own) name = onnx;
-  op.add(name, {op.input(0)});
+  op.add(onnx_name(op).c_str(), {op.input(0)});
+}
+
+// Of operands that repeat as ONNX has it.
+void check_operands(IrOp& op, size_t count) {
+  op.check_inputs(count, count);
+  op.expect("auto_broadcast", {"numpy", "none"});
 }
 
 void import_binary(IrOp& op) {
-  op.check_inputs(2, 2);
-  op.expect("auto_broadcast", {"numpy", "none"});
-  static constexpr std::pair<const char*, const char*> kNames[] = {
-      {"Add", "Add"},
-      {"BitwiseAnd", "BitwiseAnd"},
-      {"BitwiseOr", "BitwiseOr"},
-      {"BitwiseXor", "BitwiseXor"},
-      {"Equal", "Equal"},
-      {"Greater", "Greater"},
-      {"GreaterEqual", "GreaterOrEqual"},
-      {"Less", "Less"},
-      {"LessEqual", "LessOrEqual"},
-      {"LogicalAnd", "And"},
-      {"LogicalOr", "Or"},
-      {"LogicalXor", "Xor"},
-      {"Maximum", "Max"},
-      {"Minimum", "Min"},
-      {"Power", "Pow"},
-      {"Subtract", "Sub"},
-  };
-  for (const auto& [own, onnx] : kNames)
-    if (op.layer().type == own) {
-      op.add(onnx, {op.input(0), op.input(1)});
-      return;
-    }
+  check_operands(op, 2);
+  op.add(onnx_name(op).c_str(), {op.input(0), op.input(1)});
 }
 
 // Integers go towards 0, or down where the file says so: what is left of such a division is taken off before.
 void import_divide(IrOp& op) {
-  op.check_inputs(2, 2);
-  op.expect("auto_broadcast", {"numpy", "none"});
+  check_operands(op, 2);
   const std::string a = op.input(0), b = op.input(1);
   const std::string& type = op.layer().outputs.at(0).type;
   const bool goes_down = op.flag("m_pythondiv", true) && !type.empty() && type[0] == 'I';
@@ -58,14 +38,12 @@ void import_divide(IrOp& op) {
 }
 
 void import_not_equal(IrOp& op) {
-  op.check_inputs(2, 2);
-  op.expect("auto_broadcast", {"numpy", "none"});
+  check_operands(op, 2);
   op.add("Not", {op.add_inner("Equal", {op.input(0), op.input(1)})});
 }
 
 void import_squared_difference(IrOp& op) {
-  op.check_inputs(2, 2);
-  op.expect("auto_broadcast", {"numpy", "none"});
+  check_operands(op, 2);
   const std::string difference = op.add_inner("Sub", {op.input(0), op.input(1)});
   op.add("Mul", {difference, difference});
 }
@@ -78,24 +56,23 @@ void import_clamp(IrOp& op) {
 
 void import_elu(IrOp& op) {
   op.check_inputs(1, 1);
-  op.add("Elu", {op.input(0)}, {{}, {}, {{"alpha", static_cast<float>(op.real("alpha", 1.0))}}, {}});
+  op.add("Elu", {op.input(0)}, {{"alpha", static_cast<float>(op.real("alpha", 1.0))}});
 }
 
 void import_selu(IrOp& op) {
   op.check_inputs(3, 3);
-  op.add("Selu", {op.input(0)}, {{}, {}, {{"alpha", op.real_number(1)}, {"gamma", op.real_number(2)}}, {}});
+  op.add("Selu", {op.input(0)}, {{"alpha", op.real_number(1)}, {"gamma", op.real_number(2)}});
 }
 
 void import_hard_sigmoid(IrOp& op) {
   op.check_inputs(3, 3);
-  op.add("HardSigmoid", {op.input(0)},
-         {{}, {}, {{"alpha", op.real_number(1)}, {"beta", op.real_number(2)}}, {}});
+  op.add("HardSigmoid", {op.input(0)}, {{"alpha", op.real_number(1)}, {"beta", op.real_number(2)}});
 }
 
 // min(max(x + 3, 0), 6) / 6
 void import_h_sigmoid(IrOp& op) {
   op.check_inputs(1, 1);
-  op.add("HardSigmoid", {op.input(0)}, {{}, {}, {{"alpha", 1.0f / 6.0f}, {"beta", 0.5f}}, {}});
+  op.add("HardSigmoid", {op.input(0)}, {{"alpha", 1.0f / 6.0f}, {"beta", 0.5f}});
 }
 
 // x * sigmoid(beta * x)
@@ -113,7 +90,7 @@ void import_gelu(IrOp& op) {
   const bool is_tanh = mode == "TANH" || mode == "tanh";
   if (!is_tanh && mode != "ERF" && mode != "erf")
     fail("approximation_mode ", quoted(mode), " is not supported");
-  op.add("Gelu", {op.input(0)}, {{}, {}, {}, {{"approximate", is_tanh ? "tanh" : "none"}}});
+  op.add("Gelu", {op.input(0)}, {{"approximate", is_tanh ? "tanh" : "none"}});
 }
 
 // A slope for each channel stands at the second axis; ONNX aligns the last ones.
@@ -137,23 +114,20 @@ void import_round(IrOp& op) {
 }
 
 void import_select(IrOp& op) {
-  op.check_inputs(3, 3);
-  op.expect("auto_broadcast", {"numpy", "none"});
+  check_operands(op, 3);
   op.add("Where", {op.input(0), op.input(1), op.input(2)});
 }
 
 // The remainder of a division: with the sign of the dividend, or of the divisor.
 void import_mod(IrOp& op) {
-  op.check_inputs(2, 2);
-  op.expect("auto_broadcast", {"numpy", "none"});
-  op.add("Mod", {op.input(0), op.input(1)}, {{{"fmod", op.layer().type == "Mod"}}, {}, {}, {}});
+  check_operands(op, 2);
+  op.add("Mod", {op.input(0), op.input(1)}, {{"fmod", op.layer().type == "Mod"}});
 }
 
 void import_is_inf(IrOp& op) {
   op.check_inputs(1, 1);
   const bool negative = op.flag("detect_negative", true), positive = op.flag("detect_positive", true);
-  op.add("IsInf", {op.input(0)},
-         {{{"detect_negative", negative}, {"detect_positive", positive}}, {}, {}, {}});
+  op.add("IsInf", {op.input(0)}, {{"detect_negative", negative}, {"detect_positive", positive}});
 }
 
 void import_is_finite(IrOp& op) {
@@ -164,10 +138,9 @@ void import_is_finite(IrOp& op) {
 }
 
 void import_shift(IrOp& op) {
-  op.check_inputs(2, 2);
-  op.expect("auto_broadcast", {"numpy", "none"});
+  check_operands(op, 2);
   const bool is_left = op.layer().type == "BitwiseLeftShift";
-  op.add("BitShift", {op.input(0), op.input(1)}, {{}, {}, {}, {{"direction", is_left ? "LEFT" : "RIGHT"}}});
+  op.add("BitShift", {op.input(0), op.input(1)}, {{"direction", is_left ? "LEFT" : "RIGHT"}});
 }
 
 constexpr IrOperator kIrElementwiseOperators[] = {
@@ -185,7 +158,7 @@ constexpr IrOperator kIrElementwiseOperators[] = {
     {"BitwiseOr", import_binary},
     {"BitwiseRightShift", import_shift},
     {"BitwiseXor", import_binary},
-    {"Ceiling", import_unary},
+    {"Ceiling", import_unary, "Ceil"},
     {"Clamp", import_clamp},
     {"Cos", import_unary},
     {"Cosh", import_unary},
@@ -198,29 +171,29 @@ constexpr IrOperator kIrElementwiseOperators[] = {
     {"FloorMod", import_mod},
     {"Gelu", import_gelu},
     {"Greater", import_binary},
-    {"GreaterEqual", import_binary},
+    {"GreaterEqual", import_binary, "GreaterOrEqual"},
     {"HSigmoid", import_h_sigmoid},
-    {"HSwish", import_unary},
+    {"HSwish", import_unary, "HardSwish"},
     {"HardSigmoid", import_hard_sigmoid},
     {"IsFinite", import_is_finite},
     {"IsInf", import_is_inf},
     {"IsNaN", import_unary},
     {"Less", import_binary},
-    {"LessEqual", import_binary},
+    {"LessEqual", import_binary, "LessOrEqual"},
     {"Log", import_unary},
-    {"LogicalAnd", import_binary},
-    {"LogicalNot", import_unary},
-    {"LogicalOr", import_binary},
-    {"LogicalXor", import_binary},
-    {"Maximum", import_binary},
-    {"Minimum", import_binary},
+    {"LogicalAnd", import_binary, "And"},
+    {"LogicalNot", import_unary, "Not"},
+    {"LogicalOr", import_binary, "Or"},
+    {"LogicalXor", import_binary, "Xor"},
+    {"Maximum", import_binary, "Max"},
+    {"Minimum", import_binary, "Min"},
     {"Mish", import_unary},
     {"Mod", import_mod},
-    {"Negative", import_unary},
+    {"Negative", import_unary, "Neg"},
     {"NotEqual", import_not_equal},
     {"PReLU", import_prelu},
-    {"Power", import_binary},
-    {"ReLU", import_unary},
+    {"Power", import_binary, "Pow"},
+    {"ReLU", import_unary, "Relu"},
     {"Round", import_round},
     {"Select", import_select},
     {"Selu", import_selu},
@@ -228,11 +201,11 @@ constexpr IrOperator kIrElementwiseOperators[] = {
     {"Sign", import_unary},
     {"Sin", import_unary},
     {"Sinh", import_unary},
-    {"SoftPlus", import_unary},
-    {"SoftSign", import_unary},
+    {"SoftPlus", import_unary, "Softplus"},
+    {"SoftSign", import_unary, "Softsign"},
     {"Sqrt", import_unary},
     {"SquaredDifference", import_squared_difference},
-    {"Subtract", import_binary},
+    {"Subtract", import_binary, "Sub"},
     {"Swish", import_swish},
     {"Tan", import_unary},
     {"Tanh", import_unary},

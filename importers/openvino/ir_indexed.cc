@@ -21,12 +21,12 @@ IrShape closed_shape(const IrOp& op, size_t input) {
 
 void import_gather_elements(IrOp& op) {
   op.check_inputs(2, 2);
-  op.add("GatherElements", {op.input(0), op.input(1)}, {{{"axis", op.integer("axis", 0)}}, {}, {}, {}});
+  op.add("GatherElements", {op.input(0), op.input(1)}, {{"axis", op.integer("axis", 0)}});
 }
 
 void import_gather_nd(IrOp& op) {
   op.check_inputs(2, 2);
-  op.add("GatherND", {op.input(0), op.input(1)}, {{{"batch_dims", op.integer("batch_dims", 0)}}, {}, {}, {}});
+  op.add("GatherND", {op.input(0), op.input(1)}, {{"batch_dims", op.integer("batch_dims", 0)}});
 }
 
 std::string reduction_of(const IrOp& op) {
@@ -36,15 +36,14 @@ std::string reduction_of(const IrOp& op) {
 
 void import_scatter_nd(IrOp& op) {
   op.check_inputs(3, 3);
-  op.add("ScatterND", {op.input(0), op.input(1), op.input(2)},
-         {{}, {}, {}, {{"reduction", reduction_of(op)}}});
+  op.add("ScatterND", {op.input(0), op.input(1), op.input(2)}, {{"reduction", reduction_of(op)}});
 }
 
 void import_scatter_elements(IrOp& op) {
   op.check_inputs(4, 4);
   if (!op.flag("use_init_val", true)) fail("use_init_val false is not supported");
   op.add("ScatterElements", {op.input(0), op.input(1), op.input(2)},
-         {{{"axis", op.whole_number(3)}}, {}, {}, {{"reduction", reduction_of(op)}}});
+         {{"axis", op.whole_number(3)}, {"reduction", reduction_of(op)}});
 }
 
 // Slices of an axis are replaced: with that axis in front, rows that one index each names.
@@ -69,7 +68,7 @@ void import_scatter_update(IrOp& op) {
   }
   const std::string x = op.transposed(op.input(0), front),
                     updates = op.transposed(op.input(2), updates_front);
-  op.add("Transpose", {op.add_inner("ScatterND", {x, places, updates})}, {{}, {{"perm", back}}, {}, {}});
+  op.add("Transpose", {op.add_inner("ScatterND", {x, places, updates})}, {{"perm", back}});
 }
 
 // ONNX counts negative indices from the end; here they are none of the classes, unless the file says otherwise.
@@ -81,23 +80,20 @@ void import_one_hot(IrOp& op) {
   if (negative != "normalize") {
     if (negative != "ignore_negative") fail("negative_indices_mode ", quoted(negative), " is not supported");
     const std::string zero = op.number(0.0f), none = op.number(static_cast<float>(depth));
-    const std::string real =
-        op.add_inner("Cast", {indices}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+    const std::string real = op.add_inner("Cast", {indices}, {{"to", onnx_file::TensorProto::FLOAT}});
     const std::string known = op.add_inner("Where", {op.add_inner("Less", {real, zero}), none, real});
-    indices = op.add_inner("Cast", {known}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}});
+    indices = op.add_inner("Cast", {known}, {{"to", onnx_file::TensorProto::INT64}});
   }
   // Off and on; what a FakeQuantize gives of a constant is one to the ONNX reader.
   const auto value = [&](size_t i) {
     return op.is_constant(op.source(i))
                ? op.floats({op.real_number(i)}, {1})
-               : op.reshaped(op.add_inner("Cast", {op.input(i)},
-                                          {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}}),
+               : op.reshaped(op.add_inner("Cast", {op.input(i)}, {{"to", onnx_file::TensorProto::FLOAT}}),
                              {1});
   };
   const std::string off = value(3), on = value(2);
-  const std::string values = op.add_inner("Concat", {off, on}, {{{"axis", 0}}, {}, {}, {}});
-  op.add("OneHot", {indices, op.integers_constant({depth}), values},
-         {{{"axis", op.integer("axis", -1)}}, {}, {}, {}});
+  const std::string values = op.add_inner("Concat", {off, on}, {{"axis", 0}});
+  op.add("OneHot", {indices, op.integers_constant({depth}), values}, {{"axis", op.integer("axis", -1)}});
 }
 
 void import_reverse_sequence(IrOp& op) {
@@ -106,7 +102,7 @@ void import_reverse_sequence(IrOp& op) {
     return static_cast<int64_t>(axis_of(op, op.integer(name, otherwise)));
   };
   op.add("ReverseSequence", {op.input(0), op.input(1)},
-         {{{"batch_axis", axis("batch_axis", 0)}, {"time_axis", axis("seq_axis", 1)}}, {}, {}, {}});
+         {{"batch_axis", axis("batch_axis", 0)}, {"time_axis", axis("seq_axis", 1)}});
 }
 
 std::string sliced(IrOp& op, const std::string& x, size_t axis, int64_t begin, int64_t end, int64_t step) {
@@ -137,7 +133,7 @@ void import_roll(IrOp& op) {
     if (shift == 0) continue;
     x = op.add_inner("Concat",
                      {sliced(op, x, axis, side - shift, side, 1), sliced(op, x, axis, 0, side - shift, 1)},
-                     {{{"axis", static_cast<int64_t>(axis)}}, {}, {}, {}});
+                     {{"axis", static_cast<int64_t>(axis)}});
   }
   op.add("Identity", {x});
 }
@@ -146,27 +142,25 @@ void import_grid_sample(IrOp& op) {
   op.check_inputs(2, 2);
   const std::string mode = op.word("mode", "bilinear");
   op.add("GridSample", {op.input(0), op.input(1)},
-         {{{"align_corners", op.flag("align_corners", false)}},
-          {},
-          {},
-          {{"mode", mode == "bilinear"  ? "linear"
-                    : mode == "bicubic" ? "cubic"
-                                        : mode},
-           {"padding_mode", op.word("padding_mode", "zeros")}}});
+         {{"align_corners", op.flag("align_corners", false)},
+          {"mode", mode == "bilinear"  ? "linear"
+                   : mode == "bicubic" ? "cubic"
+                                       : mode},
+          {"padding_mode", op.word("padding_mode", "zeros")}});
 }
 
 void import_cum_sum(IrOp& op) {
   op.check_inputs(1, 2);
   const int64_t axis = op.has_input(1) ? op.whole_number(1) : 0;
   op.add("CumSum", {op.input(0), op.integers_constant({axis})},
-         {{{"exclusive", op.flag("exclusive", false)}, {"reverse", op.flag("reverse", false)}}, {}, {}, {}});
+         {{"exclusive", op.flag("exclusive", false)}, {"reverse", op.flag("reverse", false)}});
 }
 
 void import_einsum(IrOp& op) {
   op.check_inputs(1, 64);
   std::vector<std::string> inputs;
   for (size_t i = 0; i < op.input_count(); ++i) inputs.push_back(op.input(i));
-  op.add("Einsum", inputs, {{}, {}, {}, {{"equation", op.word("equation", "")}}});
+  op.add("Einsum", inputs, {{"equation", op.word("equation", "")}});
 }
 
 void import_range(IrOp& op) {

@@ -11,12 +11,12 @@ IrOp::Attributes window_of(IrOp& op, bool has_dilations) {
   IrOp::Attributes made;
   const auto begin = op.integers("pads_begin"), end = op.integers("pads_end");
   const std::string automatic = op.word("auto_pad", "explicit");
-  made.lists.push_back({"strides", op.integers("strides")});
-  if (has_dilations) made.lists.push_back({"dilations", op.integers("dilations")});
+  made.push_back({"strides", op.integers("strides")});
+  if (has_dilations) made.push_back({"dilations", op.integers("dilations")});
   if (automatic == "same_upper" || automatic == "same_lower" || automatic == "valid") {
-    made.words.push_back({"auto_pad", automatic == "valid"        ? "VALID"
-                                      : automatic == "same_upper" ? "SAME_UPPER"
-                                                                  : "SAME_LOWER"});
+    made.push_back({"auto_pad", automatic == "valid"        ? "VALID"
+                                : automatic == "same_upper" ? "SAME_UPPER"
+                                                            : "SAME_LOWER"});
     return made;
   }
   if (automatic != "explicit" && automatic != "notset")
@@ -24,7 +24,7 @@ IrOp::Attributes window_of(IrOp& op, bool has_dilations) {
   if (begin.size() != end.size()) fail("pads_begin and pads_end have different lengths");
   std::vector<int64_t> pads = begin;
   pads.insert(pads.end(), end.begin(), end.end());
-  if (!pads.empty()) made.lists.push_back({"pads", pads});
+  if (!pads.empty()) made.push_back({"pads", pads});
   return made;
 }
 
@@ -45,7 +45,7 @@ void import_group_convolution(IrOp& op) {
   op.check_inputs(2, 2);
   IrShape shape = weights_shape(op, 4);
   auto attributes = window_of(op, true);
-  attributes.integers.push_back({"group", shape[0]});
+  attributes.push_back({"group", shape[0]});
   shape[1] *= shape[0];
   shape.erase(shape.begin());
   op.add("Conv", {op.input(0), ir_weights(op, op.source(1), shape)}, attributes);
@@ -97,8 +97,9 @@ void fit_output(IrOp& op, const IrShape& from, const IrShape& window, IrOp::Attr
     rest.push_back(further[d] + std::max<int64_t>(-behind, 0));
   }
   before.insert(before.end(), after.begin(), after.end());
-  attributes.lists = {
-      {"strides", strides}, {"dilations", dilations}, {"pads", before}, {"output_padding", rest}};
+  attributes.insert(
+      attributes.end(),
+      {{"strides", strides}, {"dilations", dilations}, {"pads", before}, {"output_padding", rest}});
 }
 
 void import_transposed(IrOp& op, bool in_groups) {
@@ -118,7 +119,7 @@ void import_transposed(IrOp& op, bool in_groups) {
   IrShape shape = weights_shape(op, in_groups ? 4 : 3);
   auto attributes = has_size ? IrOp::Attributes() : window_of(op, true);
   if (in_groups) {  // [groups, in, out, ...] here, [groups * in, out, ...] there
-    attributes.integers.push_back({"group", shape[0]});
+    attributes.push_back({"group", shape[0]});
     shape[1] *= shape[0];
     shape.erase(shape.begin());
   }
@@ -126,7 +127,7 @@ void import_transposed(IrOp& op, bool in_groups) {
   if (has_size)
     fit_output(op, op.input_shape(0), shape, attributes);
   else if (!padding.empty())
-    attributes.lists.push_back({"output_padding", padding});
+    attributes.push_back({"output_padding", padding});
   op.add("ConvTranspose", {op.input(0), ir_weights(op, op.source(1), shape)}, attributes);
 }
 void import_transposed_convolution(IrOp& op) { import_transposed(op, false); }
@@ -136,19 +137,19 @@ void import_pool(IrOp& op) {
   op.check_inputs(1, 1);
   const bool is_max = op.layer().type == "MaxPool";
   auto attributes = window_of(op, false);
-  attributes.lists.push_back({"kernel_shape", op.integers("kernel")});
+  attributes.push_back({"kernel_shape", op.integers("kernel")});
   const std::string rounding = op.word("rounding_type", "floor");
   if (rounding != "floor" && rounding != "ceil" && rounding != "ceil_torch")
     fail("rounding_type ", quoted(rounding), " is not supported");
-  attributes.integers.push_back({"ceil_mode", rounding != "floor"});
+  attributes.push_back({"ceil_mode", rounding != "floor"});
   if (is_max) {
     const auto dilations = op.integers("dilations");
-    if (!dilations.empty()) attributes.lists.push_back({"dilations", dilations});
+    if (!dilations.empty()) attributes.push_back({"dilations", dilations});
     op.ignore("index_element_type");
     if (op.integer("axis", 0) != 0 && op.is_read(1))
       fail("places that are counted from axis 1 on are not supported");
   } else {
-    attributes.integers.push_back({"count_include_pad", !op.flag("exclude-pad", true)});
+    attributes.push_back({"count_include_pad", !op.flag("exclude-pad", true)});
   }
   op.add(is_max ? "MaxPool" : "AveragePool", {op.input(0)}, attributes);
   if (is_max && op.is_read(1)) op.last_node().output.push_back(op.output(1));
@@ -173,19 +174,19 @@ void import_reduce(IrOp& op) {
   op.check_inputs(2, 2);
   const std::vector<int64_t> axes = op.whole_numbers(1);
   op.add(op.layer().type.c_str(), {op.input(0), op.integers_constant(axes)},
-         {{{"keepdims", op.flag("keep_dims", false)}}, {}, {}, {}});
+         {{"keepdims", op.flag("keep_dims", false)}});
 }
 
 void import_softmax(IrOp& op) {
   op.check_inputs(1, 1);
   op.add(op.layer().type == "LogSoftmax" ? "LogSoftmax" : "Softmax", {op.input(0)},
-         {{{"axis", op.integer("axis", 1)}}, {}, {}, {}});
+         {{"axis", op.integer("axis", 1)}});
 }
 
 void import_batch_norm(IrOp& op) {
   op.check_inputs(5, 5);
   op.add("BatchNormalization", {op.input(0), op.input(1), op.input(2), op.input(3), op.input(4)},
-         {{}, {}, {{"epsilon", static_cast<float>(op.real("epsilon", 1e-5))}}, {}});
+         {{"epsilon", static_cast<float>(op.real("epsilon", 1e-5))}});
 }
 
 // (x - mean) / sqrt(variance + eps), or x - mean alone
@@ -193,7 +194,7 @@ void import_mvn(IrOp& op) {
   op.check_inputs(2, 2);
   op.expect("eps_mode", {"inside_sqrt", "INSIDE_SQRT"});
   const std::vector<int64_t> axes = op.whole_numbers(1);
-  const IrOp::Attributes keep{{{"keepdims", 1}}, {}, {}, {}};
+  const IrOp::Attributes keep{{"keepdims", 1}};
   const auto axes_constant = [&] { return op.integers_constant(axes); };
   const auto eps = static_cast<float>(op.real("eps", 1e-5));
   const std::string mean = op.add_inner("ReduceMean", {op.input(0), axes_constant()}, keep);
@@ -215,8 +216,7 @@ void import_normalize_l2(IrOp& op) {
   const std::string mode = op.word("eps_mode", "add");
   if (mode != "add" && mode != "max") fail("eps_mode ", quoted(mode), " is not supported");
   const std::string squares = op.add_inner("Mul", {op.input(0), op.input(0)});
-  const std::string sum =
-      op.add_inner("ReduceSum", {squares, op.integers_constant(axes)}, {{{"keepdims", 1}}, {}, {}, {}});
+  const std::string sum = op.add_inner("ReduceSum", {squares, op.integers_constant(axes)}, {{"keepdims", 1}});
   const std::string bounded =
       op.add_inner(mode == "max" ? "Max" : "Add", {sum, op.number(static_cast<float>(op.real("eps", 0.0)))});
   op.add("Div", {op.input(0), op.add_inner("Sqrt", {bounded})});

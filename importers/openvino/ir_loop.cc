@@ -158,8 +158,7 @@ class LoopLayer {
     std::vector<int64_t> places;
     for (int64_t i = 0; i < mapping.part_size; ++i) places.push_back(slices.start + i);
     const std::string moved = node("Mul", {names_[0], numbers(graph_, {mapping.stride})});
-    return node("Gather", {from, node("Add", {moved, numbers(graph_, places)})},
-                {{{"axis", mapping.axis}}, {}, {}, {}});
+    return node("Gather", {from, node("Add", {moved, numbers(graph_, places)})}, {{"axis", mapping.axis}});
   }
 
   void read_layers() {
@@ -210,7 +209,7 @@ class LoopLayer {
     }
     std::string list = made[first_.size() + scans_.at(mapping.inner)];
     if (!mapping.is_sliced) {  // what the last run gave
-      op_.add("Gather", {list, number(*op_.file().graph, -1)}, {{{"axis", 0}}, {}, {}, {}}, output);
+      op_.add("Gather", {list, number(*op_.file().graph, -1)}, {{"axis", 0}}, output);
       return;
     }
     // [runs, ...] with the runs beside the axis, of which they become a part.

@@ -403,7 +403,7 @@ std::string IrOp::reshaped(const std::string& x, const IrShape& shape) {
 }
 
 std::string IrOp::transposed(const std::string& x, const std::vector<int64_t>& order) {
-  return add_inner("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
+  return add_inner("Transpose", {x}, {{"perm", order}});
 }
 
 std::string IrOp::with_axis(const std::string& x, int64_t axis) {
@@ -437,8 +437,7 @@ std::string IrOp::integers_constant(const std::vector<int64_t>& list) {
 const IrOperator* find_ir_operator(const std::string& type) {
   for (const Span<const IrOperator> list :
        {ir_composed_operators(), ir_elementwise_operators(), ir_indexed_operators(), ir_layer_operators(),
-        ir_loop_operators(), ir_quantized_operators(), ir_recurrent_operators(), ir_shape_operators(),
-        ir_state_operators()})
+        ir_loop_operators(), ir_quantized_operators(), ir_state_operators(), ir_shape_operators()})
     for (const IrOperator& known : list)
       if (type == known.type) return &known;
   return nullptr;

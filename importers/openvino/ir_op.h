@@ -127,6 +127,7 @@ class IrOp {
 struct IrOperator {
   const char* type;
   void (*import)(IrOp& op);
+  const char* onnx = nullptr;  // ONNX's name of it, where that is another
 };
 Span<const IrOperator> ir_composed_operators();
 Span<const IrOperator> ir_elementwise_operators();
@@ -134,7 +135,6 @@ Span<const IrOperator> ir_indexed_operators();
 Span<const IrOperator> ir_layer_operators();
 Span<const IrOperator> ir_loop_operators();
 Span<const IrOperator> ir_quantized_operators();
-Span<const IrOperator> ir_recurrent_operators();
 Span<const IrOperator> ir_shape_operators();
 Span<const IrOperator> ir_state_operators();
 const IrOperator* find_ir_operator(const std::string& type);  // nullptr: not supported

@@ -145,13 +145,13 @@ std::string add_dequantized(IrOp& op, const StoredWeights& stored, const IrShape
     scales = repeated(op, scales, stored.scale_shape, stored.shape);
     if (!zero_points.empty()) zero_points = repeated(op, zero_points, stored.zero_shape, stored.shape);
     scale_shape = shape;
-    attributes.integers = {{"axis", 0}, {"block_size", 1}};
+    attributes = {{"axis", 0}, {"block_size", 1}};
   } else if (own >= 0) {
-    attributes.integers = {{"axis", axis_in(shape, stored.shape, own, scales.size())}};
+    attributes = {{"axis", axis_in(shape, stored.shape, own, scales.size())}};
     scale_shape = {static_cast<int64_t>(scales.size())};
     if (zero_points.size() == 1) zero_points.resize(scales.size(), zero_points[0]);
   } else {
-    attributes.integers = {{"axis", 0}};
+    attributes = {{"axis", 0}};
   }
   std::vector<std::string> inputs{op.reshaped_constant(stored.codes, shape), op.floats(scales, scale_shape)};
   if (!zero_points.empty()) {
@@ -185,7 +185,7 @@ std::string add_fake_quantize(IrOp& op, const std::vector<std::string>& inputs, 
   const auto levels = layer.attributes.find("levels");
   const IrShape list = levels == layer.attributes.end() ? IrShape() : ir_numbers(levels->second);
   if (list.size() != 1) fail("it has no levels");
-  return op.add("FakeQuantize", inputs, {{{"levels", list[0]}}, {}, {}, {}}, output, "org.openvinotoolkit");
+  return op.add("FakeQuantize", inputs, {{"levels", list[0]}}, output, "org.openvinotoolkit");
 }
 
 void import_fake_quantize(IrOp& op) {
@@ -253,7 +253,7 @@ void import_convert(IrOp& op) {
     }
     op.file().shared->notes.push_back(
         text(quoted(op.output()), " is ", to, " in the file; here it is int32, with the same numbers"));
-    const OnnxAttributes to_int32{{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}};
+    const OnnxAttributes to_int32{{"to", onnx_file::TensorProto::INT32}};
     if (is_real(type)) {  // the ends of the type, then towards 0
       op.add("Cast", {op.add_inner("Clip", {op.input(0), op.number(least), op.number(most)})}, to_int32);
       return;
@@ -263,8 +263,7 @@ void import_convert(IrOp& op) {
       return;
     }
     // Integers wrap around: so many whole turns are taken off.
-    const std::string x =
-        op.add_inner("Cast", {op.input(0)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+    const std::string x = op.add_inner("Cast", {op.input(0)}, {{"to", onnx_file::TensorProto::FLOAT}});
     const float turn = most - least + 1.0f;
     const std::string turns = op.add_inner(
         "Floor", {op.add_inner("Mul", {op.add_inner("Sub", {x, op.number(least)}), op.number(1.0f / turn)})});
@@ -273,7 +272,7 @@ void import_convert(IrOp& op) {
   }
   for (const auto& [name, number] : kTypes)
     if (to == name) {
-      op.add("Cast", {op.input(0)}, {{{"to", number}}, {}, {}, {}});
+      op.add("Cast", {op.input(0)}, {{"to", number}});
       return;
     }
   fail("conversion to ", quoted(to), " is not supported");

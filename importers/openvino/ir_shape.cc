@@ -10,7 +10,7 @@ namespace {
 void import_reshape(IrOp& op) {
   op.check_inputs(2, 2);
   const bool zero_copies = op.flag("special_zero", true);
-  op.add("Reshape", {op.input(0), op.input(1)}, {{{"allowzero", !zero_copies}}, {}, {}, {}});
+  op.add("Reshape", {op.input(0), op.input(1)}, {{"allowzero", !zero_copies}});
 }
 
 void import_squeeze(IrOp& op) {
@@ -26,25 +26,25 @@ void import_transpose(IrOp& op) {
   std::vector<int64_t> order = op.whole_numbers(1);
   if (order.empty())
     for (size_t d = op.input_shape(0).size(); d-- > 0;) order.push_back(static_cast<int64_t>(d));
-  op.add("Transpose", {op.input(0)}, {{}, {{"perm", order}}, {}, {}});
+  op.add("Transpose", {op.input(0)}, {{"perm", order}});
 }
 
 void import_concat(IrOp& op) {
   op.check_inputs(1, 65536);
   std::vector<std::string> inputs;
   for (size_t i = 0; i < op.input_count(); ++i) inputs.push_back(op.input(i));
-  op.add("Concat", inputs, {{{"axis", op.integer("axis", 0)}}, {}, {}, {}});
+  op.add("Concat", inputs, {{"axis", op.integer("axis", 0)}});
 }
 
 void import_gather(IrOp& op) {
   op.check_inputs(3, 3);
   if (op.integer("batch_dims", 0) != 0) fail("batch_dims are not supported");
-  op.add("Gather", {op.input(0), op.input(1)}, {{{"axis", op.whole_number(2)}}, {}, {}, {}});
+  op.add("Gather", {op.input(0), op.input(1)}, {{"axis", op.whole_number(2)}});
 }
 
 // All outputs of one ONNX node.
 void add_split(IrOp& op, int64_t axis, const std::vector<int64_t>& sizes) {
-  op.add("Split", {op.input(0), op.integers_constant(sizes)}, {{{"axis", axis}}, {}, {}, {}});
+  op.add("Split", {op.input(0), op.integers_constant(sizes)}, {{"axis", axis}});
   auto& node = op.last_node();
   for (size_t i = 1; i < op.layer().outputs.size(); ++i) node.output.push_back(op.output(i));
 }
@@ -143,7 +143,7 @@ void import_symmetric_pad(IrOp& op) {
     if (begin[d] == 0 && end[d] == 0) continue;
     if (begin[d] < 0 || end[d] < 0 || (shape[d] >= 0 && (begin[d] > shape[d] || end[d] > shape[d])))
       fail("pads of ", begin[d], " and ", end[d], " do not fit a side of ", shape[d]);
-    const OnnxAttributes axis{{{"axis", static_cast<int64_t>(d)}}, {}, {}, {}};
+    const OnnxAttributes axis{{"axis", static_cast<int64_t>(d)}};
     const auto mirrored = [&](int64_t count, int64_t first) {
       op.file().check_room(static_cast<uint64_t>(count), sizeof(int64_t));
       std::vector<int64_t> places;
@@ -173,7 +173,7 @@ void import_pad(IrOp& op) {
     if (value.values.size() != 1) fail("its value has ", value.values.size(), " numbers where 1 is expected");
     inputs.push_back(op.number(static_cast<float>(value.values[0])));
   }
-  op.add("Pad", inputs, {{}, {}, {}, {{"mode", mode}}});
+  op.add("Pad", inputs, {{"mode", mode}});
 }
 
 // The sizes are those that the file says of the output, unless scales decide where a number is read.
@@ -188,16 +188,15 @@ void import_interpolate(IrOp& op) {
     for (const int64_t pad : op.integers(name))
       if (pad != 0) fail(name, " is not supported");
   IrOp::Attributes attributes;
-  attributes.words = {
-      {"mode", onnx_mode},
-      {"coordinate_transformation_mode", op.word("coordinate_transformation_mode", "half_pixel")}};
+  attributes = {{"mode", onnx_mode},
+                {"coordinate_transformation_mode", op.word("coordinate_transformation_mode", "half_pixel")}};
   const std::string nearest = op.word("nearest_mode", "round_prefer_floor");
   if (onnx_mode == "nearest") {
     if (nearest == "simple") fail("nearest_mode simple is not supported");
-    attributes.words.push_back({"nearest_mode", nearest});
+    attributes.push_back({"nearest_mode", nearest});
   }
   const auto cubic = static_cast<float>(op.real("cube_coeff", -0.75));
-  if (onnx_mode == "cubic") attributes.reals.push_back({"cubic_coeff_a", cubic});
+  if (onnx_mode == "cubic") attributes.push_back({"cubic_coeff_a", cubic});
   const IrShape& out = op.output_shape();
   // Inputs: sizes, scales, axes; from opset 11 on one of the first two, and axes.
   const bool is_new = op.layer().version == "opset11";
@@ -220,7 +219,7 @@ void import_interpolate(IrOp& op) {
   if (std::any_of(out.begin(), out.end(), [](int64_t dim) { return dim < 1; })) {
     // For an open shape the layer's own sizes, which may follow from the shapes that the user gives.
     if (by != "sizes" || !op.has_input(1) || !op.has_input(axes_input)) fail("its output has an open shape");
-    attributes.lists.push_back({"axes", op.whole_numbers(axes_input)});
+    attributes.push_back({"axes", op.whole_numbers(axes_input)});
     op.add("Resize", {op.input(0), "", "", op.input(1)}, attributes);
     return;
   }
@@ -251,11 +250,11 @@ void import_depth_to_space(IrOp& op) {
   const int64_t block = op.integer("block_size", 1);
   if (op.layer().type == "SpaceToDepth") {
     if (mode != "blocks_first") fail("mode depth_first is not supported");
-    op.add("SpaceToDepth", {op.input(0)}, {{{"blocksize", block}}, {}, {}, {}});
+    op.add("SpaceToDepth", {op.input(0)}, {{"blocksize", block}});
     return;
   }
   op.add("DepthToSpace", {op.input(0)},
-         {{{"blocksize", block}}, {}, {}, {{"mode", mode == "blocks_first" ? "DCR" : "CRD"}}});
+         {{"blocksize", block}, {"mode", mode == "blocks_first" ? "DCR" : "CRD"}});
 }
 
 void import_shuffle(IrOp& op) {  // ShuffleChannels: [n, g, c / g, ...] with the two exchanged
@@ -277,7 +276,7 @@ void import_top_k(IrOp& op) {
   const std::string mode = op.word("mode", "max");
   if (mode != "max" && mode != "min") fail("mode ", quoted(mode), " is not supported");
   op.add("TopK", {op.input(0), op.integers_constant({op.whole_number(1)})},
-         {{{"axis", op.integer("axis", -1)}, {"largest", mode == "max"}, {"sorted", 1}}, {}, {}, {}});
+         {{"axis", op.integer("axis", -1)}, {"largest", mode == "max"}, {"sorted", 1}});
   auto& node = op.last_node();
   if (op.layer().outputs.size() > 1) node.output.push_back(op.output(1));
 }

@@ -52,19 +52,8 @@ void import_assign(IrOp& op) {
   if (!op.layer().outputs.empty()) op.alias(state.output);
 }
 
-constexpr IrOperator kIrStateOperators[] = {
-    {"Assign", import_assign},
-    {"ReadValue", import_read_value},
-};
-
-}  // namespace
-
-Span<const IrOperator> ir_state_operators() { return kIrStateOperators; }
-
 // Recurrent layers of an OpenVINO IR: sequences, and cells, which are sequences of one step. ONNX has the steps in front of
 // the batch, LSTM's gates in another order, and a bias of each of the two products.
-
-namespace {
 
 // How a layer's gates stand in ONNX: number i there is number order[i] here.
 struct Cell {
@@ -82,8 +71,8 @@ Cell cell_of(const std::string& type) {
 // Parts of `size` along the second axis, one behind the other.
 std::vector<std::string> gates_of(IrOp& op, const std::string& x, size_t count, int64_t size) {
   if (count == 1) return {x};
-  std::vector<std::string> parts{op.add_inner(
-      "Split", {x, op.integers_constant(std::vector<int64_t>(count, size))}, {{{"axis", 1}}, {}, {}, {}})};
+  std::vector<std::string> parts{
+      op.add_inner("Split", {x, op.integers_constant(std::vector<int64_t>(count, size))}, {{"axis", 1}})};
   auto& node = op.last_node();
   for (size_t i = 1; i < count; ++i) {
     parts.push_back(op.file().unique(parts[0]));
@@ -92,7 +81,7 @@ std::vector<std::string> gates_of(IrOp& op, const std::string& x, size_t count, 
   return parts;
 }
 std::string joined(IrOp& op, const std::vector<std::string>& parts) {
-  return parts.size() == 1 ? parts[0] : op.add_inner("Concat", parts, {{{"axis", 1}}, {}, {}, {}});
+  return parts.size() == 1 ? parts[0] : op.add_inner("Concat", parts, {{"axis", 1}});
 }
 std::string reordered(IrOp& op, const std::string& x, const Cell& cell, int64_t size) {
   if (std::is_sorted(cell.order.begin(), cell.order.end())) return x;
@@ -170,11 +159,11 @@ void import_recurrent(IrOp& op) {
   inputs.push_back(is_cell ? "" : op.input(weights - 1));
   for (size_t i = 1; i <= cell.states; ++i) inputs.push_back(steps_first(i));
   IrOp::Attributes attributes;
-  attributes.integers.push_back({"hidden_size", size});
-  if (has_two) attributes.integers.push_back({"linear_before_reset", 1});
-  attributes.words.push_back({"direction", direction});
+  attributes.push_back({"hidden_size", size});
+  if (has_two) attributes.push_back({"linear_before_reset", 1});
+  attributes.push_back({"direction", direction});
   const auto clip = static_cast<float>(op.real("clip", 0.0));
-  if (clip > 0.0f) attributes.reals.push_back({"clip", clip});
+  if (clip > 0.0f) attributes.push_back({"clip", clip});
 
   std::vector<std::string> made{op.add_inner(cell.onnx, inputs, attributes)};
   auto& node = op.last_node();
@@ -188,22 +177,23 @@ void import_recurrent(IrOp& op) {
     if (output < op.layer().outputs.size()) op.add(operation, from, how, op.output(output));
   };
   const size_t first = is_cell ? 0 : 1;  // of the states among the outputs
-  if (!is_cell) end("Transpose", {made[0]}, {{}, {{"perm", {2, 1, 0, 3}}}, {}, {}}, 0);
+  if (!is_cell) end("Transpose", {made[0]}, {{"perm", OnnxList{2, 1, 0, 3}}}, 0);
   for (size_t i = 0; i < cell.states; ++i) {
     if (is_cell)
       end("Squeeze", {made[i + 1], op.integers_constant({0})}, {}, first + i);
     else
-      end("Transpose", {made[i + 1]}, {{}, {{"perm", {1, 0, 2}}}, {}, {}}, first + i);
+      end("Transpose", {made[i + 1]}, {{"perm", OnnxList{1, 0, 2}}}, first + i);
   }
 }
 
-constexpr IrOperator kIrRecurrentOperators[] = {
-    {"GRUCell", import_recurrent},      {"GRUSequence", import_recurrent}, {"LSTMCell", import_recurrent},
-    {"LSTMSequence", import_recurrent}, {"RNNCell", import_recurrent},     {"RNNSequence", import_recurrent},
+constexpr IrOperator kIrStateOperators[] = {
+    {"Assign", import_assign},         {"GRUCell", import_recurrent},      {"GRUSequence", import_recurrent},
+    {"LSTMCell", import_recurrent},    {"LSTMSequence", import_recurrent}, {"RNNCell", import_recurrent},
+    {"RNNSequence", import_recurrent}, {"ReadValue", import_read_value},
 };
 
 }  // namespace
 
-Span<const IrOperator> ir_recurrent_operators() { return kIrRecurrentOperators; }
+Span<const IrOperator> ir_state_operators() { return kIrStateOperators; }
 
 }  // namespace intaglio::importers

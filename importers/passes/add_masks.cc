@@ -58,7 +58,7 @@ int32_t add_mask(Draft& draft, const DraftNode& where, size_t scores) {
     return add_constant(draft, name + end, DType::kF32, one, std::vector<float>{value});
   };
   const int32_t mask = add_activation(draft, name, DType::kF32, condition.shape);
-  add_node(draft, Op::kWhere, where.name, where.source,
+  add_node({draft, where.name, where.source}, Op::kWhere,
            {where.inputs[0], number("/one", where_one), number("/zero", where_zero)}, mask);
   return mask;
 }
@@ -84,7 +84,7 @@ bool add_masks(Draft& draft) {
     const DraftNode& where = old[i];
     const auto [found, is_new] = made.try_emplace({where.inputs[0], scores[i]}, -1);
     if (is_new) found->second = add_mask(draft, where, scores[i]);
-    add_node(draft, Op::kAdd, where.name, where.source, {where.inputs[scores[i]], found->second},
+    add_node({draft, where.name, where.source}, Op::kAdd, {where.inputs[scores[i]], found->second},
              where.output());
   }
   return true;

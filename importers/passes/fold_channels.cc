@@ -413,8 +413,7 @@ class ChannelFolding {
     } else {
       DraftTensor biases = draft_.tensor(node.inputs[2]);  // it may be shared
       set_values(biases, bias);
-      draft_.tensors.push_back(std::move(biases));
-      node.inputs[2] = static_cast<int32_t>(draft_.tensors.size()) - 1;
+      node.inputs[2] = draft_.put(std::move(biases));
     }
     if (statistics.mean.size() == target.entries.size())
       draft_.norm_statistics.push_back(std::move(statistics));

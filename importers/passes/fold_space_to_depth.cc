@@ -156,8 +156,7 @@ int32_t add_window_weights(Draft& draft, int32_t old, const Layout& layout) {
           std::copy_n(next, bytes, weights.data.begin() + to * static_cast<int64_t>(bytes));
           next += bytes;
         }
-  draft.tensors.push_back(std::move(weights));
-  return static_cast<int32_t>(draft.tensors.size()) - 1;
+  return draft.put(std::move(weights));
 }
 
 }  // namespace

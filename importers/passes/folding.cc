@@ -75,10 +75,8 @@ void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& fact
     weights.axis = factors.size() > 1 ? axis : -1;
   }
   set_values(biases, bias);
-  draft.tensors.push_back(std::move(weights));
-  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
-  draft.tensors.push_back(std::move(biases));
-  node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  node.inputs[1] = draft.put(std::move(weights));
+  node.inputs[2] = draft.put(std::move(biases));
 }
 
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor) {
@@ -298,14 +296,14 @@ void add_depthwise(Draft& draft, const DraftNode& norm) {
   const int32_t b = add_constant(draft, name + "/bias", DType::kF32, {channels}, bias);
   const Shape shape = draft.tensor(norm.input()).shape;
   if (shape.size() == 4) {
-    add_node(draft, Op::kDepthwiseConv2d, norm.name, norm.source, {norm.input(), w, b}, norm.output());
+    add_node({draft, norm.name, norm.source}, Op::kDepthwiseConv2d, {norm.input(), w, b}, norm.output());
     return;
   }
   const Shape pixel{shape[0], 1, 1, channels};  // a vector is a picture of one pixel
-  const int32_t x = add_reshape(draft, name + "/pixel", norm.source, norm.input(), pixel);
+  const int32_t x = add_reshape({draft, name + "/pixel", norm.source}, norm.input(), pixel);
   const int32_t y = add_activation_like(draft, name, norm.output(), pixel);
-  add_node(draft, Op::kDepthwiseConv2d, norm.name, norm.source, {x, w, b}, y);
-  add_node(draft, Op::kReshape, norm.name, norm.source, {y}, norm.output());
+  add_node({draft, norm.name, norm.source}, Op::kDepthwiseConv2d, {x, w, b}, y);
+  add_node({draft, norm.name, norm.source}, Op::kReshape, {y}, norm.output());
 }
 
 }  // namespace

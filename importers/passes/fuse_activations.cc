@@ -301,19 +301,20 @@ void add_lines(Draft& draft, const DraftNode& node, float slope) {
   const int32_t x = node.input(), y = node.output();
   const DraftTensor out = draft.tensor(y);
   const int32_t least = least_code(out), most = greatest_code(out);
-  if (slope == 0.0f) return set_ends(add_node(draft, Op::kQuantize, node.name, node.source, {x}, y), 0, most);
+  if (slope == 0.0f)
+    return set_ends(add_node({draft, node.name, node.source}, Op::kQuantize, {x}, y), 0, most);
   const int32_t above = add_activation_like(draft, out.name + "/above", y, out.shape),
                 below = add_activation_like(draft, out.name + "/below", y, out.shape);
-  set_ends(add_node(draft, Op::kQuantize, node.name + "/above", node.source, {x}, above), 0, most);
+  set_ends(add_node({draft, node.name + "/above", node.source}, Op::kQuantize, {x}, above), 0, most);
   // One code, whose scale is the slope's size.
   const bool turns = slope < 0.0f;
   const std::vector<int16_t> one{static_cast<int16_t>(turns ? -1 : 1)};
   const int32_t factor =
       add_constant(draft, out.name + "/slope", DType::kS16, Shape(out.shape.size(), 1), one);
   draft.tensor(factor).scales = {std::fabs(slope)};
-  set_ends(add_node(draft, Op::kMul, node.name + "/below", node.source, {x, factor}, below),
+  set_ends(add_node({draft, node.name + "/below", node.source}, Op::kMul, {x, factor}, below),
            turns ? 0 : least, turns ? most : 0);
-  set_ends(add_node(draft, Op::kAdd, node.name, node.source, {above, below}, y), least, most);
+  set_ends(add_node({draft, node.name, node.source}, Op::kAdd, {above, below}, y), least, most);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "importers/draft/geometry.h"
 #include "importers/passes/matcher.h"
 #include "importers/passes/moments.h"
 #include "importers/passes/passes.h"

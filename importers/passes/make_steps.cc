@@ -252,11 +252,12 @@ class StepMaker {
     old[axis] = reach;
     const int32_t state = add_activation_like(draft_, name, x, old);
     const int32_t both = add_activation_like(draft_, name + "/all", x, all);
-    add_node(draft_, Op::kConcat, name, "Conv", {state, x}, both).options.as<ConcatOptions>().axis = at.axis;
+    add_node({draft_, name, "Conv"}, Op::kConcat, {state, x}, both).options.as<ConcatOptions>().axis =
+        at.axis;
     std::vector<int32_t> begin(all.size(), 0);
     begin[axis] = 1;
     const int32_t next =
-        add_slice(draft_, name + "/next", "Conv", both, begin, std::vector<int32_t>(all.size(), 1), old);
+        add_slice({draft_, name + "/next", "Conv"}, both, begin, std::vector<int32_t>(all.size(), 1), old);
     lines_.resize(draft_.tensors.size());
     for (size_t t = shapes_.size(); t < draft_.tensors.size(); ++t)
       shapes_.push_back(draft_.tensors[t].shape);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "importers/draft/draft.h"
 
@@ -93,5 +94,19 @@ void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& fact
 
 // The node writes `tensor` from now on, in place of its own output: a node between them has been folded.
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor);
+
+// A Reshape of a transposed tensor, as a Reshape of the tensor itself.
+
+// Axis k of what the Reshape of `base` gives is axis order[k] of the result.
+struct ReshapedView {
+  Permutation before;  // a Transpose of `base` in front of the Reshape; the identity: none is needed
+  Permutation order;
+};
+
+// reshape(transpose(base, permutation), to), where it can be had as transpose(reshape(base), ...): axes that are split or
+// joined stand together in `base`, as those of a channel shuffle do. `wanted` is an order of the result's axes that its
+// readers take, or empty. If elements must move in any case, they move to that order at once. None: transpose first.
+std::optional<ReshapedView> reshaped_view(const Shape& base, const Permutation& permutation, const Shape& to,
+                                          const Permutation& wanted);
 
 }  // namespace intaglio::importers

@@ -5,7 +5,6 @@
 
 #include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
-#include "importers/passes/reshaped_view.h"
 
 namespace intaglio::importers {
 
@@ -58,7 +57,7 @@ class TransposeSweep {
     int32_t& made = whole_[static_cast<size_t>(tensor)];
     if (made < 0) {
       made = tensor;
-      add_node(draft_, Op::kTranspose, draft_.tensor(tensor).name, "Transpose", {source.base}, tensor)
+      add_node({draft_, draft_.tensor(tensor).name, "Transpose"}, Op::kTranspose, {source.base}, tensor)
           .options.as<TransposeOptions>()
           .permutation = draft_.list(source.permutation);
     }
@@ -73,7 +72,7 @@ class TransposeSweep {
       materialize(output);
     } else if (is_model_output(draft_, base) || is_model_input(draft_, base) ||
                draft_.tensor(base).constant) {
-      add_node(draft_, Op::kReshape, draft_.tensor(output).name, "Transpose", {base}, output);
+      add_node({draft_, draft_.tensor(output).name, "Transpose"}, Op::kReshape, {base}, output);
     } else {
       draft_.tensor(base).name = draft_.tensor(output).name;
       std::replace(draft_.outputs.begin(), draft_.outputs.end(), output, base);
@@ -207,7 +206,7 @@ class TransposeSweep {
       else if (draft_.tensor(input).constant)
         input = add_permuted_constant(draft_, input, back);
       else
-        input = add_transpose(draft_, draft_.tensor(input).name, "Transpose", input, back);
+        input = add_transpose({draft_, draft_.tensor(input).name, "Transpose"}, input, back);
     }
     move_axes(node, back);
     const int32_t output = node.output();
@@ -228,7 +227,7 @@ class TransposeSweep {
                       wanted_[static_cast<size_t>(output)]);
     if (!found) return false;
     node.inputs[0] =
-        add_transpose(draft_, draft_.tensor(node.input()).name, "Transpose", source.base, found->before);
+        add_transpose({draft_, draft_.tensor(node.input()).name, "Transpose"}, source.base, found->before);
     if (is_identity(found->order))
       draft_.nodes.push_back(std::move(node));
     else
@@ -306,8 +305,7 @@ void permute_columns(Draft& draft, DraftNode& node, const DraftNode& transpose) 
   shape[0] = weights.shape[0];
   weights.data = permuted_data(weights.data, element_bytes(weights.dtype), shape,
                                inverse(to_vector(transpose.options.as<TransposeOptions>().permutation)));
-  draft.tensors.push_back(std::move(weights));  // the old ones may be shared
-  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  node.inputs[1] = draft.put(std::move(weights));  // the old ones may be shared
 }
 
 }  // namespace
@@ -356,7 +354,7 @@ bool was_turned(const Draft& draft, int32_t input) {
 // The output of a state has the state's order of axes.
 void turn_state(Draft& draft, DraftState& state, const Shape& nchw) {
   int32_t& next = draft.outputs[state.output];
-  next = add_transpose(draft, draft.tensor(next).name, "Transpose", next, kToNhwc);
+  next = add_transpose({draft, draft.tensor(next).name, "Transpose"}, next, kToNhwc);
   const DType dtype = draft.tensor(next).dtype;
   if (!state.initial.empty())
     state.initial = permuted_data(state.initial, element_bytes(dtype), nchw, kToNhwc);
@@ -377,7 +375,7 @@ bool make_inputs_nhwc(Draft& draft) {
     draft.tensor(input).shape = nhwc;
     if (input == draft.inputs[0] && draft.time_axis >= 0 && draft.time_axis < 4)
       draft.time_axis = inverse(kToNhwc)[static_cast<size_t>(draft.time_axis)];
-    add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back)
+    add_node({draft, draft.tensor(input).name, "Transpose"}, Op::kTranspose, {input}, back)
         .options.as<TransposeOptions>()
         .permutation = draft.list(kToNchw);
     std::rotate(draft.nodes.begin(), draft.nodes.end() - 1, draft.nodes.end());

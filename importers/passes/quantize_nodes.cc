@@ -64,9 +64,9 @@ class QuantizeSweep {
     changed_ = true;
     const int32_t from = codes(node.input());
     if (draft_.tensor(from).same_quantization(draft_.tensor(node.output()))) {
-      add_node(draft_, Op::kReshape, node.name, node.source, {from}, node.output());
+      add_node({draft_, node.name, node.source}, Op::kReshape, {from}, node.output());
     } else {
-      add_requantize(draft_, node.name, node.source, from, node.output());
+      add_requantize({draft_, node.name, node.source}, from, node.output());
     }
   }
 
@@ -178,7 +178,7 @@ class QuantizeSweep {
     clamp_codes(node);
     const std::string label = node.name;
     draft_.nodes.push_back(std::move(node));
-    add_node(draft_, Op::kDequantize, label + "/dequantize", "DequantizeLinear", {moved}, output);
+    add_node({draft_, label + "/dequantize", "DequantizeLinear"}, Op::kDequantize, {moved}, output);
     codes(output) = moved;
   }
 
@@ -283,8 +283,7 @@ class QuantizeSweep {
       } else if (row.int8 == Int8Form::kArithmetic) {
         const std::optional<DraftTensor> exact = exact_codes_s16(draft_.tensor(input));
         if (!exact) return false;
-        draft_.tensors.push_back(*exact);
-        input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+        input = draft_.put(*exact);
       } else if (row.int8 != Int8Form::kWeighted) {
         return false;
       }
@@ -301,7 +300,7 @@ class QuantizeSweep {
     const int32_t finer = add_activation(draft_, result + "/s16", DType::kS16, draft_.tensor(written).shape);
     draft_.tensor(finer).scales = {end.scales[0] / kFiner};
     finish(std::move(node), finer);
-    add_requantize(draft_, name + "/narrow", source, finer, written);
+    add_requantize({draft_, name + "/narrow", source}, finer, written);
     return true;
   }
 
@@ -311,7 +310,7 @@ class QuantizeSweep {
     const DraftTensor from = draft_.tensor(narrow);
     const int32_t wide = add_activation(draft_, from.name + "/s16", DType::kS16, from.shape);
     draft_.tensor(wide).scales = from.scales;
-    add_requantize(draft_, node.name + "/widen", node.source, narrow, wide);
+    add_requantize({draft_, node.name + "/widen", node.source}, narrow, wide);
     return wide;
   }
 
@@ -341,7 +340,7 @@ class QuantizeSweep {
     const std::string name = draft_.tensor(input).name + "/requantized";
     const Shape shape = draft_.tensor(input).shape;
     const int32_t same = add_activation_like(draft_, name, target, shape);
-    add_requantize(draft_, node.name + "/requantize", node.source, from, same);
+    add_requantize({draft_, node.name + "/requantize", node.source}, from, same);
     return same;
   }
 
@@ -354,8 +353,7 @@ class QuantizeSweep {
       if (!is_constant(input)) continue;
       const std::optional<DraftTensor> exact = exact_codes(draft_.tensor(input));
       if (!exact) return false;
-      draft_.tensors.push_back(*exact);
-      input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+      input = draft_.put(*exact);
     }
     return true;
   }
@@ -368,8 +366,7 @@ class QuantizeSweep {
       const DraftTensor& constant = draft_.tensor(node.inputs[i]);
       const std::optional<DraftTensor> exact = exact_codes(constant);
       if (exact && elements(constant.shape) > 1) {
-        draft_.tensors.push_back(*exact);
-        node.inputs[i] = static_cast<int32_t>(draft_.tensors.size()) - 1;
+        node.inputs[i] = draft_.put(*exact);
         continue;
       }
       const int32_t x = node.inputs[1 - i];
@@ -477,7 +474,7 @@ bool quantize_answers(Draft& draft) {
     const int32_t sum = node.output();
     draft.nodes.push_back(std::move(node));
     if (!apart) continue;
-    add_node(draft, Op::kClamp, name + "/clamp", source, {sum}, output);
+    add_node({draft, name + "/clamp", source}, Op::kClamp, {sum}, output);
     draft.nodes.back().options.as<Clamp>() = clamp;
   }
   return changed;
@@ -561,10 +558,8 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   bias.scales.clear();
   bias.axis = -1;
   set_values(bias, sums);
-  draft.tensors.push_back(std::move(weights));
-  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
-  draft.tensors.push_back(std::move(bias));
-  node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  node.inputs[1] = draft.put(std::move(weights));
+  node.inputs[2] = draft.put(std::move(bias));
   return true;
 }
 

@@ -1,4 +1,4 @@
-#include "importers/passes/reshaped_view.h"
+#include "importers/passes/passes.h"
 
 #include <algorithm>
 #include <numeric>

@@ -10,12 +10,11 @@ namespace {
 
 // An operand with as many axes as the result.
 int32_t aligned(TfliteOp& op, int32_t input, size_t rank) {
-  Shape shape = op.draft().tensor(input).shape;
+  Shape shape = op.shape(input);
   if (shape.size() == rank) return input;
   shape.insert(shape.begin(), rank - shape.size(), 1);
-  if (!op.draft().tensor(input).constant)
-    return add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, shape);
-  op.draft().tensor(input).shape = shape;
+  if (!op.draft().tensor(input).constant) return add_reshape(op.part("/aligned"), input, shape);
+  op.shape(input) = shape;
   return input;
 }
 
@@ -30,7 +29,7 @@ int32_t with_scale_of(TfliteOp& op, int32_t input, int32_t y) {
   if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) return input;
   if (info.constant) fail("its constant input has another scale than its output");
   const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
-  add_requantize(op.draft(), op.name() + "/requantize", op.source(), input, same);
+  add_requantize(op.part("/requantize"), input, same);
   return same;
 }
 
@@ -40,11 +39,11 @@ struct Operands {
 };
 
 Operands operands_of(TfliteOp& op, int32_t first, int32_t second) {
-  const Shape a = op.draft().tensor(first).shape, b = op.draft().tensor(second).shape;
+  const Shape a = op.shape(first), b = op.shape(second);
   const size_t rank = std::max({a.size(), b.size(), size_t{1}});
   Operands operands{{aligned(op, first, rank), aligned(op, second, rank)}, {}};
-  operands.shape = op.draft().tensor(operands.inputs[0]).shape;
-  const Shape other = op.draft().tensor(operands.inputs[1]).shape;
+  operands.shape = op.shape(operands.inputs[0]);
+  const Shape other = op.shape(operands.inputs[1]);
   for (size_t d = 0; d < rank; ++d) {
     if (operands.shape[d] != other[d] && operands.shape[d] != 1 && other[d] != 1)
       fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
@@ -92,7 +91,7 @@ void import_div(TfliteOp& op) {
   if (activation_of(op.options_or_null<tflite::DivOptions>()) != tflite::Activation::None)
     fail("it divides integers and has a fused activation, which is not supported");
   // Below 2^24 the quotient in FP32 is whole only where the exact one is. It rounds towards 0.
-  const int32_t quotient = add_real_binary(op, Op::kDiv, read_real(op, 0), read_real(op, 1));
+  const int32_t quotient = add_binary(op, Op::kDiv, read_real(op, 0), read_real(op, 1));
   finish_real(op, op.as_real(op.as_index(quotient)));
 }
 void import_maximum(TfliteOp& op) { import_plain(op, Op::kMaximum); }
@@ -118,9 +117,7 @@ void import_pow(TfliteOp& op) {
   if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
   if (!std::isfinite(exponent[0])) fail("the exponent is ", exponent[0]);
   if (exponent[0] == 2.0f) return add_binary(op, Op::kMul, x, x, tflite::Activation::None);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, op.shape(x));
   op.add(Op::kPow, {x}, y).options.as<UnaryOptions>().alpha = exponent[0];
 }
 
@@ -139,7 +136,7 @@ constexpr TfliteOperator kTfliteBinaryOperators[] = {
 }  // namespace
 
 int32_t add_number(TfliteOp& op, int32_t like, float value) {
-  const Shape shape(op.draft().tensor(like).shape.size(), 1);
+  const Shape shape(op.shape(like).size(), 1);
   const std::string name = op.name() + "/factor";
   if (op.draft().tensor(like).dtype == DType::kF32)
     return add_constant(op.draft(), name, DType::kF32, shape, std::vector<float>{value});

@@ -176,8 +176,8 @@ int32_t chosen(TfliteOp& op, size_t i, int32_t condition, int32_t yes, int32_t n
   std::vector<int32_t> inputs{condition, real_of(op, a), real_of(op, b)};
   const std::string name = tflite_tensor_name(op.file(), op.output_index(i));
   const int32_t y = add_activation(draft, name, DType::kF32, like.shape);
-  align_operands(draft, name, op.source(), inputs);
-  add_where(draft, name, op.source(), inputs, y);
+  align_operands(op.named(name), inputs);
+  add_where(op.named(name), inputs, y);
   if (like.dtype != DType::kS8) return y;
   const int32_t codes = add_activation_like(draft, name, a, like.shape);
   op.add(Op::kQuantize, {y}, codes);
@@ -187,8 +187,8 @@ int32_t chosen(TfliteOp& op, size_t i, int32_t condition, int32_t yes, int32_t n
 // A run decides: both graphs are computed.
 void read_both(TfliteOp& op, const tflite::IfOptions& options, const ReadTfliteGraph& read) {
   const int32_t given = read_real(op, 0);
-  if (elements(op.draft().tensor(given).shape) != 1) fail("its condition is no single truth value");
-  const int32_t condition = add_reshape(op.draft(), op.name() + "/condition", op.source(), given, {1});
+  if (elements(op.shape(given)) != 1) fail("its condition is no single truth value");
+  const int32_t condition = add_reshape(op.part("/condition"), given, {1});
   const std::vector<int32_t> inputs = read_inputs(op, 1);
   const std::vector<int32_t> before = values_of_variables(op);
   const auto outputs_of = [&](int32_t graph) {
@@ -225,17 +225,6 @@ void read_composite(TfliteOp& op, const ReadTfliteGraph& read) {
   set_outputs(op, called(op, index, read_inputs(op, 0), read));
 }
 
-// Without a handler: the reader comes here first.
-constexpr TfliteOperator kTfliteControlOperators[] = {
-    {Builtin::CALL, nullptr, {}, "The graph's operators stand in its place."},
-    {Builtin::IF,
-     nullptr,
-     {},
-     "Where a run decides, both graphs are computed; they give the same shapes and use no variables."},
-    {Builtin::STABLEHLO_COMPOSITE, nullptr, {}, "The graph's operators stand in its place."},
-    {Builtin::WHILE, nullptr, {}, "Constants decide the number of steps, at most 1024, which are unrolled."},
-};
-
 }  // namespace
 
 const tflite::SubGraph& tflite_graph_at(const TfliteFile& file, int32_t index) {
@@ -265,15 +254,13 @@ bool read_tflite_control(TfliteOp& op, Builtin builtin, const ReadTfliteGraph& r
   return false;
 }
 
-Span<const TfliteOperator> tflite_control_operators() { return kTfliteControlOperators; }
-
 // TFLite operators that repeat elements or move them between batches, channels and pixels.
 
 namespace {
 
 // x, each axis as often as `repeats` says, as the node's output.
 void add_repeats(TfliteOp& op, int32_t x, const std::vector<int64_t>& repeats) {
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   for (size_t d = 0; d < shape.size(); ++d) {
     if (repeats[d] < 1 || repeats[d] > kMaxTensorBytes / shape[d])
       fail("it repeats axis ", d, " ", repeats[d], " times");
@@ -285,18 +272,10 @@ void add_repeats(TfliteOp& op, int32_t x, const std::vector<int64_t>& repeats) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (repeats[d] == 1) continue;
     std::vector<int32_t> indices;
-    for (int32_t i = 0; i < shape[d]; ++i) indices.push_back(i % op.draft().tensor(x).shape[d]);
-    repeated = add_gather(op.draft(), op.name() + "/repeated", op.source(), repeated, static_cast<int32_t>(d),
-                          indices);
+    for (int32_t i = 0; i < shape[d]; ++i) indices.push_back(i % op.shape(x)[d]);
+    repeated = add_gather(op.part("/repeated"), repeated, static_cast<int32_t>(d), indices);
   }
   op.add(Op::kReshape, {repeated}, y);
-  op.finish_same();
-}
-
-// A move of data, in its input's scale, as the node's output.
-void finish_moved(TfliteOp& op, int32_t x, int32_t moved) {
-  const int32_t y = op.output_same(x, op.draft().tensor(moved).shape);
-  op.add(Op::kReshape, {moved}, y);
   op.finish_same();
 }
 
@@ -324,7 +303,7 @@ Blocks read_blocks(TfliteOp& op, const char* what) {
 
 Shape picture(const Draft& draft, int32_t x) {
   const Shape shape = draft.tensor(x).shape;
-  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  check_rank(shape, 4);
   return shape;
 }
 
@@ -346,7 +325,7 @@ void import_tile(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   const std::vector<int64_t> repeats = op.integers(1);
-  const size_t rank = op.draft().tensor(x).shape.size();
+  const size_t rank = op.shape(x).size();
   if (repeats.size() != rank) fail("it has ", repeats.size(), " repeats for an input of rank ", rank);
   add_repeats(op, x, repeats);
 }
@@ -355,7 +334,7 @@ void import_broadcast_to(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t input = op.activation(0);
   const std::vector<int64_t> to = op.integers(1);
-  Shape from = op.draft().tensor(input).shape;
+  Shape from = op.shape(input);
   if (to.size() < from.size() || to.size() > static_cast<size_t>(kMaxRank))
     fail("it makes ", shape_text(from), " to a tensor of rank ", to.size());
   from.insert(from.begin(), to.size() - from.size(), 1);
@@ -364,7 +343,7 @@ void import_broadcast_to(TfliteOp& op) {
     if (to[d] != from[d] && from[d] != 1) fail("it makes ", shape_text(from), " to a dimension of ", to[d]);
     if (from[d] == 1) repeats[d] = to[d];
   }
-  add_repeats(op, add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, from), repeats);
+  add_repeats(op, add_reshape(op.part("/aligned"), input, from), repeats);
 }
 
 void import_mirror_pad(TfliteOp& op) {
@@ -372,7 +351,7 @@ void import_mirror_pad(TfliteOp& op) {
   const int8_t mode = op.options<tflite::MirrorPadOptions>().mode();
   if (mode != 0 && mode != 1) fail("mode ", int{mode}, " is not known");
   const int32_t x = op.activation(0);
-  const size_t rank = op.draft().tensor(x).shape.size();
+  const size_t rank = op.shape(x).size();
   const std::vector<int64_t> pads = op.integers(1);
   if (pads.size() != 2 * rank) fail("its paddings hold ", pads.size(), " values for rank ", rank);
   std::vector<int32_t> before, after;
@@ -381,35 +360,37 @@ void import_mirror_pad(TfliteOp& op) {
     (i % 2 == 0 ? before : after).push_back(static_cast<int32_t>(pads[i]));
   }
   const Mirror mirror = mode == 0 ? Mirror::kReflect : Mirror::kSymmetric;
-  finish_moved(op, x,
-               add_mirror_pad(op.draft(), op.name() + "/padded", op.source(), x, before, after, mirror));
+  op.set_moved(x, add_mirror_pad(op.part("/padded"), x, before, after, mirror),
+               padded_shape(op.shape(x), before, after));
 }
 
 void import_reverse(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   std::vector<int32_t> begin(shape.size(), 0), strides(shape.size(), 1);
   for (const int32_t axis : normal_axes(op.integers(1), shape.size())) {
     const auto d = static_cast<size_t>(axis);
     begin[d] = shape[d] - 1;
     strides[d] = -1;
   }
-  finish_moved(op, x, add_slice(op.draft(), op.name() + "/reversed", op.source(), x, begin, strides, shape));
+  op.set_moved(x, add_slice(op.part("/reversed"), x, begin, strides, shape), shape);
 }
 
 void import_depth_to_space(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t block = checked_block(op.options<tflite::DepthToSpaceOptions>().block_size());
-  finish_moved(op, x, add_depth_to_space(op.draft(), op.name() + "/moved", op.source(), x, block, false));
+  const int32_t moved = add_depth_to_space(op.part("/moved"), x, block, false);
+  op.set_moved(x, moved, op.shape(moved));
 }
 
 void import_space_to_depth(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t block = checked_block(op.options<tflite::SpaceToDepthOptions>().block_size());
-  finish_moved(op, x, add_space_to_depth(op.draft(), op.name() + "/moved", op.source(), x, block));
+  const int32_t moved = add_space_to_depth(op.part("/moved"), x, block);
+  op.set_moved(x, moved, op.shape(moved));
 }
 
 void import_space_to_batch(TfliteOp& op) {
@@ -441,13 +422,19 @@ void import_batch_to_space(TfliteOp& op) {
   add_blocks(op, kBatchToSpace, x, blocks, shape);
 }
 
-constexpr TfliteOperator kTfliteRepeatOperators[] = {
+// CALL, IF, STABLEHLO_COMPOSITE and WHILE have no handler: the reader comes to read_tflite_control() first.
+constexpr TfliteOperator kTfliteControlOperators[] = {
     {Builtin::BATCH_TO_SPACE_ND,
      import_batch_to_space,
      {Op::kReshape, Op::kTranspose, Op::kStridedSlice},
      "Pictures; blocks and crops are constants. Around a convolution it becomes dilation."},
     {Builtin::BROADCAST_TO, import_broadcast_to, {Op::kGather}, "The shape is a constant."},
+    {Builtin::CALL, nullptr, {}, "The graph's operators stand in its place."},
     {Builtin::DEPTH_TO_SPACE, import_depth_to_space, {Op::kReshape, Op::kTranspose}, ""},
+    {Builtin::IF,
+     nullptr,
+     {},
+     "Where a run decides, both graphs are computed; they give the same shapes and use no variables."},
     {Builtin::MIRROR_PAD, import_mirror_pad, {Op::kGather}, "Paddings are constants."},
     {Builtin::REVERSE_V2, import_reverse, {Op::kStridedSlice}, "Axes are constants."},
     {Builtin::SPACE_TO_BATCH_ND,
@@ -455,11 +442,13 @@ constexpr TfliteOperator kTfliteRepeatOperators[] = {
      {Op::kPad, Op::kReshape, Op::kTranspose},
      "Pictures; blocks and paddings are constants. Around a convolution it becomes dilation."},
     {Builtin::SPACE_TO_DEPTH, import_space_to_depth, {Op::kReshape, Op::kTranspose}, ""},
+    {Builtin::STABLEHLO_COMPOSITE, nullptr, {}, "The graph's operators stand in its place."},
     {Builtin::TILE, import_tile, {Op::kGather}, "Repeats are constants."},
+    {Builtin::WHILE, nullptr, {}, "Constants decide the number of steps, at most 1024, which are unrolled."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_repeat_operators() { return kTfliteRepeatOperators; }
+Span<const TfliteOperator> tflite_control_operators() { return kTfliteControlOperators; }
 
 }  // namespace intaglio::importers

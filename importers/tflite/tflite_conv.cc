@@ -129,11 +129,6 @@ void fit_sums(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axi
            " channels can leave 32 bits; their weights got a coarser scale of their own"));
 }
 
-int32_t put(TfliteOp& op, DraftTensor tensor) {
-  op.draft().tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
-}
-
 void require_axis(const DraftTensor& weights, int32_t axis) {
   if (weights.axis >= 0 && weights.axis != axis)
     fail("its weights have their scales along axis ", weights.axis, "; axis ", axis, " is expected");
@@ -157,8 +152,7 @@ Windowed window_of(const Options& options, const Shape& x, int32_t kernel_h, int
   Windowed result;
   result.out_h = window_output(h, x[1]);
   result.out_w = window_output(w, x[2]);
-  result.window = {h.kernel, w.kernel, h.stride, w.stride, h.dilation, w.dilation,
-                   h.before, w.before, h.after,  w.after,  false};
+  result.window = window_of(h, w);
   return result;
 }
 
@@ -174,8 +168,7 @@ struct Convolution {
 
 void add_convolution(TfliteOp& op, const Convolution& conv) {
   const Windowed& windowed = conv.windowed;
-  const int32_t y =
-      op.output({op.draft().tensor(conv.x).shape[0], windowed.out_h, windowed.out_w, conv.channels});
+  const int32_t y = op.output({op.shape(conv.x)[0], windowed.out_h, windowed.out_w, conv.channels});
   if (op.draft().tensor(y).dtype != op.draft().tensor(conv.x).dtype)
     fail("its output has another element type than its input");
   DraftNode& node = op.add(conv.op, {conv.x, conv.weighted.weights, conv.weighted.bias}, y);
@@ -190,19 +183,18 @@ void import_computed_conv(TfliteOp& op, bool is_depthwise) {
   const auto& options = op.options<Options>();
   const int32_t x = read_real(op, 0);
   int32_t weights = read_real(op, 1);
-  const Shape shape = op.draft().tensor(x).shape, w = op.draft().tensor(weights).shape;
+  const Shape shape = op.shape(x), w = op.shape(weights);
   if (shape.size() != 4 || w.size() != 4 || (is_depthwise && w[0] != 1))
     fail("its input and its weights have the shapes ", shape_text(shape), " and ", shape_text(w));
   const Windowed windowed = window_of(options, shape, w[1], w[2]);
   const Window2d& window = windowed.window;
-  if (is_depthwise)
-    weights = add_transpose(op.draft(), op.name() + "/weights", op.source(), weights, {3, 1, 2, 0});
+  if (is_depthwise) weights = add_transpose(op.part("/weights"), weights, {3, 1, 2, 0});
   const int32_t groups = is_depthwise ? shape[3] : shape[3] / w[3];
   int32_t y =
-      add_computed_conv(op.draft(), op.name() + "/sum", op.source(), x, weights, groups,
+      add_computed_conv(op.part("/sum"), x, weights, groups,
                         {w[1], window.stride_h, window.dilation_h, window.pad_top, window.pad_bottom},
                         {w[2], window.stride_w, window.dilation_w, window.pad_left, window.pad_right});
-  if (op.has_input(2)) y = add_real_binary(op, Op::kAdd, y, read_real_bias(op, 2));
+  if (op.has_input(2)) y = add_binary(op, Op::kAdd, y, read_real_bias(op, 2));
   finish_real(op, add_real_activation(op, y, options.activation()));
 }
 
@@ -212,8 +204,7 @@ void import_conv_2d(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::Conv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic / groups], as ours
   require_axis(weights, 0);
   const int32_t channels = weights.shape[0], inputs = info.shape[3], group_inputs = weights.shape[3];
@@ -224,8 +215,8 @@ void import_conv_2d(TfliteOp& op) {
   DraftTensor b = read_bias(op, info, weights, channels);
   center(weights);
   fit_sums(op, weights, b, 0);
-  const int32_t bias = put(op, std::move(b));
-  const Weighted weighted{put(op, std::move(weights)), bias};
+  const int32_t bias = op.draft().put(std::move(b));
+  const Weighted weighted{op.draft().put(std::move(weights)), bias};
   add_convolution(op, {Op::kConv2d, x, weighted, windowed, groups, channels, options.activation()});
 }
 
@@ -235,8 +226,7 @@ void import_depthwise_conv_2d(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::DepthwiseConv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   DraftTensor weights = read_weights(op, info, 4);  // [1, kh, kw, c * multiplier]
   require_axis(weights, 3);
   const int32_t channels = weights.shape[3], inputs = info.shape[3];
@@ -249,10 +239,10 @@ void import_depthwise_conv_2d(TfliteOp& op) {
   DraftTensor b = read_bias(op, info, weights, channels);
   center(weights);
   fit_sums(op, weights, b, 3);
-  const int32_t bias = put(op, std::move(b));
+  const int32_t bias = op.draft().put(std::move(b));
   weights.shape.erase(weights.shape.begin());
   if (weights.axis >= 0) weights.axis = 2;
-  const Weighted weighted{put(op, std::move(weights)), bias};
+  const Weighted weighted{op.draft().put(std::move(weights)), bias};
   add_convolution(op, {Op::kDepthwiseConv2d, x, weighted, windowed, 1, channels, options.activation()});
 }
 
@@ -270,10 +260,8 @@ void add_transposed(TfliteOp& op, int32_t x, DraftTensor weights, size_t bias_in
   DraftTensor bias = read_bias(op, info, weights, channels, bias_input);
   center(weights);
   fit_sums(op, weights, bias, 0);
-  const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
-  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
-  DraftNode& node = add_transposed_conv(op.draft(), op.name(), op.source(), x, std::move(weights),
-                                        std::move(bias), y, conv);
+  const int32_t y = op.output_of_type(x, {info.shape[0], conv.out_h, conv.out_w, channels});
+  DraftNode& node = add_transposed_conv(op.origin(), x, std::move(weights), std::move(bias), y, conv);
   set_activation(node, activation, op.draft().tensor(y));
 }
 
@@ -282,8 +270,7 @@ void import_transpose_conv(TfliteOp& op) {
   const int32_t x = op.activation(2);
   const auto& options = op.options<tflite::TransposeConvOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic]
   require_axis(weights, 0);
   if (weights.shape[3] != info.shape[3])
@@ -323,11 +310,10 @@ void import_fully_connected(TfliteOp& op) {
   DraftTensor b = read_bias(op, info, weights, channels);
   center(weights);
   fit_sums(op, weights, b, 0);
-  const int32_t bias = put(op, std::move(b));
-  const int32_t w = put(op, std::move(weights));
-  const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {rows, k});
-  const int32_t y = op.output(wanted);
-  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  const int32_t bias = op.draft().put(std::move(b));
+  const int32_t w = op.draft().put(std::move(weights));
+  const int32_t flat = add_reshape(op.part("/flat"), x, {rows, k});
+  const int32_t y = op.output_of_type(x, wanted);
   const bool reshaped = wanted.size() != 2;
   const int32_t result = reshaped ? add_activation_like(op.draft(), op.name(), y, {rows, channels}) : y;
   set_activation(op.add(Op::kFullyConnected, {flat, w, bias}, result), options.activation(),
@@ -337,22 +323,6 @@ void import_fully_connected(TfliteOp& op) {
 
 constexpr char kOfConv[] = "Weights that a run computes become a product of two activations, in FP32.";
 
-constexpr TfliteOperator kTfliteConvOperators[] = {
-    {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d, Op::kGather, Op::kBatchMatMul}, kOfConv},
-    {Builtin::DEPTHWISE_CONV_2D,
-     import_depthwise_conv_2d,
-     {Op::kDepthwiseConv2d, Op::kGather, Op::kBatchMatMul},
-     kOfConv},
-    {Builtin::FULLY_CONNECTED,
-     import_fully_connected,
-     {Op::kFullyConnected, Op::kBatchMatMul, Op::kAdd},
-     "Weights are not shuffled."},
-    {Builtin::TRANSPOSE_CONV,
-     import_transpose_conv,
-     {Op::kConv2d, Op::kTranspose, Op::kStridedSlice},
-     "Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
-};
-
 }  // namespace
 
 // Its options are the padding (1: SAME, 2: VALID) and the strides along width and height, as int32.
@@ -360,8 +330,7 @@ void import_transpose_conv_bias(TfliteOp& op) {
   op.check_inputs(3, 3);  // x, weights, bias
   const int32_t x = op.activation(0);
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4)
-    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  check_rank(info.shape, 4);
   const Span<const uint8_t> bytes = op.custom_options();
   int32_t options[3] = {};
   if (bytes.size < sizeof options) fail("its options are missing");
@@ -392,8 +361,6 @@ WindowAxis tflite_transposed_axis(tflite::Padding padding, int32_t kernel, int32
   return window;
 }
 
-Span<const TfliteOperator> tflite_conv_operators() { return kTfliteConvOperators; }
-
 // Convolutions over three dimensions, in FP32.
 
 namespace {
@@ -401,7 +368,7 @@ namespace {
 constexpr size_t kRank = 5;
 
 Shape volume_shape(TfliteOp& op, int32_t x) {
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   if (shape.size() != kRank) fail("its input has the shape ", shape_text(shape), "; rank 5 is expected");
   return shape;
 }
@@ -437,11 +404,6 @@ DraftTensor read_volume_bias(TfliteOp& op, size_t i, int32_t channels) {
   return bias;
 }
 
-int32_t put_slice(TfliteOp& op, DraftTensor tensor) {
-  op.draft().tensors.push_back(std::move(tensor));
-  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
-}
-
 WindowAxis read_axis(const tflite::Conv3DOptions& options, int32_t kernel, int32_t stride, int32_t dilation,
                      int32_t in) {
   WindowAxis axis{kernel, stride, dilation};
@@ -454,9 +416,8 @@ WindowAxis read_axis(const tflite::Conv3DOptions& options, int32_t kernel, int32
 
 // y [n * depth, h, w, c] is the result, behind its activation.
 void finish(TfliteOp& op, int32_t y, int32_t n, tflite::Activation activation) {
-  const Shape shape = op.draft().tensor(y).shape;
-  const int32_t whole = add_reshape(op.draft(), op.name() + "/volume", op.source(), y,
-                                    {n, shape[0] / n, shape[1], shape[2], shape[3]});
+  const Shape shape = op.shape(y);
+  const int32_t whole = add_reshape(op.part("/volume"), y, {n, shape[0] / n, shape[1], shape[2], shape[3]});
   finish_real(op, add_real_activation(op, whole, activation));
 }
 
@@ -475,18 +436,15 @@ void import_conv_3d(TfliteOp& op) {
   const int32_t out = window_output(depth, shape[1]), channels = w[4];
   reorder(weights, {w[0], w[1] * w[2], w[3], channels}, {3, 1, 0, 2},
           {channels, w[1], w[2], narrow(int64_t{w[0]} * w[3], "number of channels")}, 4);
-  const int32_t slices = add_stacked_slices(op.draft(), op.name(), op.source(), x, 1, w[0],
-                                            window_slices(op.draft(), depth, shape[1], out));
-  const int32_t bias = put_slice(op, read_volume_bias(op, 2, channels)),
-                kernel = put_slice(op, std::move(weights));
-  const Shape planes{op.draft().tensor(slices).shape[0], window_output(height, shape[2]),
-                     window_output(width, shape[3]), channels};
+  const int32_t slices =
+      add_stacked_slices(op.origin(), x, 1, w[0], window_slices(op.draft(), depth, shape[1], out));
+  const int32_t bias = op.draft().put(read_volume_bias(op, 2, channels)),
+                kernel = op.draft().put(std::move(weights));
+  const Shape planes{op.shape(slices)[0], window_output(height, shape[2]), window_output(width, shape[3]),
+                     channels};
   check_shape(planes, DType::kF32);
-  const int32_t y = add_activation(op.draft(), op.name() + "/planes", DType::kF32, planes);
-  op.add(Op::kConv2d, {slices, kernel, bias}, y).options.as<Window2d>() = {
-      height.kernel,   width.kernel,   height.stride, width.stride,
-      height.dilation, width.dilation, height.before, width.before,
-      height.after,    width.after,    false};
+  const int32_t y = op.new_tensor(planes, "/planes");
+  op.add(Op::kConv2d, {slices, kernel, bias}, y).options.as<Window2d>() = window_of(height, width);
   finish(op, y, shape[0], options.activation());
 }
 
@@ -517,17 +475,17 @@ void import_conv_3d_transpose(TfliteOp& op) {
   reorder(weights, {w[0], w[1] * w[2], channels, w[4]}, {2, 1, 0, 3},
           {channels, w[1], w[2], narrow(int64_t{w[0]} * w[4], "number of channels")}, 3);
   const int32_t slices =
-      add_stacked_slices(op.draft(), op.name(), op.source(), x, 1, w[0],
+      add_stacked_slices(op.origin(), x, 1, w[0],
                          transposed_window_slices(op.draft(), depth, shape[1], static_cast<int32_t>(out[1])));
-  const Shape planes{op.draft().tensor(slices).shape[0], conv.out_h, conv.out_w, channels};
+  const Shape planes{op.shape(slices)[0], conv.out_h, conv.out_w, channels};
   check_shape(planes, DType::kF32);
-  const int32_t y = add_activation(op.draft(), op.name() + "/planes", DType::kF32, planes);
-  add_transposed_conv(op.draft(), op.name(), op.source(), slices, std::move(weights),
-                      read_volume_bias(op, 3, channels), y, conv);
+  const int32_t y = op.new_tensor(planes, "/planes");
+  add_transposed_conv(op.origin(), slices, std::move(weights), read_volume_bias(op, 3, channels), y, conv);
   finish(op, y, shape[0], options.activation());
 }
 
-constexpr TfliteOperator kTfliteVolumeOperators[] = {
+constexpr TfliteOperator kTfliteConvOperators[] = {
+    {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d, Op::kGather, Op::kBatchMatMul}, kOfConv},
     {Builtin::CONV_3D,
      import_conv_3d,
      {Op::kConv2d, Op::kGather, Op::kPad, Op::kTranspose},
@@ -536,10 +494,22 @@ constexpr TfliteOperator kTfliteVolumeOperators[] = {
      import_conv_3d_transpose,
      {Op::kConv2d, Op::kGather, Op::kTranspose, Op::kStridedSlice},
      "Weights, bias and the result's shape are constants; without dilations. FP32."},
+    {Builtin::DEPTHWISE_CONV_2D,
+     import_depthwise_conv_2d,
+     {Op::kDepthwiseConv2d, Op::kGather, Op::kBatchMatMul},
+     kOfConv},
+    {Builtin::FULLY_CONNECTED,
+     import_fully_connected,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kAdd},
+     "Weights are not shuffled."},
+    {Builtin::TRANSPOSE_CONV,
+     import_transpose_conv,
+     {Op::kConv2d, Op::kTranspose, Op::kStridedSlice},
+     "Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_volume_operators() { return kTfliteVolumeOperators; }
+Span<const TfliteOperator> tflite_conv_operators() { return kTfliteConvOperators; }
 
 }  // namespace intaglio::importers

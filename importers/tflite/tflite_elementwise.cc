@@ -7,33 +7,22 @@
 namespace intaglio::importers {
 namespace {
 
-void import_clamp(TfliteOp& op, tflite::Activation activation) {
+template <tflite::Activation kActivation>
+void import_clamp(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
-  set_activation(op.add(Op::kClamp, {x}, y), activation, op.draft().tensor(y));
+  const int32_t y = op.output_of_type(x, op.shape(x));
+  set_activation(op.add(Op::kClamp, {x}, y), kActivation, op.draft().tensor(y));
 }
 
 // One function of each value; in int8 a pass makes a table of it.
 DraftNode& add_unary(TfliteOp& op, Op kind) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, op.shape(x));
   return op.add(kind, {x}, y);
 }
 
-void import_logistic(TfliteOp& op) { add_unary(op, Op::kSigmoid); }
-void import_tanh(TfliteOp& op) { add_unary(op, Op::kTanh); }
-void import_hard_swish(TfliteOp& op) { add_unary(op, Op::kHardSwish); }
-void import_exp(TfliteOp& op) { add_unary(op, Op::kExp); }
-void import_log(TfliteOp& op) { add_unary(op, Op::kLog); }
-void import_abs(TfliteOp& op) { add_unary(op, Op::kAbs); }
-void import_sqrt(TfliteOp& op) { add_unary(op, Op::kSqrt); }
-void import_rsqrt(TfliteOp& op) { add_unary(op, Op::kRsqrt); }
 template <Op kKind>
 void import_unary(TfliteOp& op) {
   add_unary(op, kKind);
@@ -55,7 +44,7 @@ void import_l2_normalization(TfliteOp& op) {
 void import_relu_0_to_1(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   const DraftTensor info = op.draft().tensor(y);
   if (info.dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
   DraftNode& node = op.add(Op::kClamp, {x}, y);
@@ -76,36 +65,22 @@ void import_leaky_relu(TfliteOp& op) {
 // Slopes of another shape: x where it is above 0, and 0, plus the slope times the rest.
 void import_broadcast_prelu(TfliteOp& op) {
   const int32_t x = read_real(op, 0);
-  const auto below = [&](float low, float high) {
-    const int32_t y =
-        add_activation(op.draft(), op.name() + "/part", DType::kF32, op.draft().tensor(x).shape);
-    auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-    clamp.min = low;
-    clamp.max = high;
-    return y;
-  };
-  const int32_t scaled = add_real_binary(op, Op::kMul, below(-INFINITY, 0.0f), read_real(op, 1));
-  finish_real(op, add_real_binary(op, Op::kAdd, below(0.0f, INFINITY), scaled));
+  const int32_t scaled =
+      add_binary(op, Op::kMul, add_bounded(op, x, -INFINITY, 0.0f, "/part"), read_real(op, 1));
+  finish_real(op, add_binary(op, Op::kAdd, add_bounded(op, x, 0.0f, INFINITY, "/part"), scaled));
 }
 
 void import_prelu(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   DraftTensor slopes = dequantized(op.constant(1));
   const auto count = static_cast<int32_t>(slopes.data.size() / sizeof(float));
   if (count != shape.back() || slopes.shape.back() != count) return import_broadcast_prelu(op);
   slopes.shape = {count};
-  const int32_t y = op.output(shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
-  op.draft().tensors.push_back(std::move(slopes));
-  op.add(Op::kPRelu, {x, static_cast<int32_t>(op.draft().tensors.size()) - 1}, y);
+  const int32_t y = op.output_of_type(x, shape);
+  op.add(Op::kPRelu, {x, op.draft().put(std::move(slopes))}, y);
 }
-
-void import_relu(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu); }
-void import_relu_n1_to_1(TfliteOp& op) { import_clamp(op, tflite::Activation::ReluN1To1); }
-void import_relu6(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu6); }
 
 void import_softmax(TfliteOp& op) {
   op.check_inputs(1, 1);
@@ -113,8 +88,7 @@ void import_softmax(TfliteOp& op) {
   const float beta = op.options<tflite::SoftmaxOptions>().beta();
   if (beta != 1.0f) fail("its beta is ", beta, "; only 1 is supported");
   const DraftTensor info = op.draft().tensor(x);
-  const int32_t y = op.output(info.shape);
-  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  const int32_t y = op.output_of_type(x, info.shape);
   std::vector<int32_t> inputs{x};
   if (info.dtype == DType::kS8) {
     const auto table = softmax_table(info.scales[0], info.shape.back(), DType::kS8);
@@ -133,7 +107,7 @@ float integer_scale(TfliteOp& op, int32_t index) {
 }
 
 int32_t add_scaled(TfliteOp& op, int32_t x, float scale) {
-  return scale == 1.0f ? x : add_real_binary(op, Op::kMul, x, add_number(op, x, scale));
+  return scale == 1.0f ? x : add_binary(op, Op::kMul, x, add_number(op, x, scale));
 }
 
 // Input 0, of numbers that have a scale as their reals.
@@ -147,7 +121,7 @@ void quantize_to_integers(TfliteOp& op) {
   const int32_t codes = read_scaled(op);
   const int32_t reals = op.draft().tensor(codes).dtype == DType::kS8 ? read_real(op, 0) : codes;
   const int32_t steps = add_scaled(op, reals, 1.0f / integer_scale(op, op.output_index(0)));
-  op.add(Op::kRound, {steps}, op.output(op.draft().tensor(steps).shape));
+  op.add(Op::kRound, {steps}, op.output(op.shape(steps)));
 }
 
 void import_quantize(TfliteOp& op) {
@@ -155,10 +129,10 @@ void import_quantize(TfliteOp& op) {
   if (op.output_holds_integers()) return quantize_to_integers(op);
   const int32_t x = read_scaled(op);
   const DType from = op.draft().tensor(x).dtype;
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   const DType to = op.draft().tensor(y).dtype;  // FP32: codes of 16 bits, too, which come behind
   if (from == DType::kS8 && to == DType::kS8 && !op.draft().tensor(x).same_quantization(op.draft().tensor(y)))
-    return add_requantize(op.draft(), op.name(), op.source(), x, y);
+    return add_requantize(op.origin(), x, y);
   // Between uint8 and int8, or of 16 bits, the numbers are the same.
   op.add(from == to ? Op::kReshape : from == DType::kS8 ? Op::kDequantize : Op::kQuantize, {x}, y);
 }
@@ -167,7 +141,7 @@ void import_dequantize(TfliteOp& op) {
   op.check_inputs(1, 1);
   if (op.is_constant(0)) return op.set_constant(dequantized(op.constant(0)));
   const int32_t x = read_scaled(op);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const int32_t y = op.output(op.shape(x));
   if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32");
   op.add(op.draft().tensor(x).dtype == DType::kS8 ? Op::kDequantize : Op::kReshape, {x}, y);
 }
@@ -183,7 +157,7 @@ void import_densify(TfliteOp& op) {
 }
 
 constexpr TfliteOperator kTfliteElementwiseOperators[] = {
-    {Builtin::ABS, import_abs, {Op::kAbs}, ""},
+    {Builtin::ABS, import_unary<Op::kAbs>, {Op::kAbs}, ""},
     {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
     {Builtin::DENSIFY, import_densify, {Op::kNone}, "Of constants."},
@@ -192,14 +166,14 @@ constexpr TfliteOperator kTfliteElementwiseOperators[] = {
      {Op::kReshape, Op::kDequantize},
      "From 8, 16, 32 and 64 bits, and from float16."},
     {Builtin::ELU, import_elu, {Op::kElu}, ""},
-    {Builtin::EXP, import_exp, {Op::kExp}, ""},
+    {Builtin::EXP, import_unary<Op::kExp>, {Op::kExp}, ""},
     {Builtin::FLOOR, import_unary<Op::kFloor>, {Op::kFloor}, ""},
     {Builtin::GELU, import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
-    {Builtin::HARD_SWISH, import_hard_swish, {Op::kHardSwish}, ""},
+    {Builtin::HARD_SWISH, import_unary<Op::kHardSwish>, {Op::kHardSwish}, ""},
     {Builtin::L2_NORMALIZATION, import_l2_normalization, {Op::kL2Normalize}, "Without a fused activation."},
     {Builtin::LEAKY_RELU, import_leaky_relu, {Op::kLeakyRelu}, ""},
-    {Builtin::LOG, import_log, {Op::kLog}, ""},
-    {Builtin::LOGISTIC, import_logistic, {Op::kSigmoid}, ""},
+    {Builtin::LOG, import_unary<Op::kLog>, {Op::kLog}, ""},
+    {Builtin::LOGISTIC, import_unary<Op::kSigmoid>, {Op::kSigmoid}, ""},
     {Builtin::PRELU,
      import_prelu,
      {Op::kPRelu, Op::kClamp, Op::kMul, Op::kAdd},
@@ -208,17 +182,17 @@ constexpr TfliteOperator kTfliteElementwiseOperators[] = {
      import_quantize,
      {Op::kQuantize, Op::kDequantize, Op::kLookup, Op::kRound},
      "To 8 and 16 bits; to int32 by way of FP32."},
-    {Builtin::RELU, import_relu, {Op::kClamp}, ""},
-    {Builtin::RELU6, import_relu6, {Op::kClamp}, ""},
+    {Builtin::RELU, import_clamp<tflite::Activation::Relu>, {Op::kClamp}, ""},
+    {Builtin::RELU6, import_clamp<tflite::Activation::Relu6>, {Op::kClamp}, ""},
     {Builtin::RELU_0_TO_1, import_relu_0_to_1, {Op::kClamp}, ""},
-    {Builtin::RELU_N1_TO_1, import_relu_n1_to_1, {Op::kClamp}, ""},
+    {Builtin::RELU_N1_TO_1, import_clamp<tflite::Activation::ReluN1To1>, {Op::kClamp}, ""},
     {Builtin::ROUND, import_unary<Op::kRound>, {Op::kRound}, ""},
-    {Builtin::RSQRT, import_rsqrt, {Op::kRsqrt}, ""},
+    {Builtin::RSQRT, import_unary<Op::kRsqrt>, {Op::kRsqrt}, ""},
     {Builtin::SIGN, import_unary<Op::kSign>, {Op::kSign}, ""},
     {Builtin::SIN, import_unary<Op::kSin>, {Op::kSin}, ""},
     {Builtin::SOFTMAX, import_softmax, {Op::kSoftmax}, "Beta is 1."},
-    {Builtin::SQRT, import_sqrt, {Op::kSqrt}, ""},
-    {Builtin::TANH, import_tanh, {Op::kTanh}, ""},
+    {Builtin::SQRT, import_unary<Op::kSqrt>, {Op::kSqrt}, ""},
+    {Builtin::TANH, import_unary<Op::kTanh>, {Op::kTanh}, ""},
 };
 
 }  // namespace

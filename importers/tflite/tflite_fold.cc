@@ -80,11 +80,12 @@ void fold_transpose(TfliteOp& op) {
   op.set_values(transposed(op.values(0), permutation));
 }
 
-void fold_reduction(TfliteOp& op, Reduction reduction) {
+template <Reduction kReduction>
+void fold_reduction(TfliteOp& op) {
   op.check_inputs(2, 2);
   const Values x = op.values(0);
   const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
-  op.set_values(reduced(reduction, x, normal_axes(op.integers(1), x.shape.size()), keep));
+  op.set_values(reduced(kReduction, x, normal_axes(op.integers(1), x.shape.size()), keep));
 }
 
 void fold_fill(TfliteOp& op) {
@@ -113,56 +114,54 @@ void fold_broadcast_args(TfliteOp& op) {
   op.set_values({{static_cast<int32_t>(a.size())}, false, a, {}});
 }
 
+template <Arithmetic kOperation>
+void fold_arithmetic(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  op.set_values(combined(kOperation, op.values(0), op.values(1)));
+}
+
 struct Entry {
   Builtin builtin;
   void (*fold)(TfliteOp& op);
 };
 
 constexpr Entry kFolds[] = {
+    {Builtin::ADD, fold_arithmetic<Arithmetic::kAdd>},
     {Builtin::BROADCAST_ARGS, fold_broadcast_args},
-    {Builtin::CONCATENATION, fold_concatenation},
-    {Builtin::RESHAPE, fold_reshape},
-    {Builtin::GATHER, fold_gather},
-    {Builtin::TRANSPOSE, fold_transpose},
-    {Builtin::SQUEEZE, fold_reshape},
-    {Builtin::STRIDED_SLICE, fold_strided_slice},
     {Builtin::CAST, fold_cast},
-    {Builtin::SLICE, fold_slice},
+    {Builtin::CONCATENATION, fold_concatenation},
+    {Builtin::DIV, fold_arithmetic<Arithmetic::kDiv>},
     {Builtin::EXPAND_DIMS, fold_reshape},
-    {Builtin::SUM, [](TfliteOp& op) { fold_reduction(op, Reduction::kSum); }},
-    {Builtin::REDUCE_PROD, [](TfliteOp& op) { fold_reduction(op, Reduction::kProduct); }},
-    {Builtin::REDUCE_MAX, [](TfliteOp& op) { fold_reduction(op, Reduction::kMax); }},
     {Builtin::FILL, fold_fill},
+    {Builtin::FLOOR_DIV, fold_arithmetic<Arithmetic::kFloorDiv>},
+    {Builtin::FLOOR_MOD, fold_arithmetic<Arithmetic::kMod>},
+    {Builtin::GATHER, fold_gather},
+    {Builtin::MAXIMUM, fold_arithmetic<Arithmetic::kMax>},
+    {Builtin::MINIMUM, fold_arithmetic<Arithmetic::kMin>},
+    {Builtin::MUL, fold_arithmetic<Arithmetic::kMul>},
     {Builtin::PACK, fold_pack},
     {Builtin::RANGE, fold_range},
-    {Builtin::REDUCE_MIN, [](TfliteOp& op) { fold_reduction(op, Reduction::kMin); }},
-};
-
-constexpr struct {
-  Builtin builtin;
-  Arithmetic operation;
-} kArithmetic[] = {
-    {Builtin::ADD, Arithmetic::kAdd},
-    {Builtin::MUL, Arithmetic::kMul},
-    {Builtin::SUB, Arithmetic::kSub},
-    {Builtin::DIV, Arithmetic::kDiv},
-    {Builtin::MAXIMUM, Arithmetic::kMax},
-    {Builtin::MINIMUM, Arithmetic::kMin},
-    {Builtin::FLOOR_DIV, Arithmetic::kFloorDiv},
-    {Builtin::FLOOR_MOD, Arithmetic::kMod},
+    {Builtin::REDUCE_MAX, fold_reduction<Reduction::kMax>},
+    {Builtin::REDUCE_MIN, fold_reduction<Reduction::kMin>},
+    {Builtin::REDUCE_PROD, fold_reduction<Reduction::kProduct>},
+    {Builtin::RESHAPE, fold_reshape},
+    {Builtin::SLICE, fold_slice},
+    {Builtin::SQUEEZE, fold_reshape},
+    {Builtin::STRIDED_SLICE, fold_strided_slice},
+    {Builtin::SUB, fold_arithmetic<Arithmetic::kSub>},
+    {Builtin::SUM, fold_reduction<Reduction::kSum>},
+    {Builtin::TRANSPOSE, fold_transpose},
 };
 
 void import_shape(TfliteOp& op) {
   op.check_inputs(1, 1);
-  const Shape shape =
-      op.is_constant(0) ? op.constant(0).shape : op.draft().tensor(op.any_activation(0)).shape;
+  const Shape shape = op.is_constant(0) ? op.constant(0).shape : op.shape(op.any_activation(0));
   op.set_values({{static_cast<int32_t>(shape.size())}, false, {shape.begin(), shape.end()}, {}});
 }
 
 void import_rank(TfliteOp& op) {
   op.check_inputs(1, 1);
-  const size_t rank =
-      op.is_constant(0) ? op.shape_in_file(0).size() : op.draft().tensor(op.any_activation(0)).shape.size();
+  const size_t rank = op.is_constant(0) ? op.shape_in_file(0).size() : op.shape(op.any_activation(0)).size();
   op.set_values({{}, false, {static_cast<int64_t>(rank)}, {}});
 }
 
@@ -195,23 +194,19 @@ constexpr TfliteOperator kTfliteFoldOperators[] = {
 std::vector<Builtin> folded_tflite_operators() {
   std::vector<Builtin> list;
   for (const Entry& entry : kFolds) list.push_back(entry.builtin);
-  for (const auto& entry : kArithmetic) list.push_back(entry.builtin);
   return list;
 }
 
 bool folds_tflite_constants(Builtin builtin) {
-  const std::vector<Builtin> list = folded_tflite_operators();
-  return std::find(list.begin(), list.end(), builtin) != list.end();
+  return std::any_of(std::begin(kFolds), std::end(kFolds),
+                     [&](const Entry& entry) { return entry.builtin == builtin; });
 }
 
 bool fold_tflite_constants(TfliteOp& op, Builtin builtin) {
   if (op.input_count() == 0 || !folds_tflite_constants(builtin) || !op.holds_numbers()) return false;
   if (builtin == Builtin::GATHER && op.options<tflite::GatherOptions>().batch_dims() != 0) return false;
   for (const Entry& entry : kFolds)
-    if (entry.builtin == builtin) return entry.fold(op), true;
-  op.check_inputs(2, 2);
-  for (const auto& entry : kArithmetic)
-    if (entry.builtin == builtin) op.set_values(combined(entry.operation, op.values(0), op.values(1)));
+    if (entry.builtin == builtin) entry.fold(op);
   return true;
 }
 
@@ -292,8 +287,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
   }
   for (auto& [output, constant] : given) {
     draft().budget->spend_constant(constant.data.size() / 4, 4);
-    draft().tensors.push_back(std::move(constant));
-    file_.made[static_cast<size_t>(output)] = static_cast<int32_t>(draft().tensors.size()) - 1;
+    file_.made[static_cast<size_t>(output)] = draft().put(std::move(constant));
   }
 }
 

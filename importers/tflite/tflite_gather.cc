@@ -17,11 +17,9 @@ void gather_computed(TfliteOp& op, int32_t given_axis) {
   const int32_t indices = op.index_activation(1), x = op.activation_or_constant(0);
   if (const DraftTensor& codes = op.draft().tensor(x); codes.dtype == DType::kS8 && codes.scales.size() != 1)
     fail("tensor ", quoted(codes.name), " is int8 and needs one scale, it has ", codes.scales.size());
-  const int32_t axis = normal_axis(given_axis, op.draft().tensor(x).shape.size());
-  const int32_t rows = add_gather_by(op.draft(), op.name() + "/gathered", op.source(), x, axis, indices);
-  const int32_t y = op.output_same(x, op.draft().tensor(rows).shape);
-  op.add(Op::kReshape, {rows}, y);
-  op.finish_same();
+  const int32_t axis = normal_axis(given_axis, op.shape(x).size());
+  const int32_t rows = add_gather_by(op.part("/gathered"), x, axis, indices);
+  op.set_moved(x, rows, op.shape(rows));
 }
 
 // Input 1, a constant.
@@ -58,32 +56,26 @@ void gather_in_batches(TfliteOp& op, const tflite::GatherOptions& options) {
   const auto count = static_cast<int32_t>(elements(of_indices) / batch);
   const int32_t rows = narrow(batch * dim, "number of rows"), width = narrow(elements(from) / rows, "row");
   if (rows > 1 << 24) fail("it has ", rows, " rows, whose numbers FP32 does not hold exactly");
-  const int32_t list = add_reshape(draft, op.name() + "/rows", op.source(), x, {rows, width});
+  const int32_t list = add_reshape(op.part("/rows"), x, {rows, width});
   int32_t taken = -1;
   if (is_constant) {
     std::vector<int32_t> numbers = existing_indices(op, axis, from);
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] += static_cast<int32_t>(i) / count * dim;
-    taken = add_gather(draft, op.name() + "/gathered", op.source(), list, 0, numbers);
+    taken = add_gather(op.part("/gathered"), list, 0, numbers);
   } else {
-    const int32_t within = add_activation(draft, op.name() + "/index", DType::kF32, of_indices);
-    auto& bounds = op.add(Op::kClamp, {given}, within).options.as<Clamp>();
-    bounds.min = 0.0f;
-    bounds.max = static_cast<float>(dim - 1);
+    const int32_t within = add_bounded(op, given, 0.0f, static_cast<float>(dim - 1), "/index");
     draft.budget->check_numbers(batch);
     std::vector<float> starts;
     for (int64_t b = 0; b < batch; ++b) starts.push_back(static_cast<float>(b * dim));
     const auto of_batch = static_cast<int32_t>(batch);
     const int32_t first = add_constant(draft, op.name() + "/starts", DType::kF32, {of_batch, 1}, starts);
-    const int32_t numbers = add_real_binary(
-        op, Op::kAdd, add_reshape(draft, op.name() + "/index", op.source(), within, {of_batch, count}),
-        first);
-    taken = add_gather_by(draft, op.name() + "/gathered", op.source(), list, 0, op.as_index(numbers));
+    const int32_t numbers =
+        add_binary(op, Op::kAdd, add_reshape(op.part("/index"), within, {of_batch, count}), first);
+    taken = add_gather_by(op.part("/gathered"), list, 0, op.as_index(numbers));
   }
   Shape shape = of_indices;
   shape.insert(shape.end(), from.begin() + axis + 1, from.end());
-  const int32_t y = op.output_same(x, shape);
-  op.add(Op::kReshape, {taken}, y);
-  op.finish_same();
+  op.set_moved(x, taken, shape);
 }
 
 const DraftNode* writer_of(const Draft& draft, int32_t tensor) {
@@ -127,7 +119,7 @@ bool import_table(TfliteOp& op) {
   if (codes < 0 || count * 256 != values.data.size()) return false;
   for (size_t c = 0; c < count; ++c)
     if (starts[c] != static_cast<float>(c * 256 + 128)) return false;
-  const Shape shape = op.draft().tensor(codes).shape;
+  const Shape shape = op.shape(codes);
   const auto channels = static_cast<int32_t>(count);
   if (channels > 1 && shape.back() != channels) return false;
   const int32_t y = op.output(shape);
@@ -147,32 +139,14 @@ void import_gather(TfliteOp& op) {
   if (!op.is_constant(1) && options.axis() == 0 && import_table(op)) return;
   if (!op.is_constant(1)) return gather_computed(op, options.axis());
   const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const int32_t axis = normal_axis(options.axis(), from.size());
   const std::vector<int32_t> indices = existing_indices(op, axis, from);
-  Shape shape(from.begin(), from.begin() + axis);
-  for (const int32_t d : op.shape_in_file(1)) shape.push_back(d);
-  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
-  if (shape.empty()) shape.push_back(1);
-  const int32_t y = op.output_same(x, shape);
-  op.add(Op::kReshape, {add_gather(op.draft(), op.name() + "/gathered", op.source(), x, axis, indices)}, y);
-  op.finish_same();
+  const Shape shape = at_least_1d(gathered_shape(from, axis, op.shape_in_file(1)));
+  op.set_moved(x, add_gather(op.part("/gathered"), x, axis, indices), shape);
 }
 
-constexpr TfliteOperator kTfliteGatherOperators[] = {
-    {Builtin::GATHER,
-     import_gather,
-     {Op::kGather},
-     "Batch dimensions end at the axis. Constant indices exist; what a run computes beyond the axis is the nearest index."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_gather_operators() { return kTfliteGatherOperators; }
-
 // Places of a tensor that others replace, or that others are joined in: DYNAMIC_UPDATE_SLICE, SEGMENT_SUM and the like.
-
-namespace {
 
 // Where a slice of the shape `part` starts in `whole`; as LiteRT has it, moved so far that it fits.
 std::vector<int32_t> fitting_start(TfliteOp& op, const Shape& whole, const Shape& part) {
@@ -205,20 +179,16 @@ int32_t replaced_by_run(TfliteOp& op, int32_t x, int32_t updates, size_t axis) {
   const int32_t starts = op.as_real(op.index_activation(2));
   if (const Shape& given = draft.tensor(starts).shape; given != Shape{static_cast<int32_t>(whole.size())})
     fail("its start indices are ", shape_text(given), " for ", shape_text(whole));
-  const int32_t one =
-      add_slice(draft, op.name() + "/start", op.source(), starts, {static_cast<int32_t>(axis)}, {1}, {1});
-  const int32_t first = add_activation(draft, op.name() + "/start", DType::kF32, {1});
-  auto& bounds = op.add(Op::kClamp, {one}, first).options.as<Clamp>();
-  bounds.min = 0.0f;
-  bounds.max = static_cast<float>(whole[axis] - 1);
+  const int32_t one = add_slice(op.part("/start"), starts, {static_cast<int32_t>(axis)}, {1}, {1});
+  const int32_t first = add_bounded(op, one, 0.0f, static_cast<float>(whole[axis] - 1), "/start");
   const int32_t place = add_activation(draft, op.name() + "/here", DType::kF32, {1, whole[axis]});
   op.add(Op::kOneHot, {op.as_index(first)}, place).options.as<OneHotOptions>() = {1, 1.0f, 0.0f, false};
   Shape along(whole.size(), 1);
   along[axis] = whole[axis];
-  std::vector<int32_t> inputs{add_reshape(draft, op.name() + "/here", op.source(), place, along), updates, x};
-  const Shape shape = align_operands(draft, op.name(), op.source(), inputs);
+  std::vector<int32_t> inputs{add_reshape(op.part("/here"), place, along), updates, x};
+  const Shape shape = align_operands(op.origin(), inputs);
   const int32_t y = add_activation(draft, op.name(), DType::kF32, shape);
-  add_where(draft, op.name(), op.source(), inputs, y);
+  add_where(op.origin(), inputs, y);
   return y;
 }
 
@@ -256,7 +226,7 @@ void import_update_slice(TfliteOp& op) {
   const ReplacedRows r{x, updates,
                        slice_rows(whole.shape, part.shape, fitting_start(op, whole.shape, part.shape), axes),
                        count, width};
-  const int32_t placed = add_replaced_rows(op.draft(), op.name() + "/placed", op.source(), r);
+  const int32_t placed = add_replaced_rows(op.part("/placed"), r);
   op.add(Op::kReshape, {placed}, y);
   op.finish_same();
 }
@@ -269,7 +239,7 @@ void import_segments(TfliteOp& op) {
   const bool is_sorted = op.source() == "SEGMENT_SUM";
   op.check_inputs(is_sorted ? 2 : 3, is_sorted ? 2 : 3);
   const int32_t x = read_real(op, 0);
-  const Shape from = op.draft().tensor(x).shape, of_ids = op.shape_in_file(1);
+  const Shape from = op.shape(x), of_ids = op.shape_in_file(1);
   if (of_ids.size() != 1 || of_ids[0] != from[0])
     fail("its segments ", shape_text(of_ids), " are not one number for each row of ", shape_text(from));
   const std::vector<int64_t> ids = op.integers(1);
@@ -293,17 +263,21 @@ void import_segments(TfliteOp& op) {
                                     std::vector<float>(static_cast<size_t>(elements(shape)), start));
   const auto width = static_cast<int32_t>(elements(shape) / shape[0]);
   const ReplacedRows r{rest, x, std::vector<int32_t>(ids.begin(), ids.end()), shape[0], width};
-  finish_real(op, add_joined_rows(op.draft(), op.name() + "/joined", op.source(), r, kJoin));
+  finish_real(op, add_joined_rows(op.part("/joined"), r, kJoin));
 }
 
 constexpr char kOfSegments[] = "Segments are constants, and at most 64 rows are in one.";
 constexpr char kOfFilled[] = "Segments are constants, and 1 to 64 rows are in one.";
 
-constexpr TfliteOperator kTflitePlaceOperators[] = {
+constexpr TfliteOperator kTfliteGatherOperators[] = {
     {Builtin::DYNAMIC_UPDATE_SLICE,
      import_update_slice,
      {Op::kConcat, Op::kGather, Op::kWhere},
      "Where a run computes the start, the update is one index of one axis."},
+    {Builtin::GATHER,
+     import_gather,
+     {Op::kGather},
+     "Batch dimensions end at the axis. Constant indices exist; what a run computes beyond the axis is the nearest index."},
     {Builtin::SEGMENT_SUM, import_segments<Op::kAdd>, {Op::kConcat, Op::kGather, Op::kAdd}, kOfSegments},
     {Builtin::UNSORTED_SEGMENT_MAX,
      import_segments<Op::kMaximum>,
@@ -325,6 +299,6 @@ constexpr TfliteOperator kTflitePlaceOperators[] = {
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_place_operators() { return kTflitePlaceOperators; }
+Span<const TfliteOperator> tflite_gather_operators() { return kTfliteGatherOperators; }
 
 }  // namespace intaglio::importers

@@ -14,10 +14,8 @@ void look_up(TfliteOp& op, int32_t table, int32_t axis, int32_t indices) {
   if (const DraftTensor& codes = op.draft().tensor(table);
       codes.dtype == DType::kS8 && codes.scales.size() != 1)
     fail("tensor ", quoted(codes.name), " is int8 and needs one scale, it has ", codes.scales.size());
-  const int32_t rows = add_gather_by(op.draft(), op.name() + "/rows", op.source(), table, axis, indices);
-  const int32_t y = op.output_same(table, op.draft().tensor(rows).shape);
-  op.add(Op::kReshape, {rows}, y);
-  op.finish_same();
+  const int32_t rows = add_gather_by(op.part("/rows"), table, axis, indices);
+  op.set_moved(table, rows, op.shape(rows));
 }
 
 void import_embedding_lookup(TfliteOp& op) {
@@ -28,11 +26,10 @@ void import_embedding_lookup(TfliteOp& op) {
 
 // Codes of a scale, which CAST takes as the integers that they are in the file: in the scale 1.
 int32_t codes_as_numbers(TfliteOp& op, int32_t x) {
-  const int32_t plain =
-      add_activation(op.draft(), op.name() + "/codes", DType::kS8, op.draft().tensor(x).shape);
+  const int32_t plain = add_activation(op.draft(), op.name() + "/codes", DType::kS8, op.shape(x));
   op.draft().tensor(plain).scales = {1.0f};
   op.draft().tensor(plain).zero_point = op.is_unsigned(0) ? -128 : 0;
-  add_same_codes(op.draft(), op.name(), op.source(), x, plain);
+  add_same_codes(op.origin(), x, plain);
   return plain;
 }
 
@@ -40,21 +37,14 @@ int32_t codes_as_numbers(TfliteOp& op, int32_t x) {
 int32_t within_8_bits(TfliteOp& op, int32_t x, bool from_integers) {
   const float least = op.output_is_unsigned() ? 0.0f : -128.0f;
   const auto by = [&](Op kind, int32_t of, float value) {
-    return add_real_binary(op, kind, of, add_number(op, of, value));
+    return add_binary(op, kind, of, add_number(op, of, value));
   };
   if (from_integers) {
     const int32_t turns = by(Op::kMul, by(Op::kSub, x, least), 0x1p-8f);
-    const int32_t whole =
-        add_activation_like(op.draft(), op.name() + "/turns", turns, op.draft().tensor(turns).shape);
-    op.add(Op::kFloor, {turns}, whole);
-    return add_real_binary(op, Op::kSub, x, by(Op::kMul, whole, 0x1p8f));
+    const int32_t whole = add_unary(op, Op::kFloor, turns, "/turns");
+    return add_binary(op, Op::kSub, x, by(Op::kMul, whole, 0x1p8f));
   }
-  x = op.as_real(op.as_index(x));
-  const int32_t y = add_activation_like(op.draft(), op.name() + "/within", x, op.draft().tensor(x).shape);
-  auto& bounds = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  bounds.min = least;
-  bounds.max = least + 255.0f;
-  return y;
+  return add_bounded(op, op.as_real(op.as_index(x)), least, least + 255.0f, "/within");
 }
 
 // float32 to integers goes towards 0, as C has it.
@@ -65,8 +55,7 @@ void import_cast(TfliteOp& op) {
   const bool from_integers = op.holds_integers(0), to_integers = op.output_holds_integers();
   if (info.dtype == DType::kS8) {
     if (!from_integers) x = codes_as_numbers(op, x);
-    const int32_t numbers = add_activation(op.draft(), op.name() + "/numbers", DType::kF32, info.shape);
-    op.add(Op::kDequantize, {x}, numbers);
+    const int32_t numbers = op.make(Op::kDequantize, {x}, info.shape, "/numbers");
     x = numbers;
   }
   if (op.output_holds_plain_codes())
@@ -81,9 +70,9 @@ void import_arg_max(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   TopKOptions options;
-  options.axis = normal_axis(op.integer(1), op.draft().tensor(x).shape.size());
+  options.axis = normal_axis(op.integer(1), op.shape(x).size());
   options.smallest = op.source() == "ARG_MIN";
-  op.set_index_output(add_index_of_greatest(op.draft(), op.name(), op.source(), x, options, false));
+  op.set_index_output(add_index_of_greatest(op.origin(), x, options, false));
 }
 
 void import_top_k(TfliteOp& op) {
@@ -91,12 +80,11 @@ void import_top_k(TfliteOp& op) {
   op.allow_outputs();
   if (op.output_count() != 2) fail("it has ", op.output_count(), " outputs where 2 are expected");
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   TopKOptions options;
   options.axis = normal_axis(-1, shape.size());
-  const int32_t indices =
-      add_top_k(op.draft(), op.name() + "/indices", op.source(), x, options, op.integer(1));
-  const int32_t y = op.output_same(x, op.draft().tensor(indices).shape);
+  const int32_t indices = add_top_k(op.part("/indices"), x, options, op.integer(1));
+  const int32_t y = op.output_same(x, op.shape(indices));
   op.add(Op::kGatherElements, {x, indices}, y).options.as<GatherOptions>().axis = options.axis;
   op.finish_same();
   op.set_index_output(indices, 1);
@@ -118,11 +106,11 @@ void import_one_hot(TfliteOp& op) {
     if (values.size() != 1) fail("its values on and off must be one number each");
     return values[0];
   };
-  Shape shape = op.draft().tensor(indices).shape;
+  Shape shape = op.shape(indices);
   const auto* const options = op.options_or_null<tflite::OneHotOptions>();
   const int32_t axis = normal_axis(options == nullptr ? -1 : options->axis(), shape.size() + 1);
   shape.insert(shape.begin() + axis, depth);
-  const int32_t y = add_activation(op.draft(), op.name() + "/rows", DType::kF32, shape);
+  const int32_t y = op.new_tensor(shape, "/rows");
   op.add(Op::kOneHot, {indices}, y).options.as<OneHotOptions>() = {axis, number(2), number(3), false};
   finish_real(op, y);
 }
@@ -130,23 +118,19 @@ void import_one_hot(TfliteOp& op) {
 void import_gather_nd(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation_or_constant(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const bool is_constant = op.is_constant(1);
-  const IndexRows rows =
-      index_rows(is_constant ? op.shape_in_file(1) : op.draft().tensor(op.any_activation(1)).shape, from);
-  const int32_t list = add_reshape(op.draft(), op.name() + "/rows", op.source(), x, rows.list(rows.count));
+  const IndexRows rows = index_rows(is_constant ? op.shape_in_file(1) : op.shape(op.any_activation(1)), from);
+  const int32_t list = add_reshape(op.part("/rows"), x, rows.list(rows.count));
   int32_t taken = -1;
   if (is_constant) {
-    taken = add_gather(op.draft(), op.name() + "/taken", op.source(), list, 0,
-                       row_numbers(rows, op.integers(1), from));
+    taken = add_gather(op.part("/taken"), list, 0, row_numbers(rows, op.integers(1), from));
   } else {
     const int32_t indices = op.as_real(op.index_activation(1));
-    const int32_t numbers = add_row_numbers(op.draft(), op.name(), op.source(), indices, rows, from);
-    taken = add_gather_by(op.draft(), op.name() + "/taken", op.source(), list, 0, op.as_index(numbers));
+    const int32_t numbers = add_row_numbers(op.origin(), indices, rows, from);
+    taken = add_gather_by(op.part("/taken"), list, 0, op.as_index(numbers));
   }
-  const int32_t y = op.output_same(x, rows.whole());
-  op.add(Op::kReshape, {taken}, y);
-  op.finish_same();
+  op.set_moved(x, taken, rows.whole());
 }
 
 // Updates at their places among zeros, or among codes of 0 as LiteRT has it; those of one place are added.
@@ -174,11 +158,9 @@ void import_scatter_nd(TfliteOp& op) {
   op.draft().tensor(zeros).zero_point = info.zero_point;
   const ReplacedRows r{zeros, updates, std::move(numbers), rows.count, rows.width()};
   const std::string name = op.name() + "/placed";
-  const int32_t placed = names_twice ? add_joined_rows(op.draft(), name, op.source(), r, Op::kAdd)
-                                     : add_replaced_rows(op.draft(), name, op.source(), r);
-  const int32_t y = op.output_same(updates, shape);
-  op.add(Op::kReshape, {placed}, y);
-  op.finish_same();
+  const int32_t placed =
+      names_twice ? add_joined_rows(op.named(name), r, Op::kAdd) : add_replaced_rows(op.named(name), r);
+  op.set_moved(updates, placed, shape);
 }
 
 constexpr TfliteOperator kTfliteIntegerOperators[] = {

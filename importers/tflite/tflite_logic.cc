@@ -11,52 +11,48 @@ namespace {
 int32_t read_binary(TfliteOp& op, Op kind, bool swap) {
   op.check_inputs(2, 2);
   const int32_t a = read_real(op, 0), b = read_real(op, 1);
-  return add_real_binary(op, kind, swap ? b : a, swap ? a : b);
+  return add_binary(op, kind, swap ? b : a, swap ? a : b);
 }
-
-int32_t add_not(TfliteOp& op, int32_t x) { return add_real_binary(op, Op::kSub, add_number(op, x, 1.0f), x); }
 
 template <Op kKind, bool kSwap>
 void import_comparison(TfliteOp& op) {
   finish_real(op, read_binary(op, kKind, kSwap));
 }
-void import_not_equal(TfliteOp& op) { finish_real(op, add_not(op, read_binary(op, Op::kEqual, false))); }
+void import_not_equal(TfliteOp& op) {
+  finish_real(op, add_not(op, read_binary(op, Op::kEqual, false), "/factor"));
+}
 void import_not(TfliteOp& op) {
   op.check_inputs(1, 1);
-  finish_real(op, add_not(op, read_real(op, 0)));
+  finish_real(op, add_not(op, read_real(op, 0), "/factor"));
 }
 
-int32_t add_floor(TfliteOp& op, int32_t x) {
-  const int32_t y = add_activation(op.draft(), op.name() + "/floor", DType::kF32, op.draft().tensor(x).shape);
-  op.add(Op::kFloor, {x}, y);
-  return y;
+void import_floor_div(TfliteOp& op) {
+  finish_real(op, add_unary(op, Op::kFloor, read_binary(op, Op::kDiv, false), "/floor"));
 }
-
-void import_floor_div(TfliteOp& op) { finish_real(op, add_floor(op, read_binary(op, Op::kDiv, false))); }
 void import_floor_mod(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t a = read_real(op, 0), b = read_real(op, 1);
-  const int32_t whole = add_floor(op, add_real_binary(op, Op::kDiv, a, b));
-  finish_real(op, add_real_binary(op, Op::kSub, a, add_real_binary(op, Op::kMul, whole, b)));
+  const int32_t whole = add_unary(op, Op::kFloor, add_binary(op, Op::kDiv, a, b), "/floor");
+  finish_real(op, add_binary(op, Op::kSub, a, add_binary(op, Op::kMul, whole, b)));
 }
 
 void import_select(TfliteOp& op) {
   op.check_inputs(3, 3);
   std::vector<int32_t> inputs{read_real(op, 0), read_real(op, 1), read_real(op, 2)};
   // The older operator's condition may have the first axis alone.
-  const Shape whole = op.draft().tensor(inputs[1]).shape, of_condition = op.draft().tensor(inputs[0]).shape;
+  const Shape whole = op.shape(inputs[1]), of_condition = op.shape(inputs[0]);
   if (op.source() == "SELECT" && of_condition.size() == 1 && whole.size() > 1 &&
       of_condition[0] == whole[0]) {
     Shape rows(whole.size(), 1);
     rows[0] = whole[0];
     if (op.draft().tensor(inputs[0]).constant)
-      op.draft().tensor(inputs[0]).shape = rows;
+      op.shape(inputs[0]) = rows;
     else
-      inputs[0] = add_reshape(op.draft(), op.name() + "/rows", op.source(), inputs[0], rows);
+      inputs[0] = add_reshape(op.part("/rows"), inputs[0], rows);
   }
-  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
-  const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
-  add_where(op.draft(), op.name(), op.source(), inputs, y);
+  const Shape shape = align_operands(op.origin(), inputs);
+  const int32_t y = op.new_tensor(shape);
+  add_where(op.origin(), inputs, y);
   finish_real(op, y);
 }
 
@@ -66,22 +62,19 @@ void import_batch_matmul(TfliteOp& op) {
   int32_t a = read_real(op, 0);
   const int32_t b = read_real(op, 1);
   for (const int32_t x : {a, b})
-    if (op.draft().tensor(x).shape.size() < 2)
-      fail("its input has the shape ", shape_text(op.draft().tensor(x).shape),
-           "; rank 2 or more is expected");
-  if (options != nullptr && options->adj_x())
-    a = add_swapped(op.draft(), op.name() + "/rows", op.source(), a);
+    if (op.shape(x).size() < 2)
+      fail("its input has the shape ", shape_text(op.shape(x)), "; rank 2 or more is expected");
+  if (options != nullptr && options->adj_x()) a = add_swapped(op.part("/rows"), a);
   const bool transpose_b = options != nullptr && options->adj_y();
-  finish_real(op, add_matrix_product(op.draft(), op.name(), op.source(), a, b, transpose_b));
+  finish_real(op, add_matrix_product(op.origin(), a, b, transpose_b));
 }
 
 void import_cumsum(TfliteOp& op) {
   op.check_inputs(2, 2);
   const auto* options = op.options_or_null<tflite::CumsumOptions>();
   const int32_t x = read_real(op, 0);
-  const int32_t axis = normal_axis(op.integer(1), op.draft().tensor(x).shape.size());
-  finish_real(op, add_cumulative_sum(op.draft(), op.name(), op.source(), x, axis,
-                                     options != nullptr && options->exclusive(),
+  const int32_t axis = normal_axis(op.integer(1), op.shape(x).size());
+  finish_real(op, add_cumulative_sum(op.origin(), x, axis, options != nullptr && options->exclusive(),
                                      options != nullptr && options->reverse()));
 }
 
@@ -123,8 +116,7 @@ int32_t real_of(TfliteOp& op, int32_t x) {
   if (info.dtype != DType::kS8 || info.scales.empty() || (info.scales.size() > 1 && !info.constant))
     fail("its input ", quoted(info.name), " is neither float32, nor int8 of one scale, nor bool");
   if (info.constant) {
-    op.draft().tensors.push_back(dequantized(info));
-    return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+    return op.draft().put(dequantized(info));
   }
   const int32_t real = add_activation(op.draft(), info.name + "/real", DType::kF32, info.shape);
   op.add(Op::kDequantize, {x}, real);
@@ -133,28 +125,18 @@ int32_t real_of(TfliteOp& op, int32_t x) {
 
 // The node's output, which is float32 or int8, from reals.
 void finish_real(TfliteOp& op, int32_t real) {
-  const int32_t y = op.output(op.draft().tensor(real).shape);
+  const int32_t y = op.output(op.shape(real));
   op.add(op.draft().tensor(y).dtype == DType::kS8 ? Op::kQuantize : Op::kReshape, {real}, y);
-}
-
-int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b) {
-  std::vector<int32_t> inputs{a, b};
-  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
-  const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
-  op.add(kind, inputs, y);
-  return y;
 }
 
 int32_t read_real_bias(TfliteOp& op, size_t i) {
   if (!op.is_constant(i)) return read_real(op, i);
-  op.draft().tensors.push_back(dequantized(op.constant(i)));
-  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+  return op.draft().put(dequantized(op.constant(i)));
 }
 
 int32_t add_real_activation(TfliteOp& op, int32_t real, tflite::Activation activation) {
   if (activation == tflite::Activation::None) return real;
-  const int32_t clamped =
-      add_activation(op.draft(), op.name() + "/clamped", DType::kF32, op.draft().tensor(real).shape);
+  const int32_t clamped = op.new_tensor(op.shape(real), "/clamped");
   set_activation(op.add(Op::kClamp, {real}, clamped), activation, op.draft().tensor(clamped));
   return clamped;
 }
@@ -163,13 +145,13 @@ void import_computed_layer(TfliteOp& op) {
   const auto& options = op.options<tflite::FullyConnectedOptions>();
   if (options.weights_format() != 0) fail("shuffled weights are not supported");
   const int32_t x = read_real(op, 0), weights = read_real(op, 1);
-  const Shape shape = op.draft().tensor(x).shape, w = op.draft().tensor(weights).shape;
+  const Shape shape = op.shape(x), w = op.shape(weights);
   if (w.size() != 2 || elements(shape) % w[1] != 0)
     fail("its input ", shape_text(shape), " does not fit weights of ", shape_text(w));
   Shape wanted{static_cast<int32_t>(elements(shape) / w[1]), w[0]};
-  const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {wanted[0], w[1]});
-  int32_t y = add_matrix_product(op.draft(), op.name() + "/product", op.source(), flat, weights, true);
-  if (op.has_input(2)) y = add_real_binary(op, Op::kAdd, y, read_real_bias(op, 2));
+  const int32_t flat = add_reshape(op.part("/flat"), x, {wanted[0], w[1]});
+  int32_t y = add_matrix_product(op.part("/product"), flat, weights, true);
+  if (op.has_input(2)) y = add_binary(op, Op::kAdd, y, read_real_bias(op, 2));
   y = add_real_activation(op, y, options.activation());
   if (options.keep_num_dims()) {
     if (shape.back() != w[1])
@@ -177,7 +159,7 @@ void import_computed_layer(TfliteOp& op) {
     wanted = shape;
     wanted.back() = w[0];
   }
-  finish_real(op, add_reshape(op.draft(), op.name() + "/shaped", op.source(), y, wanted));
+  finish_real(op, add_reshape(op.part("/shaped"), y, wanted));
 }
 
 Span<const TfliteOperator> tflite_logic_operators() { return kTfliteLogicOperators; }

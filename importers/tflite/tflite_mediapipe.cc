@@ -33,8 +33,8 @@ void import_max_pool_places(TfliteOp& op) {
   op.check_inputs(1, 1);
   op.allow_outputs();
   const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
-  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  const Shape shape = op.shape(x);
+  check_rank(shape, 4);
   const PoolParams params = read_pool(op);
   WindowAxis h{params.filter_h, params.stride_h}, w{params.filter_w, params.stride_w};
   check_window_axis(h);
@@ -43,11 +43,9 @@ void import_max_pool_places(TfliteOp& op) {
     pad_same(h, shape[1], false);
     pad_same(w, shape[2], false);
   }
-  const int32_t y =
-      op.output_same(x, {shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]});
+  const int32_t y = op.output_same(x, window_shape(shape, h, w, shape[3]));
   DraftNode& node = op.add(Op::kMaxPool2d, {x}, y);
-  node.options.as<Window2d>() = {h.kernel, w.kernel, h.stride, w.stride, 1,    1,
-                                 h.before, w.before, h.after,  w.after,  false};
+  node.options.as<Window2d>() = window_of(h, w);
   set_activation(node, static_cast<tflite::Activation>(params.activation), op.draft().tensor(y));
   op.finish_same();
   if (op.output_count() > 1 && params.stride_h == params.filter_h && params.stride_w == params.filter_w)
@@ -60,7 +58,7 @@ void import_max_unpool(TfliteOp& op) {
   if (known == op.file().maps_of_places.end())
     fail("its indices are not those of a MaxPoolingWithArgmax2D whose windows touch and do not overlap");
   const int32_t x = op.activation(0), map = known->second;
-  const Shape shape = op.draft().tensor(x).shape, whole = op.draft().tensor(map).shape;
+  const Shape shape = op.shape(x), whole = op.shape(map);
   const PoolParams params = read_pool(op);
   const auto fills = [&](size_t axis, int32_t filter, int32_t stride) {
     return filter == stride && int64_t{shape[axis]} * filter == whole[axis];
@@ -97,10 +95,10 @@ class Reals : public Steps {
  public:
   using Steps::Steps;
 
-  int32_t add(int32_t a, int32_t b) { return add_real_binary(op(), Op::kAdd, a, b); }
-  int32_t sub(int32_t a, int32_t b) { return add_real_binary(op(), Op::kSub, a, b); }
-  int32_t mul(int32_t a, int32_t b) { return add_real_binary(op(), Op::kMul, a, b); }
-  int32_t div(int32_t a, int32_t b) { return add_real_binary(op(), Op::kDiv, a, b); }
+  int32_t add(int32_t a, int32_t b) { return add_binary(op(), Op::kAdd, a, b); }
+  int32_t sub(int32_t a, int32_t b) { return add_binary(op(), Op::kSub, a, b); }
+  int32_t mul(int32_t a, int32_t b) { return add_binary(op(), Op::kMul, a, b); }
+  int32_t div(int32_t a, int32_t b) { return add_binary(op(), Op::kDiv, a, b); }
   int32_t number(float value) { return constant({1, 1}, {value}); }
   int32_t column(int32_t x, int32_t i) { return columns(x, i, 1); }
   int32_t joined(const std::vector<int32_t>& parts) {
@@ -115,7 +113,7 @@ class Reals : public Steps {
 // The 4 x 4 matrix of input i as [1, 16].
 int32_t read_matrix(TfliteOp& op, Reals& r, size_t i) {
   const int32_t matrix = read_real(op, i);
-  const Shape shape = op.draft().tensor(matrix).shape;
+  const Shape shape = op.shape(matrix);
   if (elements(shape) != 16)
     fail("its matrix has the shape ", shape_text(shape), "; 16 elements are expected");
   return r.reshape(matrix, {1, 16});
@@ -124,7 +122,7 @@ int32_t read_matrix(TfliteOp& op, Reals& r, size_t i) {
 // Landmarks [1, n, 2 or 3] as [n, 2 or 3].
 int32_t read_landmarks(TfliteOp& op, Reals& r, bool has_depth) {
   const int32_t x = read_real(op, 0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   if (shape.size() != 3 || shape[0] != 1 || (shape[2] != 3 && (shape[2] != 2 || has_depth)))
     fail("its landmarks have the shape ", shape_text(shape), "; [1, n, 3] is expected");
   return r.reshape(x, {shape[1], shape[2]});
@@ -139,7 +137,7 @@ void import_transform_landmarks(TfliteOp& op) {
   op.check_inputs(2, 2);
   Reals r(op);
   const int32_t landmarks = read_landmarks(op, r, false), matrix = read_matrix(op, r, 1);
-  const Shape shape = op.draft().tensor(landmarks).shape;
+  const Shape shape = op.shape(landmarks);
   const int32_t x = r.column(landmarks, 0), y = r.column(landmarks, 1);
   std::vector<int32_t> columns;
   for (const int32_t row : {0, 1})
@@ -154,7 +152,7 @@ void import_landmarks_to_matrix(TfliteOp& op) {
   op.check_inputs(1, 1);
   Reals r(op);
   const int32_t landmarks = read_landmarks(op, r, true);
-  const int32_t count = op.draft().tensor(landmarks).shape[0];
+  const int32_t count = op.shape(landmarks)[0];
   const flexbuffers::Map map = read_map(op);
   if (map["subset_idxs"].IsNull()) fail("it is of version 1; version 2 is supported");
   const auto checked = [&](double index) {
@@ -178,7 +176,7 @@ void import_landmarks_to_matrix(TfliteOp& op) {
   for (size_t i = 0; i < listed.size(); ++i) subset.push_back(checked(listed[i].AsDouble()));
 
   const auto rows = [&](const std::vector<int32_t>& indices) {
-    return add_gather(op.draft(), op.name(), op.source(), landmarks, 0, indices);
+    return add_gather(op.origin(), landmarks, 0, indices);
   };
   const int32_t from = rows({checked(option(map, "left_rotation_idx").AsDouble())}),
                 to = rows({checked(option(map, "right_rotation_idx").AsDouble())});
@@ -197,9 +195,7 @@ void import_landmarks_to_matrix(TfliteOp& op) {
   const int32_t upright[] = {r.sub(r.mul(x, c), r.mul(y, s)), r.add(r.mul(x, s), r.mul(y, c))};
   int32_t sides[2], centres[2];
   for (size_t i = 0; i < 2; ++i) {
-    const auto most = [&](int32_t values) {
-      return add_maximum_over(op.draft(), op.name(), op.source(), values, {0}, {1, 1});
-    };
+    const auto most = [&](int32_t values) { return add_maximum_over(op.origin(), values, {0}, {1, 1}); };
     const int32_t greatest = most(upright[i]), negated = most(r.mul(upright[i], r.number(-1.0f)));
     sides[i] = r.add(greatest, negated);
     centres[i] = r.mul(r.sub(greatest, negated), r.number(0.5f));
@@ -225,7 +221,7 @@ void import_transform_bilinear(TfliteOp& op) {
   op.check_inputs(2, 2);
   Reals r(op);
   const int32_t picture = read_real(op, 0), matrix = read_matrix(op, r, 1);
-  const Shape from = op.draft().tensor(picture).shape;
+  const Shape from = op.shape(picture);
   if (from.size() != 4 || from[0] != 1)
     fail("its input has the shape ", shape_text(from), "; [1, h, w, c] is expected");
   constexpr int64_t kMostPixels = int64_t{1} << 24;  // whose numbers FP32 holds exactly
@@ -258,8 +254,8 @@ void import_transform_bilinear(TfliteOp& op) {
     const auto last = static_cast<float>(count - 1);
     const int32_t place =
         transformed(r, matrix, row, across, down, r.sub(r.column(matrix, 4 * row + 3), r.number(0.5f)));
-    const int32_t inside = r.mul(add_real_binary(op, Op::kLessOrEqual, r.number(0.0f), place),
-                                 add_real_binary(op, Op::kLessOrEqual, place, r.number(last)));
+    const int32_t inside = r.mul(add_binary(op, Op::kLessOrEqual, r.number(0.0f), place),
+                                 add_binary(op, Op::kLessOrEqual, place, r.number(last)));
     const int32_t first = r.unary(Op::kFloor, r.clamp(place, 0.0f, last));
     return Side{first, r.clamp(r.add(first, r.number(1.0f)), 0.0f, last),
                 r.sub(r.clamp(place, 0.0f, last), first), inside};
@@ -268,8 +264,7 @@ void import_transform_bilinear(TfliteOp& op) {
   const int32_t list = r.reshape(picture, {from[1] * from[2], from[3]});
   const auto pixel = [&](int32_t line, int32_t column) {
     const int32_t number = r.add(r.mul(line, r.number(static_cast<float>(from[2]))), column);
-    return add_gather_by(op.draft(), op.name(), op.source(), list, 0,
-                         r.reshape(op.as_index(number), {pixels}));
+    return add_gather_by(op.origin(), list, 0, r.reshape(op.as_index(number), {pixels}));
   };
   const auto between = [&](int32_t a, int32_t b, int32_t share) {
     return r.add(a, r.mul(r.sub(b, a), share));

@@ -201,12 +201,11 @@ std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
 
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) { return described(file, index, false); }
 
-TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name,
+TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, const std::string& name,
                    bool has_output)
-    : file_(file),
+    : FileOperator(*file.draft, file.casts, name, std::move(source), name),
+      file_(file),
       op_(op),
-      source_(std::move(source)),
-      name_(std::move(name)),
       first_node_(static_cast<std::ptrdiff_t>(file.draft->nodes.size())) {
   const auto count = static_cast<int32_t>(file.graph->tensors()->size());
   const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least,
@@ -256,8 +255,7 @@ int32_t TfliteOp::any_activation(size_t i) {
 
 int32_t TfliteOp::activation_or_constant(size_t i) {
   if (!is_constant(i) || file_.evaluation != nullptr) return activation(i);
-  draft().tensors.push_back(is_plain_integer(tensor(i)) ? real_constant(i) : constant(i));
-  return static_cast<int32_t>(draft().tensors.size()) - 1;
+  return draft().put(is_plain_integer(tensor(i)) ? real_constant(i) : constant(i));
 }
 
 DraftTensor TfliteOp::constant(size_t i) const {
@@ -276,8 +274,7 @@ int32_t TfliteOp::constant_of_graph(int32_t index) {
   DraftTensor constant = tflite_constant(file_, index);
   const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
   if (shape_of(source).empty()) constant.shape.clear();
-  draft().tensors.push_back(std::move(constant));
-  return static_cast<int32_t>(draft().tensors.size()) - 1;
+  return draft().put(std::move(constant));
 }
 
 bool has_tflite_data(const TfliteFile& file, int32_t index) {
@@ -404,15 +401,21 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
   if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");
   if (has_data(file_, in_file)) fail("tensor ", quoted(made.name), " is a constant and must not be written");
-  draft().tensors.push_back(std::move(made));
-  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+  index = draft().put(std::move(made));
   return index;
+}
+
+int32_t TfliteOp::output_of_type(int32_t x, const Shape& shape, size_t i) {
+  const int32_t made = output(shape, i);
+  if (draft().tensor(made).dtype != draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  return made;
 }
 
 int32_t as_tflite_s16(TfliteFile& file, int32_t index, int32_t made, const std::string& source) {
   const DraftTensor codes = described(file, index, true);
   if (codes.scales.size() != 1) return made;
-  return add_within_s16(*file.draft, codes.name, source, made, codes.scales[0], codes.zero_point, 0);
+  return add_within_s16({*file.draft, codes.name, source}, made, codes.scales[0], codes.zero_point, 0);
 }
 
 void TfliteOp::round_outputs() {
@@ -427,12 +430,8 @@ void TfliteOp::round_outputs() {
     for (size_t i = 0; i < inputs_.size(); ++i)
       same_scale = same_scale && (!has_input(i) || holds_integers(i) ||  // a shape, axes, indices
                                   described(file_, inputs_[i], true).scales == codes.scales);
-    if (!chooses || !same_scale) made = as_tflite_s16(file_, output, made, source_);
+    if (!chooses || !same_scale) made = as_tflite_s16(file_, output, made, source());
   }
-}
-
-DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
-  return add_node(draft(), op, name_, source_, std::move(inputs), output);
 }
 
 // Integers in an operator's view.
@@ -529,13 +528,10 @@ int32_t TfliteOp::index_activation(size_t i) {
   return as_index(tensor);
 }
 
-int32_t TfliteOp::as_real(int32_t tensor) { return file_.casts.as_real(draft(), source(), tensor); }
-int32_t TfliteOp::as_index(int32_t tensor) { return file_.casts.as_index(draft(), source(), tensor); }
-
 // Outputs of an operator: their shape in the file, and those that are another tensor, a constant, or have its input's scale.
 void TfliteOp::set_values(const Values& values) {
   DraftTensor constant;
-  constant.name = name_;
+  constant.name = name();
   constant.constant = true;
   constant.shape = values.shape;
   constant.dtype = values.is_real ? DType::kF32 : DType::kS32;
@@ -555,18 +551,22 @@ void TfliteOp::check_output(const Shape& shape, size_t i) const {
 }
 
 int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
-  const int32_t made = output(shape, i);
+  const int32_t made = output_of_type(x, shape, i);
   const DraftTensor& to = draft().tensor(made);
-  if (to.dtype != draft().tensor(x).dtype) fail("its output has another element type than its input");
   same_to_ = -1;
   if (to.same_quantization(draft().tensor(x))) return made;
   same_to_ = made;
-  same_from_ = add_activation_like(draft(), name_, x, shape);
+  same_from_ = add_activation_like(draft(), name(), x, shape);
   return same_from_;
 }
 
 void TfliteOp::finish_same() {
-  if (same_to_ >= 0) add_requantize(draft(), name_, source_, same_from_, same_to_);
+  if (same_to_ >= 0) add_requantize(origin(), same_from_, same_to_);
+}
+
+void TfliteOp::set_moved(int32_t x, int32_t moved, const Shape& shape) {
+  add(Op::kReshape, {moved}, output_same(x, shape));
+  finish_same();
 }
 
 void TfliteOp::alias_output(int32_t made) {
@@ -583,8 +583,7 @@ void TfliteOp::set_constant(DraftTensor constant) {
   if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
   int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
   if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
-  draft().tensors.push_back(std::move(constant));
-  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+  index = draft().put(std::move(constant));
 }
 
 }  // namespace intaglio::importers

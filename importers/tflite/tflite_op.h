@@ -6,9 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "importers/draft/constant_evaluation.h"
 #include "importers/draft/constant_values.h"
-#include "importers/draft/draft.h"
+#include "importers/draft/file_operator.h"
 #include "importers/draft/geometry.h"
 #include "importers/tflite/tflite_generated.h"
 
@@ -57,14 +56,10 @@ struct TfliteFile {
 
 std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor);
 
-class TfliteOp {
+class TfliteOp : public FileOperator {
  public:
-  TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name,
+  TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, const std::string& name,
            bool has_output = true);  // few operators have none
-
-  Draft& draft() { return *file_.draft; }
-  const std::string& name() const { return name_; }      // its first output's
-  const std::string& source() const { return source_; }  // "CONV_2D"
 
   size_t input_count() const { return inputs_.size(); }
   void check_inputs(size_t least, size_t most) const;
@@ -87,6 +82,7 @@ class TfliteOp {
   // An output, the only one where no more were allowed, of the file's type and quantization; `shape` must be
   // the file's, unless input shapes were changed.
   int32_t output(const Shape& shape, size_t i = 0);
+  int32_t output_of_type(int32_t x, const Shape& shape, size_t i = 0);  // which must be that of x
   size_t output_count() const { return outputs_.size(); }
   int32_t input_index(size_t i) const { return has_input(i) ? inputs_[i] : -1; }  // of the file's tensors
   int32_t output_index(size_t i) const { return outputs_.at(i); }
@@ -99,8 +95,6 @@ class TfliteOp {
   bool output_holds_integers(size_t i = 0) const;
   bool output_holds_plain_codes() const;  // 8 bits without a scale
   bool output_is_unsigned() const;        // uint8
-  int32_t as_real(int32_t tensor);        // FP32, by a Cast of s32
-  int32_t as_index(int32_t tensor);       // s32, by a Cast of FP32
   TfliteFile& file() { return file_; }
   TfliteVariables& variables() { return file_.variables; }
   void allow_outputs() { many_outputs_ = true; }  // more than one
@@ -110,6 +104,8 @@ class TfliteOp {
   // has the input's, and a requantization to the output is added by finish_same().
   int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
   void finish_same();
+  // The output is `moved`, which has elements of x, in this shape.
+  void set_moved(int32_t x, int32_t moved, const Shape& shape);
   // Outputs that have 16 bits in the file are rounded to their codes, but where elements of one scale are chosen.
   void round_outputs();
   void set_constant(DraftTensor constant);   // the output is one
@@ -119,7 +115,6 @@ class TfliteOp {
   // Results of constants become constants: `import` is the operator's handler.
   void evaluate(void (*import)(TfliteOp& op));
 
-  DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
   // The table of the options; throws where it is missing or another.
   template <typename T>
   const T& options() const {
@@ -151,7 +146,6 @@ class TfliteOp {
 
   TfliteFile& file_;
   const tflite::Operator& op_;
-  std::string source_, name_;
   std::vector<int32_t> inputs_, outputs_;
   std::ptrdiff_t first_node_;  // of those that it has added to the draft
   int32_t same_from_ = -1, same_to_ = -1;

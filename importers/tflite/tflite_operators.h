@@ -43,31 +43,24 @@ Span<const TfliteOperator> tflite_control_operators();
 Span<const TfliteOperator> tflite_conv_operators();
 Span<const TfliteOperator> tflite_elementwise_operators();
 Span<const TfliteOperator> tflite_fold_operators();
-Span<const TfliteOperator> tflite_logic_operators();
-Span<const TfliteOperator> tflite_lstm_operators();
-Span<const TfliteOperator> tflite_integer_operators();
 Span<const TfliteOperator> tflite_gather_operators();
-Span<const TfliteOperator> tflite_pieces_operators();
-Span<const TfliteOperator> tflite_place_operators();
+Span<const TfliteOperator> tflite_integer_operators();
+Span<const TfliteOperator> tflite_logic_operators();
 Span<const TfliteOperator> tflite_pool_operators();
-Span<const TfliteOperator> tflite_rnn_operators();
-Span<const TfliteOperator> tflite_repeat_operators();
 Span<const TfliteOperator> tflite_real_operators();
-Span<const TfliteOperator> tflite_resize_operators();
+Span<const TfliteOperator> tflite_rnn_operators();
 Span<const TfliteOperator> tflite_shape_operators();
 Span<const TfliteOperator> tflite_stablehlo_operators();
 Span<const TfliteOperator> tflite_variable_operators();
-Span<const TfliteOperator> tflite_volume_operators();
 
 // A FullyConnected whose weights or bias are computed: a product of two activations.
 void import_computed_layer(TfliteOp& op);
 
 // For an operator that computes in FP32: input i, or the result of activation_or_constant() for it, with codes dequantized; the node's
-// output, with codes quantized; and a binary operator between, each operand repeated where it is smaller.
+// output, with codes quantized.
 int32_t read_real(TfliteOp& op, size_t i);
 int32_t real_of(TfliteOp& op, int32_t x);
 void finish_real(TfliteOp& op, int32_t real);
-int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b);
 // A bias, whose integers are codes.
 int32_t read_real_bias(TfliteOp& op, size_t i);
 // FP32, with a fused activation.

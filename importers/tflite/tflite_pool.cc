@@ -26,7 +26,7 @@ bool has_halves(const WindowAxis& h, const WindowAxis& w, const DraftTensor& x, 
 
 // The same codes as another tensor's, for numbers whose 0 is TFLite's code 0.
 int32_t add_numbers(TfliteOp& op, const char* what, int32_t like, float factor) {
-  const Shape shape = op.draft().tensor(like).shape;
+  const Shape shape = op.shape(like);
   const int32_t made = add_activation_like(op.draft(), op.name() + what, like, shape);
   op.draft().tensor(made).zero_point = op.is_unsigned(0) ? -128 : 0;
   op.draft().tensor(made).scales[0] *= factor;
@@ -37,14 +37,14 @@ void import_pool(TfliteOp& op, Op kind) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::Pool2DOptions>();
-  const Shape shape = op.draft().tensor(x).shape;
-  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  const Shape shape = op.shape(x);
+  check_rank(shape, 4);
   WindowAxis h{options.kernel_h(), options.stride_h()}, w{options.kernel_w(), options.stride_w()};
   if (options.padding() == tflite::Padding::Same) {
     pad_same(h, shape[1], false);
     pad_same(w, shape[2], false);
   }
-  const Shape out{shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]};
+  const Shape out = window_shape(shape, h, w, shape[3]);
   const int32_t y = kind == Op::kMaxPool2d ? op.output_same(x, out) : op.output(out);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
@@ -53,13 +53,12 @@ void import_pool(TfliteOp& op, Op kind) {
   if (rounds) {
     from = add_numbers(op, "/codes", x, 1.0f);
     to = add_numbers(op, "/mean", y, kSmaller);
-    add_same_codes(op.draft(), op.name() + "/codes", op.source(), x, from);
+    add_same_codes(op.part("/codes"), x, from);
   }
   DraftNode& node = op.add(kind, {from}, to);
-  node.options.as<Window2d>() = {h.kernel, w.kernel, h.stride, w.stride, 1,    1,
-                                 h.before, w.before, h.after,  w.after,  false};
+  node.options.as<Window2d>() = window_of(h, w);
   set_activation(node, options.activation(), op.draft().tensor(y));
-  if (rounds) add_same_codes(op.draft(), op.name() + "/mean", op.source(), to, y);
+  if (rounds) add_same_codes(op.part("/mean"), to, y);
   op.finish_same();
 }
 
@@ -70,18 +69,10 @@ struct Reduced {
 
 Reduced read_reduced(TfliteOp& op) {
   op.check_inputs(2, 2);
-  const Shape shape = op.draft().tensor(op.activation(0)).shape;
-  Reduced reduced{normal_axes(op.integers(1), shape.size()), {}};
-  if (reduced.axes.empty()) fail("it reduces no axis");
-  const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const bool is_reduced =
-        std::binary_search(reduced.axes.begin(), reduced.axes.end(), static_cast<int32_t>(i));
-    if (!is_reduced) reduced.shape.push_back(shape[i]);
-    if (is_reduced && keep) reduced.shape.push_back(1);
-  }
-  if (reduced.shape.empty()) reduced.shape.push_back(1);
-  return reduced;
+  const Shape shape = op.shape(op.activation(0));
+  const std::vector<int32_t> axes = normal_axes(op.integers(1), shape.size());
+  if (axes.empty()) fail("it reduces no axis");
+  return {axes, at_least_1d(reduced_shape(shape, axes, op.options<tflite::ReducerOptions>().keep_dims()))};
 }
 
 void import_average_pool_2d(TfliteOp& op) { import_pool(op, Op::kAvgPool2d); }
@@ -90,24 +81,20 @@ void import_max_pool_2d(TfliteOp& op) { import_pool(op, Op::kMaxPool2d); }
 // The sum of integers, or their mean, which goes towards 0: the rounding of the mean in FP32 is taken out again.
 void import_integer_reduction(TfliteOp& op, const Reduced& reduced, bool is_mean) {
   const int32_t x = read_real(op, 0);
-  const auto named = [&](const char* part) {
-    return add_activation(op.draft(), op.name() + part, DType::kF32, reduced.shape);
-  };
+  const auto named = [&](const char* part) { return op.new_tensor(reduced.shape, part); };
   const int32_t mean = named("/mean"), sum = named("/sum");
-  const int64_t elements_of_one = elements(op.draft().tensor(x).shape) / elements(reduced.shape);
+  const int64_t elements_of_one = elements(op.shape(x)) / elements(reduced.shape);
   const auto count = static_cast<float>(elements_of_one);
   op.add(Op::kMean, {x}, mean).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
-  op.add(Op::kRound, {add_real_binary(op, Op::kMul, mean, add_number(op, mean, count))}, sum);
+  op.add(Op::kRound, {add_binary(op, Op::kMul, mean, add_number(op, mean, count))}, sum);
   if (!is_mean) return finish_real(op, sum);
-  finish_real(op, op.as_real(op.as_index(add_real_binary(op, Op::kDiv, sum, add_number(op, sum, count)))));
+  finish_real(op, op.as_real(op.as_index(add_binary(op, Op::kDiv, sum, add_number(op, sum, count)))));
 }
 
 void import_mean(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   if (op.output_holds_integers()) return import_integer_reduction(op, reduced, true);
-  const int32_t x = op.activation(0), y = op.output(reduced.shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
+  const int32_t x = op.activation(0), y = op.output_of_type(x, reduced.shape);
   op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
 }
 
@@ -115,10 +102,8 @@ void import_mean(TfliteOp& op) {
 void import_sum(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   if (op.output_holds_integers()) return import_integer_reduction(op, reduced, false);
-  const int32_t x = op.activation(0), y = op.output(reduced.shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
-    fail("its output has another element type than its input");
-  const int64_t elements_of_one = elements(op.draft().tensor(x).shape) / elements(reduced.shape);
+  const int32_t x = op.activation(0), y = op.output_of_type(x, reduced.shape);
+  const int64_t elements_of_one = elements(op.shape(x)) / elements(reduced.shape);
   const auto count = static_cast<float>(elements_of_one);
   const int32_t mean = add_activation_like(op.draft(), op.name() + "/mean", y, reduced.shape);
   op.add(Op::kMean, {x}, mean).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
@@ -135,11 +120,8 @@ void import_sum(TfliteOp& op) {
 void import_reduce_max(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   const int32_t x = op.activation(0);
-  const int32_t most =
-      add_maximum_over(op.draft(), op.name() + "/most", op.source(), x, reduced.axes, reduced.shape);
-  const int32_t y = op.output_same(x, reduced.shape);
-  op.add(Op::kReshape, {most}, y);
-  op.finish_same();
+  const int32_t most = add_maximum_over(op.part("/most"), x, reduced.axes, reduced.shape);
+  op.set_moved(x, most, reduced.shape);
 }
 
 // -max(-x). In int8 the codes are turned round by a table, which is exact: code c becomes -1 - c.
@@ -161,39 +143,20 @@ void import_reduce_min(TfliteOp& op) {
     op.draft().tensor(made).zero_point = -1 - op.draft().tensor(like).zero_point;
     return made;
   };
-  const int32_t below = turned_like("/negated", x, op.draft().tensor(x).shape);
+  const int32_t below = turned_like("/negated", x, op.shape(x));
   negated(x, below);
-  const int32_t most =
-      add_maximum_over(op.draft(), op.name() + "/most", op.source(), below, reduced.axes, reduced.shape);
+  const int32_t most = add_maximum_over(op.part("/most"), below, reduced.axes, reduced.shape);
   const int32_t y = op.output_same(x, reduced.shape);
   negated(most, y);
   op.finish_same();
 }
 
-constexpr TfliteOperator kTflitePoolOperators[] = {
-    {Builtin::AVERAGE_POOL_2D,
-     import_average_pool_2d,
-     {Op::kAvgPool2d, Op::kLookup},
-     "Of 8 bits a half is rounded as in TFLite, in windows of up to 32 taps."},
-    {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
-    {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
-    {Builtin::REDUCE_MAX, import_reduce_max, {Op::kMaxPool2d}, "Axes are constants."},
-    {Builtin::REDUCE_MIN, import_reduce_min, {Op::kMaxPool2d, Op::kLookup}, "Axes are constants."},
-    {Builtin::SUM, import_sum, {Op::kMean, Op::kMul, Op::kRound}, "Axes are constants."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_pool_operators() { return kTflitePoolOperators; }
-
 // TFLite pictures at another size.
-
-namespace {
 
 void import_resize(TfliteOp& op, ResizeOptions resample, bool align_corners, bool half_pixel) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const std::vector<int64_t> size = op.integers(1);  // height, width
   if (from.size() != 4 || size.size() != 2)
     fail("its input ", shape_text(from), " is no picture, or its size is not two numbers");
@@ -219,16 +182,25 @@ void import_resize_nearest_neighbor(TfliteOp& op) {
   import_resize(op, {Interpolation::kNearest}, options.align_corners(), options.half_pixel_centers());
 }
 
-constexpr TfliteOperator kTfliteResizeOperators[] = {
+constexpr TfliteOperator kTflitePoolOperators[] = {
+    {Builtin::AVERAGE_POOL_2D,
+     import_average_pool_2d,
+     {Op::kAvgPool2d, Op::kLookup},
+     "Of 8 bits a half is rounded as in TFLite, in windows of up to 32 taps."},
+    {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
+    {Builtin::MEAN, import_mean, {Op::kMean, Op::kRound, Op::kDiv}, "Axes are constants."},
+    {Builtin::REDUCE_MAX, import_reduce_max, {Op::kMaxPool2d}, "Axes are constants."},
+    {Builtin::REDUCE_MIN, import_reduce_min, {Op::kMaxPool2d, Op::kLookup}, "Axes are constants."},
     {Builtin::RESIZE_BILINEAR, import_resize_bilinear, {Op::kResize}, "The size is a constant."},
     {Builtin::RESIZE_NEAREST_NEIGHBOR,
      import_resize_nearest_neighbor,
      {Op::kResize},
      "The size is a constant."},
+    {Builtin::SUM, import_sum, {Op::kMean, Op::kMul, Op::kRound}, "Axes are constants."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_resize_operators() { return kTfliteResizeOperators; }
+Span<const TfliteOperator> tflite_pool_operators() { return kTflitePoolOperators; }
 
 }  // namespace intaglio::importers

@@ -175,8 +175,7 @@ class Reader {
     int32_t& made = file_.made[static_cast<size_t>(index)];
     if (made != TfliteFile::kNotMade) fail("input ", quoted(input.name), " is listed twice");
     note_integers(input, source.type(), is_plain);
-    draft_.tensors.push_back(std::move(input));
-    made = static_cast<int32_t>(draft_.tensors.size()) - 1;
+    made = draft_.put(std::move(input));
     draft_.inputs.push_back(made);
     if (source.type() == kTfliteInt16) made = as_tflite_s16(file_, index, made, "input");
   }
@@ -355,7 +354,7 @@ class Reader {
       draft_.tensor(y).zero_point = info.zero_point;
     }
     const bool casts = is_integer && info.dtype == DType::kF32;
-    add_node(draft_, casts ? Op::kCast : Op::kReshape, in_file.name, "output", {made}, y);
+    add_node({draft_, in_file.name, "output"}, casts ? Op::kCast : Op::kReshape, {made}, y);
     return y;
   }
 
@@ -411,6 +410,48 @@ Draft read_tflite(Span<const uint8_t> bytes, const ReadOptions& options,
     bytes = {copy.data()->bytes, bytes.size};
   }
   return Reader(bytes, options, budget, problems).read();
+}
+
+// The operators of all families.
+namespace {
+
+using Family = Span<const TfliteOperator> (*)();
+
+constexpr Family kFamilies[] = {
+    tflite_binary_operators,      tflite_control_operators,  tflite_conv_operators,
+    tflite_elementwise_operators, tflite_fold_operators,     tflite_gather_operators,
+    tflite_integer_operators,     tflite_logic_operators,    tflite_pool_operators,
+    tflite_real_operators,        tflite_rnn_operators,      tflite_shape_operators,
+    tflite_stablehlo_operators,   tflite_variable_operators,
+};
+
+}  // namespace
+
+const TfliteOperator* find_tflite_operator(Builtin builtin) {
+  for (const Family family : kFamilies)
+    for (const TfliteOperator& row : family())
+      if (row.builtin == builtin) return &row;
+  return nullptr;
+}
+
+std::vector<ImportedOperator> tflite_operators() {
+  std::vector<ImportedOperator> list;
+  for (const Family family : kFamilies) {
+    for (const TfliteOperator& row : family()) {
+      list.push_back(
+          imported_operator("", tflite_operator_name(row.builtin), row.becomes, row.limits, !row.float_only));
+      list.back().code = static_cast<int32_t>(row.builtin);
+    }
+  }
+  for (const Builtin builtin : folded_tflite_operators())
+    add_folded(list, tflite_operator_name(builtin), static_cast<int32_t>(builtin));
+  std::sort(list.begin(), list.end(), by_name);
+  return list;
+}
+
+std::string tflite_operator_name(Builtin builtin) {
+  const std::string name = tflite::EnumNameBuiltin(builtin);
+  return name.empty() ? text("operator ", static_cast<int32_t>(builtin)) : name;
 }
 
 }  // namespace intaglio::importers

@@ -1,6 +1,7 @@
 // TFLite operators that are computed in FP32: codes are dequantized in front of them, and quantized behind.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "importers/tflite/tflite_operators.h"
 
@@ -9,24 +10,24 @@ namespace {
 
 void import_squared_difference(TfliteOp& op) {
   op.check_inputs(2, 2);
-  const int32_t difference = add_real_binary(op, Op::kSub, read_real(op, 0), read_real(op, 1));
-  finish_real(op, add_real_binary(op, Op::kMul, difference, difference));
+  const int32_t difference = add_binary(op, Op::kSub, read_real(op, 0), read_real(op, 1));
+  finish_real(op, add_binary(op, Op::kMul, difference, difference));
 }
 
 void import_add_n(TfliteOp& op) {
   op.check_inputs(1, 64);
   int32_t sum = read_real(op, 0);
-  for (size_t i = 1; i < op.input_count(); ++i) sum = add_real_binary(op, Op::kAdd, sum, read_real(op, i));
+  for (size_t i = 1; i < op.input_count(); ++i) sum = add_binary(op, Op::kAdd, sum, read_real(op, i));
   finish_real(op, sum);
 }
 
 void import_log_softmax(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = read_real(op, 0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   if (shape.empty()) fail("its input has no axis");
-  const int32_t y = add_activation(op.draft(), op.name() + "/logarithms", DType::kF32, shape);
-  add_log_softmax(op.draft(), op.name(), op.source(), x, y);
+  const int32_t y = op.new_tensor(shape, "/logarithms");
+  add_log_softmax(op.origin(), x, y);
   finish_real(op, y);
 }
 
@@ -35,22 +36,17 @@ void import_any(TfliteOp& op) {
   op.check_inputs(2, 2);
   const bool all = op.source() != "REDUCE_ANY";
   int32_t x = read_real(op, 0);
-  const Shape from = op.draft().tensor(x).shape;
-  const std::vector<int32_t> axes = normal_axes(op.integers(1), from.size());
-  const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
-  Shape shape;
-  for (size_t d = 0; d < from.size(); ++d) {
-    const bool is_reduced =
-        axes.empty() || std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
-    if (!is_reduced || keep) shape.push_back(is_reduced ? 1 : from[d]);
+  const Shape from = op.shape(x);
+  std::vector<int32_t> axes = normal_axes(op.integers(1), from.size());
+  if (axes.empty()) {
+    axes.resize(from.size());
+    std::iota(axes.begin(), axes.end(), 0);
   }
-  if (shape.empty()) shape.push_back(1);
-  const auto inverted = [&](int32_t values) {
-    return add_real_binary(op, Op::kSub, add_number(op, values, 1.0f), values);
-  };
-  if (all) x = inverted(x);
-  x = add_maximum_over(op.draft(), op.name() + "/most", op.source(), x, axes, shape);
-  finish_real(op, all ? inverted(x) : x);
+  const Shape shape =
+      at_least_1d(reduced_shape(from, axes, op.options<tflite::ReducerOptions>().keep_dims()));
+  if (all) x = add_not(op, x, "/factor");
+  x = add_maximum_over(op.part("/most"), x, axes, shape);
+  finish_real(op, all ? add_not(op, x, "/factor") : x);
 }
 
 // x / (bias + alpha * sum of squares of the channels around)^beta
@@ -58,7 +54,7 @@ void import_local_response_normalization(TfliteOp& op) {
   op.check_inputs(1, 1);
   const auto& options = op.options<tflite::LocalResponseNormalizationOptions>();
   const int32_t x = read_real(op, 0);
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   const int32_t channels = shape.back(), radius = options.radius();
   constexpr int32_t kMostChannels = 4096;
   if (shape.size() != 4 || channels > kMostChannels)
@@ -73,18 +69,14 @@ void import_local_response_normalization(TfliteOp& op) {
     for (int32_t from = 0; from < channels; ++from)
       near.push_back(std::abs(int64_t{to} - from) <= radius ? options.alpha() : 0.0f);
   const int32_t rows = static_cast<int32_t>(elements(shape) / channels);
-  const int32_t squares = add_reshape(op.draft(), op.name() + "/rows", op.source(),
-                                      add_real_binary(op, Op::kMul, x, x), {rows, channels});
+  const int32_t squares = add_reshape(op.part("/rows"), add_binary(op, Op::kMul, x, x), {rows, channels});
   const int32_t weights =
       add_constant(op.draft(), op.name() + "/near", DType::kF32, {channels, channels}, near);
   const int32_t bias = add_channel_constant(op.draft(), op.name() + "/bias", channels, options.bias());
-  const int32_t sums = add_activation(op.draft(), op.name() + "/sums", DType::kF32, {rows, channels});
-  op.add(Op::kFullyConnected, {squares, weights, bias}, sums);
-  const int32_t factors = add_activation(op.draft(), op.name() + "/factors", DType::kF32, {rows, channels});
+  const int32_t sums = op.make(Op::kFullyConnected, {squares, weights, bias}, {rows, channels}, "/sums");
+  const int32_t factors = op.new_tensor({rows, channels}, "/factors");
   op.add(Op::kPow, {sums}, factors).options.as<UnaryOptions>().alpha = -options.beta();
-  finish_real(op,
-              add_real_binary(op, Op::kMul, x,
-                              add_reshape(op.draft(), op.name() + "/factors", op.source(), factors, shape)));
+  finish_real(op, add_binary(op, Op::kMul, x, add_reshape(op.part("/factors"), factors, shape)));
 }
 
 // Magnitudes of the Fourier transform of each row: products with cosines and sines.
@@ -96,7 +88,7 @@ void import_rfft(TfliteOp& op) {
     fail("its lengths must be 1 and 2 to ", kMostLength);
   const auto length = static_cast<int32_t>(lengths[1]);
   const int32_t x = read_real(op, 0);
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   if (shape.size() < 2 || shape[shape.size() - 2] != 1)
     fail("its input has the shape ", shape_text(shape), "; rows of [1, ", length, "] are expected");
   const int32_t own = shape.back(), used = std::min(own, length), bins = length / 2 + 1;
@@ -110,20 +102,18 @@ void import_rfft(TfliteOp& op) {
         waves.push_back(i >= used ? 0.0f : static_cast<float>(is_sine ? std::sin(angle) : std::cos(angle)));
       }
   const auto rows = static_cast<int32_t>(elements(shape) / own);
-  const int32_t flat = add_reshape(op.draft(), op.name() + "/rows", op.source(), x, {rows, own});
+  const int32_t flat = add_reshape(op.part("/rows"), x, {rows, own});
   const int32_t weights = add_constant(op.draft(), op.name() + "/waves", DType::kF32, {2 * bins, own}, waves);
   const int32_t bias = add_channel_constant(op.draft(), op.name() + "/bias", 2 * bins, 0.0f);
-  const int32_t parts = add_activation(op.draft(), op.name() + "/parts", DType::kF32, {rows, 2 * bins});
-  op.add(Op::kFullyConnected, {flat, weights, bias}, parts);
-  const int32_t squares = add_real_binary(op, Op::kMul, parts, parts);
+  const int32_t parts = op.make(Op::kFullyConnected, {flat, weights, bias}, {rows, 2 * bins}, "/parts");
+  const int32_t squares = add_binary(op, Op::kMul, parts, parts);
   const auto half = [&](int32_t first) {
-    return add_slice(op.draft(), op.name() + "/half", op.source(), squares, {0, first}, {1, 1}, {rows, bins});
+    return add_slice(op.part("/half"), squares, {0, first}, {1, 1}, {rows, bins});
   };
-  const int32_t sums = add_real_binary(op, Op::kAdd, half(0), half(bins));
+  const int32_t sums = add_binary(op, Op::kAdd, half(0), half(bins));
   shape.back() = bins;
-  const int32_t magnitudes = add_activation(op.draft(), op.name() + "/magnitudes", DType::kF32, {rows, bins});
-  op.add(Op::kSqrt, {sums}, magnitudes);
-  finish_real(op, add_reshape(op.draft(), op.name() + "/shaped", op.source(), magnitudes, shape));
+  const int32_t magnitudes = op.make(Op::kSqrt, {sums}, {rows, bins}, "/magnitudes");
+  finish_real(op, add_reshape(op.part("/shaped"), magnitudes, shape));
 }
 
 void import_complex_abs(TfliteOp& op) {

@@ -63,16 +63,15 @@ void import_svdf(TfliteOp& op) {
   features.add(1, std::nullopt, filters);
   const int32_t row = features.product(sequence.x);
   // Filters of one unit stand side by side in the file; here those of one rank do.
-  const int32_t by_rank = rank == 1 ? row
-                                    : add_transpose(op.draft(), op.name(), op.source(),
-                                                    steps.reshape(row, {batch, units, rank}), {0, 2, 1});
+  const int32_t by_rank =
+      rank == 1 ? row : add_transpose(op.origin(), steps.reshape(row, {batch, units, rank}), {0, 2, 1});
   const int32_t newest = steps.reshape(by_rank, {batch, 1, 1, filters});
   // The state by rows of time, the oldest first: a depthwise convolution reads it as a picture of one column.
   Variable state(steps, 4, {batch, memory, 1, filters}, row);
   int32_t kept = newest;
   if (memory > 1) {
-    const int32_t younger = add_slice(op.draft(), op.name(), op.source(), state.value(), {0, 1, 0, 0},
-                                      {1, 1, 1, 1}, {batch, memory - 1, 1, filters});
+    const int32_t younger =
+        add_slice(op.origin(), state.value(), {0, 1, 0, 0}, {1, 1, 1, 1}, {batch, memory - 1, 1, filters});
     kept = steps.real({batch, memory, 1, filters});
     op.add(Op::kConcat, {younger, newest}, kept).options.as<ConcatOptions>().axis = 1;
   }
@@ -105,27 +104,9 @@ void import_svdf(TfliteOp& op) {
       "its state and its weights over time are FP32, where the file has 16 bits; its other weights stay int8");
 }
 
-constexpr TfliteOperator kTfliteRnnOperators[] = {
-    {Builtin::RNN, import_rnn, {Op::kFullyConnected, Op::kAdd}, "Its variable tensor becomes a state."},
-    {Builtin::SVDF,
-     import_svdf,
-     {Op::kFullyConnected, Op::kConcat, Op::kDepthwiseConv2d},
-     "Its variable tensor becomes a state, in FP32."},
-    {Builtin::UNIDIRECTIONAL_SEQUENCE_RNN,
-     import_sequence_rnn,
-     {Op::kFullyConnected, Op::kAdd},
-     "Step by step, at most 512. Its variable tensor becomes a state."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_rnn_operators() { return kTfliteRnnOperators; }
-
 // TFLite's LSTM, spelled out step by step. Its variable tensors go from run to run, as they do in TFLite itself: they
 // become states. In a quantized file products of codes are exact sums, gates and cell are FP32, and what a step hands on
 // is rounded to the file's codes.
-
-namespace {
 
 using tflite::Activation;
 
@@ -305,7 +286,7 @@ void import_two_lstms(TfliteOp& op) {
   write_rows(steps, sequence, rows, y);
 }
 
-constexpr TfliteOperator kTfliteLstmOperators[] = {
+constexpr TfliteOperator kTfliteRnnOperators[] = {
     {Builtin::BIDIRECTIONAL_SEQUENCE_LSTM,
      import_two_lstms,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
@@ -315,15 +296,24 @@ constexpr TfliteOperator kTfliteLstmOperators[] = {
      import_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
      "As UNIDIRECTIONAL_SEQUENCE_LSTM; the full kernel."},
+    {Builtin::RNN, import_rnn, {Op::kFullyConnected, Op::kAdd}, "Its variable tensor becomes a state."},
+    {Builtin::SVDF,
+     import_svdf,
+     {Op::kFullyConnected, Op::kConcat, Op::kDepthwiseConv2d},
+     "Its variable tensor becomes a state, in FP32."},
     {Builtin::UNIDIRECTIONAL_SEQUENCE_LSTM,
      import_sequence_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
      "Step by step, at most 512. Its variable tensors become states. Gates and cell are FP32; no layer normalization; "
      "projections in float32."},
+    {Builtin::UNIDIRECTIONAL_SEQUENCE_RNN,
+     import_sequence_rnn,
+     {Op::kFullyConnected, Op::kAdd},
+     "Step by step, at most 512. Its variable tensor becomes a state."},
 };
 
 }  // namespace
 
-Span<const TfliteOperator> tflite_lstm_operators() { return kTfliteLstmOperators; }
+Span<const TfliteOperator> tflite_rnn_operators() { return kTfliteRnnOperators; }
 
 }  // namespace intaglio::importers

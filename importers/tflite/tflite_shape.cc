@@ -13,12 +13,10 @@ namespace {
 void add_new_shape(TfliteOp& op, int32_t x, const Shape& in_file) {
   const Shape shape = at_least_1d(in_file);
   check_shape(shape, op.draft().tensor(x).dtype);
-  const int64_t from = elements(op.draft().tensor(x).shape);
+  const int64_t from = elements(op.shape(x));
   if (from != elements(shape))
     fail("its input of ", from, " elements does not fit its output ", shape_text(shape));
-  const int32_t y = op.output_same(x, shape);
-  op.add(Op::kReshape, {x}, y);
-  op.finish_same();
+  op.set_moved(x, x, shape);
 }
 
 // With other inputs: an axis of -1 takes what is left, or the first one does.
@@ -42,7 +40,7 @@ Shape shape_for_other_inputs(TfliteOp& op, Shape shape, int64_t from) {
 // Whether the file's shape of the output is that of its elements. A converter records 1 for axes that it left open, also where other
 // axes of the tensor follow from them.
 bool has_shape_in_file(TfliteOp& op, int32_t x) {
-  return !op.shapes_changed() && elements(op.output_shape_in_file()) == elements(op.draft().tensor(x).shape);
+  return !op.shapes_changed() && elements(op.output_shape_in_file()) == elements(op.shape(x));
 }
 
 void import_reshape(TfliteOp& op) {
@@ -50,16 +48,14 @@ void import_reshape(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const Shape shape = op.output_shape_in_file();
   add_new_shape(op, x,
-                has_shape_in_file(op, x)
-                    ? shape
-                    : shape_for_other_inputs(op, shape, elements(op.draft().tensor(x).shape)));
+                has_shape_in_file(op, x) ? shape : shape_for_other_inputs(op, shape, elements(op.shape(x))));
 }
 
 void import_expand_dims(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   if (has_shape_in_file(op, x)) return add_new_shape(op, x, op.output_shape_in_file());
-  Shape shape = op.draft().tensor(x).shape;
+  Shape shape = op.shape(x);
   const std::vector<int64_t> axis = op.integers(1);
   if (axis.size() != 1) fail("its axis must be one number, it has ", axis.size());
   shape.insert(shape.begin() + normal_axis(axis[0], shape.size() + 1), 1);
@@ -70,7 +66,7 @@ void import_squeeze(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   if (has_shape_in_file(op, x)) return add_new_shape(op, x, op.output_shape_in_file());
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   std::vector<int64_t> given;
   if (const auto* const options = op.options_or_null<tflite::SqueezeOptions>())
     if (options->axes() != nullptr) given.assign(options->axes()->begin(), options->axes()->end());
@@ -88,7 +84,7 @@ void import_transpose(TfliteOp& op) {
   const int32_t x = op.activation(0);
   Permutation permutation;
   for (const int64_t axis : op.integers(1)) permutation.push_back(narrow(axis, "axis"));
-  const Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   check_permutation(permutation, shape.size());
   const int32_t y = op.output_same(x, permuted(shape, permutation));
   op.add(Op::kTranspose, {x}, y).options.as<TransposeOptions>().permutation = op.draft().list(permutation);
@@ -105,7 +101,7 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
     value = values[0];
   }
   const std::vector<int64_t> pads = op.integers(1);  // [rank, 2]
-  Shape shape = op.draft().tensor(x).shape;
+  const Shape shape = op.shape(x);
   if (pads.size() != 2 * shape.size())
     fail("its paddings hold ", pads.size(), " values for rank ", shape.size());
   std::vector<int32_t> pads_before, pads_after;
@@ -116,54 +112,31 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
       fail("padding ", before < 0 || before > kMost ? before : after, " is not allowed (0 to ", kMost, ")");
     pads_before.push_back(static_cast<int32_t>(before));
     pads_after.push_back(static_cast<int32_t>(after));
-    shape[i] = narrow(shape[i] + before + after, "dimension");
   }
-  const int32_t y = op.output_same(x, shape);
-  DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.as<PadOptions>().before = op.draft().list(pads_before);
-  node.pads_after = pads_after;
-  node.options.as<PadOptions>().value = value;
+  const int32_t y = op.output_same(x, padded_shape(shape, pads_before, pads_after));
+  add_pad(op.origin(), x, pads_before, pads_after, y, value);
   op.finish_same();
 }
-
-constexpr TfliteOperator kTfliteShapeOperators[] = {
-    {Builtin::EXPAND_DIMS, import_expand_dims, {Op::kReshape}, ""},
-    {Builtin::PAD, import_pad, {Op::kPad}, "Paddings are constants."},
-    {Builtin::PADV2, import_pad, {Op::kPad}, "Paddings and the value are constants."},
-    {Builtin::RESHAPE, import_reshape, {Op::kReshape}, "The file holds the output's shape."},
-    {Builtin::SQUEEZE, import_squeeze, {Op::kReshape}, ""},
-    {Builtin::TRANSPOSE, import_transpose, {Op::kTranspose}, "The permutation is a constant."},
-};
-
-}  // namespace
-
-Span<const TfliteOperator> tflite_shape_operators() { return kTfliteShapeOperators; }
-
-namespace {
 
 // Elements [first, first + count) of one axis into output `output`, of `shape`.
 void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count, const Shape& shape,
               size_t output) {
-  Shape part = op.draft().tensor(x).shape;
+  Shape part = op.shape(x);
   std::vector<int32_t> begin(part.size(), 0);
   const std::vector<int32_t> strides(part.size(), 1);
   part[axis] = count;
   begin[axis] = first;
   const int32_t y = op.output_same(x, shape, output);
-  if (part == shape) {
-    DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.options.as<StridedSliceOptions>().begin = op.draft().list(begin);
-    node.options.as<StridedSliceOptions>().strides = op.draft().list(strides);
-  } else {
-    const int32_t piece = add_slice(op.draft(), op.name() + "/piece", op.source(), x, begin, strides, part);
-    op.add(Op::kReshape, {piece}, y);
-  }
+  if (part == shape)
+    add_slice_into(op.origin(), x, begin, strides, y);
+  else
+    op.add(Op::kReshape, {add_slice(op.part("/piece"), x, begin, strides, part)}, y);
   op.finish_same();
 }
 
 void split(TfliteOp& op, int32_t x, int32_t given_axis, const std::vector<int64_t>& sizes) {
   op.allow_outputs();
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const auto axis = static_cast<size_t>(normal_axis(given_axis, from.size()));
   int64_t first = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -183,19 +156,11 @@ void import_concatenation(TfliteOp& op) {
   for (size_t i = 0; i < op.input_count(); ++i)
     if (!op.is_empty(i)) inputs.push_back(op.activation_or_constant(i));
   if (inputs.empty()) fail("its inputs have no elements");
-  Shape shape = op.draft().tensor(inputs[0]).shape;
-  const int32_t axis = normal_axis(options.axis(), shape.size());
-  const auto at = static_cast<size_t>(axis);
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    Shape other = op.draft().tensor(inputs[i]).shape;
-    const int64_t sum = other.size() == shape.size() ? int64_t{shape[at]} + other[at] : 0;
-    if (sum > 0) other[at] = shape[at];
-    if (sum == 0 || other != shape)
-      fail("its inputs have the shapes ", shape_text(shape), " and ",
-           shape_text(op.draft().tensor(inputs[i]).shape), ", which do not fit along axis ", axis);
-    shape[at] = narrow(sum, "dimension");
-  }
-  const int32_t y = op.output(shape);
+  const int32_t axis = normal_axis(options.axis(), op.shape(inputs[0]).size());
+  std::vector<Shape> shapes;
+  shapes.reserve(inputs.size());
+  for (const int32_t input : inputs) shapes.push_back(op.shape(input));
+  const int32_t y = op.output(joined_shape(shapes, axis));
   if (options.activation() != tflite::Activation::None) fail("a fused activation is not supported here");
   for (int32_t& input : inputs) {
     const DraftTensor info = op.draft().tensor(input);
@@ -203,7 +168,7 @@ void import_concatenation(TfliteOp& op) {
     if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) continue;
     if (info.constant) fail("its constant input has another scale than its output");
     const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
-    add_requantize(op.draft(), op.name() + "/requantize", op.source(), input, same);
+    add_requantize(op.part("/requantize"), input, same);
     input = same;
   }
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
@@ -212,25 +177,20 @@ void import_concatenation(TfliteOp& op) {
 void import_strided_slice(TfliteOp& op) {
   op.check_inputs(4, 4);
   const int32_t x = op.activation(0);
-  const TfliteSlice slice = read_tflite_strided_slice(op, op.draft().tensor(x).shape);
+  const TfliteSlice slice = read_tflite_strided_slice(op, op.shape(x));
   const Shape out = at_least_1d(slice.squeezed);
   const int32_t y = op.output_same(x, out);
-  if (out == slice.shape) {
-    DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
-    node.options.as<StridedSliceOptions>().strides = op.draft().list(slice.strides);
-  } else {
-    const int32_t piece =
-        add_slice(op.draft(), op.name() + "/piece", op.source(), x, slice.begin, slice.strides, slice.shape);
-    op.add(Op::kReshape, {piece}, y);
-  }
+  if (out == slice.shape)
+    add_slice_into(op.origin(), x, slice.begin, slice.strides, y);
+  else
+    op.add(Op::kReshape, {add_slice(op.part("/piece"), x, slice.begin, slice.strides, slice.shape)}, y);
   op.finish_same();
 }
 
 void import_split(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(1), axis = op.integer(0);
-  const Shape& from = op.draft().tensor(x).shape;
+  const Shape& from = op.shape(x);
   const int32_t dim = from[static_cast<size_t>(normal_axis(axis, from.size()))];
   const auto parts = static_cast<int64_t>(op.output_count());
   if (dim % parts != 0) fail("an axis of ", dim, " does not divide into ", parts, " parts");
@@ -243,7 +203,7 @@ void import_split_v(TfliteOp& op) {
   std::vector<int64_t> sizes = op.integers(1);
   if (sizes.size() != op.output_count())
     fail("it has ", sizes.size(), " sizes for ", op.output_count(), " outputs");
-  const Shape& from = op.draft().tensor(x).shape;
+  const Shape& from = op.shape(x);
   int64_t rest = from[static_cast<size_t>(normal_axis(axis, from.size()))];
   for (const int64_t size : sizes)
     if (size > 0) rest -= std::min(size, rest);
@@ -255,7 +215,7 @@ void import_split_v(TfliteOp& op) {
 void import_slice(TfliteOp& op) {
   op.check_inputs(3, 3);
   const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const TfliteSlice slice = read_tflite_slice(op, from);
   if (elements(slice.shape) == 0) {  // in front of a loop's first step, and behind its last one
     DraftTensor nothing;
@@ -266,16 +226,14 @@ void import_slice(TfliteOp& op) {
     return op.set_constant(std::move(nothing));
   }
   const int32_t y = op.output_same(x, slice.shape);
-  DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-  node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
-  node.options.as<StridedSliceOptions>().strides = op.draft().list(slice.strides);
+  add_slice_into(op.origin(), x, slice.begin, slice.strides, y);
   op.finish_same();
 }
 
 void import_pack(TfliteOp& op) {
   op.check_inputs(1, 64);
   const int32_t first = op.activation_or_constant(0);
-  Shape shape = op.draft().tensor(first).shape;
+  Shape shape = op.shape(first);
   const Shape one = shape;
   const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), shape.size() + 1);
   shape.insert(shape.begin() + axis, static_cast<int32_t>(op.input_count()));
@@ -290,9 +248,8 @@ void import_pack(TfliteOp& op) {
       fail("its inputs have the shapes ", shape_text(one), " and ", shape_text(info.shape));
     if (info.dtype != op.draft().tensor(y).dtype || !info.same_quantization(op.draft().tensor(y)))
       fail("its inputs and output have different element types or scales");
-    if (info.constant) op.draft().tensor(input).shape = part;
-    inputs.push_back(
-        info.constant ? input : add_reshape(op.draft(), info.name + "/packed", op.source(), input, part));
+    if (info.constant) op.shape(input) = part;
+    inputs.push_back(info.constant ? input : add_reshape(op.named(info.name + "/packed"), input, part));
   }
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
 }
@@ -301,7 +258,7 @@ void import_unpack(TfliteOp& op) {
   op.check_inputs(1, 1);
   op.allow_outputs();
   const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
+  const Shape from = op.shape(x);
   const auto axis = static_cast<size_t>(normal_axis(op.options<tflite::UnpackOptions>().axis(), from.size()));
   if (static_cast<size_t>(from[axis]) != op.output_count())
     fail("it has ", op.output_count(), " outputs for an axis of ", from[axis]);
@@ -311,19 +268,25 @@ void import_unpack(TfliteOp& op) {
   for (size_t i = 0; i < op.output_count(); ++i) add_part(op, x, axis, static_cast<int32_t>(i), 1, shape, i);
 }
 
-constexpr TfliteOperator kTflitePiecesOperators[] = {
+constexpr TfliteOperator kTfliteShapeOperators[] = {
     {Builtin::CONCATENATION,
      import_concatenation,
      {Op::kConcat},
      "At most 64 inputs, without a fused activation."},
+    {Builtin::EXPAND_DIMS, import_expand_dims, {Op::kReshape}, ""},
     {Builtin::PACK, import_pack, {Op::kReshape, Op::kConcat}, "At most 64 inputs, of one scale."},
+    {Builtin::PAD, import_pad, {Op::kPad}, "Paddings are constants."},
+    {Builtin::PADV2, import_pad, {Op::kPad}, "Paddings and the value are constants."},
+    {Builtin::RESHAPE, import_reshape, {Op::kReshape}, "The file holds the output's shape."},
     {Builtin::SLICE, import_slice, {Op::kStridedSlice}, "Begin and size are constants."},
     {Builtin::SPLIT, import_split, {Op::kStridedSlice}, "The axis is a constant."},
     {Builtin::SPLIT_V, import_split_v, {Op::kStridedSlice}, "Sizes and axis are constants."},
+    {Builtin::SQUEEZE, import_squeeze, {Op::kReshape}, ""},
     {Builtin::STRIDED_SLICE,
      import_strided_slice,
      {Op::kStridedSlice},
      "Begin, end and strides are constants; without ellipsis, new axes and offsets."},
+    {Builtin::TRANSPOSE, import_transpose, {Op::kTranspose}, "The permutation is a constant."},
     {Builtin::UNPACK, import_unpack, {Op::kStridedSlice, Op::kReshape}, ""},
 };
 
@@ -386,6 +349,6 @@ TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from) {
   return slice;
 }
 
-Span<const TfliteOperator> tflite_pieces_operators() { return kTflitePiecesOperators; }
+Span<const TfliteOperator> tflite_shape_operators() { return kTfliteShapeOperators; }
 
 }  // namespace intaglio::importers

@@ -70,16 +70,13 @@ std::vector<int32_t> of_axes(const Numbers* numbers, size_t count, int32_t other
 // The greatest or the sum of each window of a picture.
 int32_t add_pool(TfliteOp& op, int32_t x, const WindowAxis& h, const WindowAxis& w, bool is_sum) {
   Draft& draft = op.draft();
-  const Shape from = draft.tensor(x).shape;
-  const Shape shape{from[0], window_output(h, from[1]), window_output(w, from[2]), from[3]};
+  const Shape from = draft.tensor(x).shape, shape = window_shape(from, h, w, from[3]);
   if (is_sum && (h.dilation != 1 || w.dilation != 1))
     fail("it has window dilations, which are supported for MAXIMUM alone");
   const int32_t y = add_activation(draft, op.name() + "/windows", DType::kF32, shape);
-  op.add(is_sum ? Op::kAvgPool2d : Op::kMaxPool2d, {x}, y).options.as<Window2d>() = {
-      h.kernel, w.kernel, h.stride, w.stride, h.dilation, w.dilation,
-      h.before, w.before, h.after,  w.after,  is_sum};
+  op.add(is_sum ? Op::kAvgPool2d : Op::kMaxPool2d, {x}, y).options.as<Window2d>() = window_of(h, w, is_sum);
   const auto count = static_cast<float>(int64_t{h.kernel} * w.kernel);
-  return is_sum && count != 1.0f ? add_real_binary(op, Op::kMul, y, add_number(op, y, count)) : y;
+  return is_sum && count != 1.0f ? add_binary(op, Op::kMul, y, add_number(op, y, count)) : y;
 }
 
 void import_reduce_window(TfliteOp& op) {
@@ -128,19 +125,18 @@ void import_reduce_window(TfliteOp& op) {
     y = add_pool(op, x, window_of(1), window_of(2), join == Op::kAdd);
   } else {
     windows.resize(2);
-    const int32_t turned = add_transpose(draft, op.name() + "/turned", op.source(), x, order);
+    const int32_t turned = add_transpose(op.part("/turned"), x, order);
     Shape shape = draft.tensor(turned).shape, picture{1, 1, 1, 1};
     for (size_t d = 0; d < rank; ++d) picture[d < sides ? 1 + d : 3] *= shape[d];
-    y = add_pool(op, add_reshape(draft, op.name() + "/picture", op.source(), turned, picture), windows[0],
-                 windows[1], join == Op::kAdd);
+    y = add_pool(op, add_reshape(op.part("/picture"), turned, picture), windows[0], windows[1],
+                 join == Op::kAdd);
     for (size_t d = 0; d < sides; ++d) shape[d] = draft.tensor(y).shape[1 + d];
     Permutation back(rank);
     for (size_t d = 0; d < rank; ++d) back[static_cast<size_t>(order[d])] = static_cast<int32_t>(d);
-    y = add_transpose(draft, op.name() + "/turned", op.source(),
-                      add_reshape(draft, op.name() + "/lines", op.source(), y, shape), back);
+    y = add_transpose(op.part("/turned"), add_reshape(op.part("/lines"), y, shape), back);
   }
   if (join == Op::kMaximum && start > -std::numeric_limits<float>::max())
-    y = add_real_binary(op, Op::kMaximum, y, add_number(op, y, start));
+    y = add_binary(op, Op::kMaximum, y, add_number(op, y, start));
   finish_real(op, y);
 }
 
@@ -272,10 +268,8 @@ void import_scatter(TfliteOp& op) {
   std::vector<int32_t> rows;
   for (size_t i = 0; i < places.size(); i += static_cast<size_t>(width)) rows.push_back(places[i] / width);
   const ReplacedRows r{x, updates, rows, static_cast<int32_t>(elements(whole.shape) / width), width};
-  if (!replaces) return finish_real(op, add_joined_rows(draft, op.name() + "/joined", op.source(), r, join));
-  const int32_t y = op.output_same(x, whole.shape);
-  op.add(Op::kReshape, {add_replaced_rows(draft, op.name() + "/placed", op.source(), r)}, y);
-  op.finish_same();
+  if (!replaces) return finish_real(op, add_joined_rows(op.part("/joined"), r, join));
+  op.set_moved(x, add_replaced_rows(op.part("/placed"), r), whole.shape);
 }
 
 constexpr TfliteOperator kTfliteStablehloOperators[] = {

@@ -10,30 +10,6 @@ namespace intaglio::importers {
 
 using tflite::Activation;
 
-int32_t Steps::real(const Shape& shape) {
-  return add_activation(op_.draft(), op_.name(), DType::kF32, shape);
-}
-
-int32_t Steps::unary(Op function, int32_t x) {
-  const int32_t y = real(info(x).shape);
-  op_.add(function, {x}, y);
-  return y;
-}
-
-int32_t Steps::binary(Op function, int32_t a, int32_t b) {
-  const int32_t y = real(info(a).shape);
-  op_.add(function, {a, b}, y);
-  return y;
-}
-
-int32_t Steps::clamp(int32_t x, float low, float high) {
-  const int32_t y = real(info(x).shape);
-  auto& limits = op_.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  limits.min = low;
-  limits.max = high;
-  return y;
-}
-
 int32_t Steps::activate(int32_t x, Activation activation) {
   switch (activation) {
     case Activation::None:
@@ -51,20 +27,16 @@ int32_t Steps::activate(int32_t x, Activation activation) {
   }
 }
 
-int32_t Steps::reshape(int32_t x, const Shape& shape) {
-  return add_reshape(op_.draft(), op_.name(), op_.source(), x, shape);
-}
+int32_t Steps::reshape(int32_t x, const Shape& shape) { return add_reshape(op_.origin(), x, shape); }
 
 int32_t Steps::columns(int32_t x, int32_t first, int32_t count) {
   const Shape shape = info(x).shape;
   if (first == 0 && shape[1] == count) return x;
-  return add_slice(op_.draft(), op_.name(), op_.source(), x, {0, first}, {1, 1}, {shape[0], count});
+  return add_slice(op_.origin(), x, {0, first}, {1, 1}, {shape[0], count});
 }
 
 int32_t Steps::product(int32_t x, int32_t weights, int32_t bias) {
-  const int32_t y = real({info(x).shape[0], info(weights).shape[0]});
-  op_.add(Op::kFullyConnected, {x, weights, bias}, y);
-  return y;
+  return op_.make(Op::kFullyConnected, {x, weights, bias}, {info(x).shape[0], info(weights).shape[0]});
 }
 
 int32_t Steps::as(int32_t like, int32_t x) {
@@ -149,8 +121,7 @@ int32_t Stack::product(int32_t x) {
     const int32_t rows = made_.shape[0];
     const bool is_codes = made_.dtype == DType::kS8;
     check_shape(made_.shape, made_.dtype);
-    draft.tensors.push_back(std::move(made_));
-    weights_ = static_cast<int32_t>(draft.tensors.size()) - 1;
+    weights_ = draft.put(std::move(made_));
     const std::string name = steps_.op().name() + "/bias";
     bias_ = is_codes ? add_constant(draft, name, DType::kS32, {rows}, codes_)
                      : add_constant(draft, name, DType::kF32, {rows}, reals_);
@@ -183,8 +154,7 @@ Variable::Variable(Steps& steps, size_t input, const Shape& shape, int32_t like)
     variable.initial = held;  // zero, as a code
     variable.initial.data.assign(static_cast<size_t>(elements(shape)), static_cast<uint8_t>(held.zero_point));
   }
-  op.draft().tensors.push_back(std::move(held));
-  variable.input = variable.current = static_cast<int32_t>(op.draft().tensors.size()) - 1;
+  variable.input = variable.current = op.draft().put(std::move(held));
   op.draft().inputs.push_back(variable.input);
 }
 
@@ -231,10 +201,9 @@ int32_t rows_of(Steps& steps, const Sequence& sequence, int32_t all, int32_t t) 
   const int32_t width = steps.info(all).shape[1], batch = sequence.batch;
   TfliteOp& op = steps.op();
   if (sequence.time_major || batch == 1)
-    return add_slice(op.draft(), op.name(), op.source(), all, {t * batch, 0}, {1, 1}, {batch, width});
+    return add_slice(op.origin(), all, {t * batch, 0}, {1, 1}, {batch, width});
   const int32_t cube = steps.reshape(all, {batch, sequence.steps, width});
-  const int32_t cut =
-      add_slice(op.draft(), op.name(), op.source(), cube, {0, t, 0}, {1, 1, 1}, {batch, 1, width});
+  const int32_t cut = add_slice(op.origin(), cube, {0, t, 0}, {1, 1, 1}, {batch, 1, width});
   return steps.reshape(cut, {batch, width});
 }
 
@@ -250,7 +219,7 @@ void write_rows(Steps& steps, const Sequence& sequence, const std::vector<int32_
     parts.push_back(steps.reshape(
         row, sequence.time_major ? Shape{1, sequence.batch, width} : Shape{sequence.batch, 1, width}));
   const int32_t axis = sequence.time_major ? 0 : 1;
-  parts = joined_in_groups(op.draft(), op.name(), op.source(), std::move(parts), axis);
+  parts = joined_in_groups(op.origin(), std::move(parts), axis);
   op.add(Op::kConcat, parts, y).options.as<ConcatOptions>().axis = axis;
 }
 

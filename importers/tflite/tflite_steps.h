@@ -18,10 +18,10 @@ class Steps {
   const DraftTensor& info(int32_t tensor) { return op_.draft().tensor(tensor); }
   bool is_codes(int32_t tensor) { return info(tensor).dtype == DType::kS8; }
 
-  int32_t real(const Shape& shape);  // a new FP32 tensor
-  int32_t unary(Op function, int32_t x);
-  int32_t binary(Op function, int32_t a, int32_t b);
-  int32_t clamp(int32_t x, float low, float high);
+  int32_t real(const Shape& shape) { return op_.new_tensor(shape); }
+  int32_t unary(Op function, int32_t x) { return add_unary(op_, function, x); }
+  int32_t binary(Op function, int32_t a, int32_t b) { return op_.make(function, {a, b}, info(a).shape); }
+  int32_t clamp(int32_t x, float low, float high) { return add_bounded(op_, x, low, high); }
   int32_t activate(int32_t x, tflite::Activation activation);
   int32_t reshape(int32_t x, const Shape& shape);
   int32_t columns(int32_t x, int32_t first, int32_t count);  // of [rows, columns]

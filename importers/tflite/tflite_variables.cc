@@ -61,7 +61,7 @@ void read_initial_values(TfliteFile& file, const tflite::SubGraph& graph) {
 int32_t own_tensor(Draft& draft, int32_t tensor, const std::string& name) {
   if (!is_model_input(draft, tensor) && !is_model_output(draft, tensor)) return tensor;
   const int32_t copy = add_activation_like(draft, name + "/next", tensor, draft.tensor(tensor).shape);
-  add_node(draft, Op::kReshape, name + "/next", "ASSIGN_VARIABLE", {tensor}, copy);
+  add_node({draft, name + "/next", "ASSIGN_VARIABLE"}, Op::kReshape, {tensor}, copy);
   return copy;
 }
 
