@@ -94,6 +94,14 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
                               bool padded = false);
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
 
+// Of the kernel dsp: how many tiles of four windows that share columns of a picture are computed at once (gemm_s8_dsp_lines.h). As
+// many as some 5 KB hold, and two where they do not.
+inline int32_t gemm_s8_dsp_tiles(int32_t taps, int32_t k) {
+  constexpr int32_t kBytes = 5792, kMost = 8;
+  const int32_t depth = taps * k, tiles = depth < kBytes / 2 ? (kBytes - 2 * depth) / (4 * depth + 16) : 0;
+  return tiles < 2 ? 2 : tiles < kMost ? tiles : kMost;
+}
+
 struct GemmS8Weights {
   const int8_t* weights;       // plain
   const int32_t* folded_bias;  // [n]; this and multiplier are read where lhs_offset is not 0

@@ -7,6 +7,7 @@
 // row of padding, or, where blocks may cross taps, [rows][depth] codes: copies of the windows.
 #include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/gemm/gemm_s8_dsp_columns.h"
+#include "kernels/gemm/gemm_s8_dsp_lines.h"
 #include "kernels/gemm/gemm_s8_windows.h"
 
 namespace intaglio {
@@ -61,50 +62,6 @@ inline int16_t* widen_four(const int8_t** rows, int32_t blocks, int16_t* to) {
   rows[2] = x2;
   rows[3] = x3;
   return to;
-}
-
-// `k` codes of each of six columns of a line, as four windows of three columns have them: three taps, each of four rows. A
-// column is unpacked once and stored up to three times. Columns start `from` bytes behind the pointers. Gives where the next
-// line goes.
-__attribute__((naked, noinline)) int16_t* widen_columns(const int8_t* const*, int32_t /*k*/, int16_t*,
-                                                        int32_t /*from*/) {
-  __asm__(
-      "push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"
-      "mov lr, r3\n"
-      "add r3, r2, r1, lsl #3\n"
-      "add r12, r3, r1, lsl #3\n"
-      "add r1, lr\n"
-      "1:\n"
-      "ldmia r0, {r4, r6, r8, r10}\n"
-      "ldr r4, [r4, lr]\n"
-      "ldr r6, [r6, lr]\n"
-      "ldr r8, [r8, lr]\n"
-      "ldr r10, [r10, lr]\n"
-      "sxtb16 r5, r4, ror #8\n"
-      "sxtb16 r4, r4\n"
-      "sxtb16 r7, r6, ror #8\n"
-      "sxtb16 r6, r6\n"
-      "sxtb16 r9, r8, ror #8\n"
-      "sxtb16 r8, r8\n"
-      "sxtb16 r11, r10, ror #8\n"
-      "sxtb16 r10, r10\n"
-      "stmia r2!, {r4, r5, r6, r7, r8, r9, r10, r11}\n"
-      "stmia r3!, {r6, r7, r8, r9, r10, r11}\n"
-      "stmia r12!, {r8, r9, r10, r11}\n"
-      "ldrd r4, r6, [r0, #16]\n"
-      "ldr r4, [r4, lr]\n"
-      "ldr r6, [r6, lr]\n"
-      "sxtb16 r5, r4, ror #8\n"
-      "sxtb16 r4, r4\n"
-      "sxtb16 r7, r6, ror #8\n"
-      "sxtb16 r6, r6\n"
-      "stmia r3!, {r4, r5}\n"
-      "stmia r12!, {r4, r5, r6, r7}\n"
-      "add lr, #4\n"
-      "cmp lr, r1\n"
-      "bne 1b\n"
-      "mov r0, r12\n"
-      "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
 }
 
 // Rows of one run each, of at least four depths.
@@ -177,7 +134,6 @@ class WindowsDsp {
 
   void widen_four_windows() {
     const bool inside = walk_.are_inside(kMr), by_blocks = runs_.bytes % kQuad == 0;
-    if (share_columns_) return widen_shared_columns(inside);
     if (!inside || !(runs_.one || by_blocks || by_lines())) return widen_each(kMr);
     const int8_t* rows[kMr];
     rows[0] = input_ + walk_.next_in_line(kMr, true).from;
@@ -185,6 +141,30 @@ class WindowsDsp {
     if (!runs_.one && by_blocks) return widen_inside(rows);
     if (!runs_.one) copy_inside(rows, kMr, reinterpret_cast<int8_t*>(to_ + kMr * whole()));
     widen_rows(rows, kMr, depth_, to_);
+  }
+
+  // Whether four neighbouring windows share columns (gemm_s8_dsp_lines.h).
+  bool share_columns() const { return share_columns_; }
+
+  // Four windows of a line, of three columns each at stride 1. Gives where the next ones go.
+  [[gnu::noinline]] int16_t* widen_tile(int16_t* to, int8_t* padding) {
+    const WindowAt at = walk_.next_in_line(kMr, walk_.are_inside(kMr));
+    if (!at.inside) memset(padding, of_.zero_point, static_cast<size_t>(k_));
+    const int8_t* columns[kMr + 2];
+    const int32_t next_line = of_.dilation_h * of_.w * of_.channels;
+    int32_t line = 0;  // from the window's first one on
+    for (int32_t ky = 0, y = at.y; ky < of_.kernel_h; ++ky, y += of_.dilation_h, line += next_line) {
+      if (ky == 0 || !at.inside) {
+        const uint32_t width = at.inside || static_cast<uint32_t>(y) < static_cast<uint32_t>(of_.h)
+                                   ? static_cast<uint32_t>(of_.w)
+                                   : 0;
+        ptrdiff_t column = at.from + line;
+        for (int32_t i = 0; i < kMr + 2; ++i, column += of_.channels)
+          columns[i] = static_cast<uint32_t>(at.x + i) < width ? input_ + column : padding;
+      }
+      to = widen_columns(columns, k_, to, at.inside ? line : 0);
+    }
+    return to;
   }
 
   [[gnu::noinline]] void widen_each(int32_t count) {
@@ -221,31 +201,6 @@ class WindowsDsp {
         for (int32_t r = 0; r < kMr; ++r) rows[r] += to_run;
       }
       for (int32_t r = 0; r < kMr; ++r) rows[r] += to_line;
-    }
-  }
-
-  // Four windows of a line, of three columns each at stride 1.
-  [[gnu::noinline]] void widen_shared_columns(bool inside) {
-    const WindowAt at = walk_.next_in_line(kMr, inside);
-    auto* const padding = reinterpret_cast<int8_t*>(to_ + kMr * depth_);
-    if (!at.inside && !padding_made_) {
-      memset(padding, of_.zero_point, static_cast<size_t>(k_));
-      padding_made_ = true;
-    }
-    const int8_t* columns[kMr + 2];
-    int16_t* to = to_;
-    const int32_t next_line = of_.dilation_h * of_.w * of_.channels;
-    int32_t line = 0;  // from the window's first one on
-    for (int32_t ky = 0, y = at.y; ky < of_.kernel_h; ++ky, y += of_.dilation_h, line += next_line) {
-      if (ky == 0 || !at.inside) {
-        const uint32_t width = at.inside || static_cast<uint32_t>(y) < static_cast<uint32_t>(of_.h)
-                                   ? static_cast<uint32_t>(of_.w)
-                                   : 0;
-        ptrdiff_t column = at.from + line;
-        for (int32_t i = 0; i < kMr + 2; ++i, column += of_.channels)
-          columns[i] = static_cast<uint32_t>(at.x + i) < width ? input_ + column : padding;
-      }
-      to = widen_columns(columns, k_, to, at.inside ? line : 0);
     }
   }
 
@@ -296,7 +251,6 @@ class WindowsDsp {
   WindowWalk walk_;
   const int32_t k_, depth_;  // codes of a tap and of a window
   const bool share_columns_;
-  bool padding_made_ = false;  // of shared columns
   int16_t* const to_;
 };
 
@@ -330,6 +284,19 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
   if (args.taps * args.k < kQuad) return gemm_s8_windows_scalar(args);
   WindowsDsp windows(args);
   int32_t left = args.m;
+  if (windows.share_columns()) {
+    const int32_t most = gemm_s8_dsp_tiles(args.taps, args.k), depth = args.taps * args.k;
+    auto* const padding = static_cast<int8_t*>(args.scratch) + 2 * depth + 16 * most + most * 4 * depth;
+    for (int32_t tiles; left >= kMr; left -= kMr * tiles) {
+      tiles = left / kMr < most ? left / kMr : most;
+      int16_t *const first = static_cast<int16_t*>(args.scratch) + depth + 8 * tiles, *to = first;
+      for (int32_t i = 0; i < tiles; ++i) to = windows.widen_tile(to, padding);
+      columns_of_tiles_dsp(args, tiles, first);
+      args.output += static_cast<size_t>(kMr * tiles) * args.output_stride;
+      if (args.residual != nullptr) args.residual += static_cast<size_t>(kMr * tiles) * args.residual_stride;
+    }
+    if (left == 0) return;
+  }
   columns_dsp(args, 0);
   for (int32_t count; left > 0; left -= count) {
     count = left < kMr ? 1 : kMr;
