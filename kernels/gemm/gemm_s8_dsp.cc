@@ -8,6 +8,7 @@
 #include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/gemm/gemm_s8_dsp_columns.h"
 #include "kernels/gemm/gemm_s8_dsp_lines.h"
+#include "kernels/gemm/gemm_s8_dsp_rows.h"
 #include "kernels/gemm/gemm_s8_windows.h"
 
 namespace intaglio {
@@ -265,12 +266,15 @@ void gemm_s8_windows_scalar(GemmS8Args& args);
 void gemm_s8_dsp(const GemmS8Args& args) {
   const int32_t depth = args.taps * args.k;
   if (depth < kQuad) return gemm_s8_scalar(args);
-  const int8_t* rows[kMr] = {args.first_row};
+  const int32_t done = rows_by_columns_dsp(args);
+  if (done == args.m) return;
   const ptrdiff_t distance = args.row_distance;
+  const int8_t* rows[kMr] = {args.first_row + done * distance};
   auto* const widened = static_cast<int16_t*>(args.scratch);
   GemmS8Args part = args;
+  part.output += static_cast<size_t>(done) * args.output_stride;
   columns_dsp(part, 0);
-  for (int32_t left = args.m, count; left > 0; left -= count) {
+  for (int32_t left = args.m - done, count; left > 0; left -= count) {
     count = left < kMr ? 1 : kMr;
     const int8_t* const first = rows[0];
     for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + distance;
