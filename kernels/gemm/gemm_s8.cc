@@ -98,11 +98,13 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   if (kPacks && kernel.lhs_rows != 0)
     bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
   // gemm_s8_dsp.cc: rows whose words cross taps are copied before they are widened; others may meet padding.
-  if (kernel.lhs_bytes == 2 && k % 4 != 0) bytes = int64_t{3} * rows * round_up(taps * k, 4);
+  if (kernel.lhs_bytes == 2 && k % 4 != 0) {
+    const int32_t row = round_up(taps * k, 4), copied = gemm_s8_dsp_rows(row);
+    bytes = rows < kernel.mr ? int64_t{3} * rows * row : int64_t{4 + copied} * row;
+  }
   if (kernel.lhs_bytes == 2 && k % 4 == 0 && taps % 3 == 0 && rows > 3) {
-    const int64_t depth = int64_t{taps} * k;
-    bytes = 2 * depth + gemm_s8_dsp_tiles(taps, k) * (4 * depth + 16);
-    if (bytes < 8 * depth) bytes = 8 * depth;
+    const int32_t lines = gemm_s8_dsp_lines_bytes(taps * k);
+    if (bytes < lines) bytes = lines;
   }
   if (kernel.lhs_bytes == 2 && k % 4 == 0 && padded) bytes += k;
   if (kPacks && kernel.pair_safe_panels) {

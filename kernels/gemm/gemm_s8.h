@@ -94,12 +94,19 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
                               bool padded = false);
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
 
-// Of the kernel dsp: how many tiles of four windows that share columns of a picture are computed at once (gemm_s8_dsp_lines.h). As
-// many as some 5 KB hold, and two where they do not.
-inline int32_t gemm_s8_dsp_tiles(int32_t taps, int32_t k) {
-  constexpr int32_t kBytes = 5792, kMost = 8;
-  const int32_t depth = taps * k, tiles = depth < kBytes / 2 ? (kBytes - 2 * depth) / (4 * depth + 16) : 0;
-  return tiles < 2 ? 2 : tiles < kMost ? tiles : kMost;
+// Of the kernel dsp: its memory for windows that share columns of a picture (gemm_s8_dsp_lines.h). Eight tiles of them if these are
+// small, two where they are large, and between these as many as some 5 KB hold.
+inline int32_t gemm_s8_dsp_lines_bytes(int32_t depth) {
+  constexpr int32_t kBytes = 5824;
+  const int32_t tile = 4 * depth + 16, least = 2 * depth + 2 * tile, most = 2 * depth + 8 * tile;
+  return least > kBytes ? least : most < kBytes ? most : kBytes;
+}
+
+// How many windows of so many bytes it copies at once, where blocks of four would cross taps (gemm_s8_dsp_rows.h): an even number.
+inline int32_t gemm_s8_dsp_rows(int32_t row_bytes) {
+  constexpr int32_t kBytes = 896, kMost = 32, kFewest = 12;
+  const int32_t rows = (kBytes / row_bytes - 4) & ~1;
+  return rows < kFewest ? kFewest : rows < kMost ? rows : kMost;
 }
 
 struct GemmS8Weights {

@@ -15,6 +15,7 @@ namespace intaglio {
 namespace {
 
 constexpr int32_t kMr = 4, kQuad = 4;
+constexpr int32_t kFewRows = 12;  // for which widening two columns takes what it saves
 
 // Four codes as the pairs (0, 2) and (1, 3).
 inline void store_pairs(uint32_t codes, int16_t* to) {
@@ -129,8 +130,6 @@ class WindowsDsp {
         walk_(of_, args.first_window),
         k_(args.k),
         depth_(args.taps * args.k),
-        share_columns_(of_.kernel_w == 3 && of_.stride_w == 1 && of_.dilation_w == 1 && k_ % kQuad == 0 &&
-                       (of_.ow | args.first_window) % kMr == 0),
         to_(static_cast<int16_t*>(args.scratch)) {}
 
   void widen_four_windows() {
@@ -144,10 +143,15 @@ class WindowsDsp {
     widen_rows(rows, kMr, depth_, to_);
   }
 
-  // Whether four neighbouring windows share columns (gemm_s8_dsp_lines.h).
-  bool share_columns() const { return share_columns_; }
+  // How many tiles of four neighbouring windows that share columns are computed at once (gemm_s8_dsp_lines.h).
+  int32_t tiles(int32_t first_window) const {
+    if (of_.kernel_w != 3 || of_.stride_w != 1 || of_.dilation_w != 1 || k_ % kQuad != 0 ||
+        (of_.ow | first_window) % kMr != 0)
+      return 0;
+    return (gemm_s8_dsp_lines_bytes(depth_) - 2 * depth_) / (4 * depth_ + 16);
+  }
 
-  // Four windows of a line, of three columns each at stride 1. Gives where the next ones go.
+  // Four windows of a line. Gives where the next ones go.
   [[gnu::noinline]] int16_t* widen_tile(int16_t* to, int8_t* padding) {
     const WindowAt at = walk_.next_in_line(kMr, walk_.are_inside(kMr));
     if (!at.inside) memset(padding, of_.zero_point, static_cast<size_t>(k_));
@@ -168,6 +172,21 @@ class WindowsDsp {
     return to;
   }
 
+  // How many windows are copied at once, of what scratch holds: an even number.
+  int32_t copies() const {
+    if (k_ % kQuad != 0) return gemm_s8_dsp_rows(whole());
+    return of_.kernel_h * of_.kernel_w % 3 == 0 && by_lines()
+               ? (gemm_s8_dsp_lines_bytes(depth_) / depth_ - 4) & ~1
+               : 0;
+  }
+
+  int32_t whole() const { return (depth_ + kQuad - 1) / kQuad * kQuad; }  // blocks' codes of a window
+
+  // Copies the next windows side by side, whole blocks each.
+  [[gnu::noinline]] void copy_windows(int8_t* codes, int32_t count) {
+    for (; count > 0; --count, codes += whole()) copy_window(walk_.next(), codes);
+  }
+
   [[gnu::noinline]] void widen_each(int32_t count) {
     WindowAt at[kMr];
     for (int32_t r = 0; r < count; ++r) at[r] = walk_.next();
@@ -175,20 +194,13 @@ class WindowsDsp {
     auto* codes = reinterpret_cast<int8_t*>(to_ + count * whole());
     const int8_t* rows[kMr];
     for (int32_t r = 0; r < count; ++r, codes += whole()) {
-      if (at[r].inside && by_lines()) {
-        rows[r] = input_ + at[r].from;
-        copy_inside(rows + r, 1, codes);
-      } else {
-        rows[r] = codes;
-        copy(at[r], codes);
-      }
+      rows[r] = codes;
+      copy_window(at[r], codes);
     }
     widen_rows(rows, count, depth_, to_);
   }
 
  private:
-  int32_t whole() const { return (depth_ + kQuad - 1) / kQuad * kQuad; }  // blocks' codes of a window
-
   // Four windows that are inside, of runs of whole blocks.
   void widen_inside(const int8_t** rows) {
     const ptrdiff_t to_run = static_cast<ptrdiff_t>(of_.dilation_w) * of_.channels - runs_.bytes;
@@ -238,6 +250,15 @@ class WindowsDsp {
     }
   }
 
+  void copy_window(const WindowAt& at, int8_t* to) const {
+    if (at.inside && by_lines()) {
+      const int8_t* row = input_ + at.from;
+      copy_inside(&row, 1, to);
+    } else {
+      copy(at, to);
+    }
+  }
+
   void copy(const WindowAt& at, int8_t* to) const {
     const auto copy_piece = [&](const int8_t* from, int32_t bytes) { to = copy_codes(from, bytes, to); };
     for_window(of_, input_, runs_, k_, at, copy_piece, [&](int32_t bytes) {
@@ -251,7 +272,6 @@ class WindowsDsp {
   const WindowRuns runs_;
   WindowWalk walk_;
   const int32_t k_, depth_;  // codes of a tap and of a window
-  const bool share_columns_;
   int16_t* const to_;
 };
 
@@ -266,7 +286,8 @@ void gemm_s8_windows_scalar(GemmS8Args& args);
 void gemm_s8_dsp(const GemmS8Args& args) {
   const int32_t depth = args.taps * args.k;
   if (depth < kQuad) return gemm_s8_scalar(args);
-  const int32_t done = rows_by_columns_dsp(args);
+  const int32_t done = args.m > kFewRows && depth % kQuad == 0 && fits_rows_by_columns_dsp(args) ? args.m & ~1 : 0;
+  if (done > 0) rows_by_columns_dsp(args);
   if (done == args.m) return;
   const ptrdiff_t distance = args.row_distance;
   const int8_t* rows[kMr] = {args.first_row + done * distance};
@@ -288,9 +309,10 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
   if (args.taps * args.k < kQuad) return gemm_s8_windows_scalar(args);
   WindowsDsp windows(args);
   int32_t left = args.m;
-  if (windows.share_columns()) {
-    const int32_t most = gemm_s8_dsp_tiles(args.taps, args.k), depth = args.taps * args.k;
-    auto* const padding = static_cast<int8_t*>(args.scratch) + 2 * depth + 16 * most + most * 4 * depth;
+  if (const int32_t most = windows.tiles(args.first_window); most > 0) {
+    const int32_t depth = args.taps * args.k;
+    auto* const padding =
+        static_cast<int8_t*>(args.scratch) + gemm_s8_dsp_lines_bytes(depth);
     for (int32_t tiles; left >= kMr; left -= kMr * tiles) {
       tiles = left / kMr < most ? left / kMr : most;
       int16_t *const first = static_cast<int16_t*>(args.scratch) + depth + 8 * tiles, *to = first;
@@ -298,6 +320,18 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
       columns_of_tiles_dsp(args, tiles, first);
       args.output += static_cast<size_t>(kMr * tiles) * args.output_stride;
       if (args.residual != nullptr) args.residual += static_cast<size_t>(kMr * tiles) * args.residual_stride;
+    }
+    if (left == 0) return;
+  }
+  const int32_t row = windows.whole();
+  if (const int32_t most = windows.copies(); most >= kFewRows && fits_rows_by_columns_dsp(args)) {
+    args.first_row = static_cast<int8_t*>(args.scratch) + 4 * row;
+    args.row_distance = row;
+    for (; left >= 2; left -= args.m) {
+      args.m = left < most ? left & ~1 : most;
+      windows.copy_windows(static_cast<int8_t*>(args.scratch) + 4 * row, args.m);
+      rows_by_columns_dsp(args);
+      args.output += static_cast<size_t>(args.m) * args.output_stride;
     }
     if (left == 0) return;
   }

@@ -1,7 +1,7 @@
 // Many rows that are read where they stand, for gemm_s8_dsp: two of them by two columns. The columns' weights are widened once for
 // all rows, [depth / 4][2 columns][4] int16, in pairs as even_dsp() and odd_dsp() make them.
 //
-// For depths that are a multiple of four, an even number of columns and rows, and outputs of all codes without a residual.
+// For an even number of columns and rows, and outputs of all codes without a residual.
 #pragma once
 
 #include "kernels/arithmetic/requant_dsp.h"
@@ -28,21 +28,36 @@ struct RowsDsp {
   int32_t skipped;  // steps that the first pass leaves out, of eight
 };
 
-// The weights of two columns, `depth` from one to the next.
-__attribute__((naked, noinline)) void widen_two_columns(const int8_t*, int32_t /*depth*/, int16_t*) {
+// The weights of two columns, `depth` from one to the next and at least four; `rest` of them behind whole blocks.
+__attribute__((naked, noinline)) void widen_two_columns(const int8_t*, int32_t /*depth*/, int32_t /*rest*/, int16_t*) {
   __asm__(
       "push {r4, r5, r6, r7, lr}\n"
-      "add r3, r0, r1\n"
+      "sub lr, r1, r2\n"
+      "add lr, r0\n"
       "1:\n"
       "ldr r6, [r0, r1]\n"
       "ldr r4, [r0], #4\n"
+      "2:\n"
       "sxtb16 r5, r4, ror #8\n"
       "sxtb16 r4, r4\n"
       "sxtb16 r7, r6, ror #8\n"
       "sxtb16 r6, r6\n"
-      "stmia r2!, {r4, r5, r6, r7}\n"
-      "cmp r0, r3\n"
+      "stmia r3!, {r4, r5, r6, r7}\n"
+      "cmp r0, lr\n"
       "bne 1b\n"
+      "cbz r2, 3f\n"
+      "add r0, r2\n"
+      "sub r0, #4\n"  // the word that ends with a column
+      "ldr r6, [r0, r1]\n"
+      "ldr r4, [r0]\n"
+      "rsb r2, r2, #4\n"
+      "lsl r2, r2, #3\n"
+      "lsr r4, r4, r2\n"
+      "lsr r6, r6, r2\n"
+      "mov r2, #0\n"
+      "mov lr, r0\n"
+      "b 2b\n"
+      "3:\n"
       "pop {r4, r5, r6, r7, pc}\n");
 }
 
@@ -140,30 +155,32 @@ __attribute__((naked, noinline, aligned(4))) void multiply_rows(const RowsDsp*) 
 #undef ITG_STEP_DSP
 #undef ITG_FOUR_STEPS_DSP
 
-// How many of the rows multiply_rows() computed, from the first one on.
-[[gnu::noinline]] inline int32_t rows_by_columns_dsp(const GemmS8Args& args) {
-  constexpr int32_t kFewRows = 16;  // where widening takes what it saves
-  const int32_t depth = args.taps * args.k, rows = args.m & ~1;
+inline bool fits_rows_by_columns_dsp(const GemmS8Args& args) {
+  return args.n % 2 == 0 && args.residual == nullptr && !make_output_dsp(args.requant).narrow;
+}
+
+// All rows but an odd last one. A row has whole blocks, though depths may end before: there weights are zero.
+[[gnu::noinline]] inline void rows_by_columns_dsp(const GemmS8Args& args) {
+  const int32_t depth = args.taps * args.k, blocks = (depth + 3) / 4, rows = args.m & ~1;
   const OutputDsp output = make_output_dsp(args.requant);
-  if (rows < kFewRows || (depth | args.n << 1) % 4 != 0 || args.residual != nullptr || output.narrow) return 0;
   auto* const columns = static_cast<int16_t*>(args.scratch);
   const auto distance = static_cast<int32_t>(args.row_distance);
-  RowsDsp all = {args.first_row, distance, columns, columns + 2 * depth, {}, {}, args.output, output.zero_point,
-                 args.output_stride, 2 * distance - depth, args.output + static_cast<size_t>(rows) * args.output_stride,
-                 -(depth / 4) & 7};
+  RowsDsp all = {args.first_row, distance, columns, columns + 8 * blocks, {}, {}, args.output, output.zero_point,
+                 args.output_stride, 2 * distance - 4 * blocks,
+                 args.output + static_cast<size_t>(rows) * args.output_stride, -blocks & 7};
   const auto* w = static_cast<const int8_t*>(args.weights);
   for (int32_t c = 0; c < args.n; c += 2, w += 2 * depth, all.y += 2, all.y_end += 2) {
-    widen_two_columns(w, depth, columns);
+    widen_two_columns(w, depth, depth % 4, columns);
     memcpy(all.bias, args.folded_bias + c, sizeof all.bias);
     memcpy(all.multiplier, args.multiplier + c, sizeof all.multiplier);
     multiply_rows(&all);
   }
-  return rows;
 }
 
 #else
 
-inline int32_t rows_by_columns_dsp(const GemmS8Args&) { return 0; }
+inline bool fits_rows_by_columns_dsp(const GemmS8Args&) { return false; }
+inline void rows_by_columns_dsp(const GemmS8Args&) {}
 
 #endif
 
