@@ -8,6 +8,7 @@
 #include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/gemm/gemm_s8_dsp_columns.h"
 #include "kernels/gemm/gemm_s8_dsp_lines.h"
+#include "kernels/gemm/gemm_s8_dsp_row.h"
 #include "kernels/gemm/gemm_s8_dsp_rows.h"
 #include "kernels/gemm/gemm_s8_windows.h"
 
@@ -134,13 +135,14 @@ class WindowsDsp {
 
   void widen_four_windows() {
     const bool inside = walk_.are_inside(kMr), by_blocks = runs_.bytes % kQuad == 0;
-    if (!inside || !(runs_.one || by_blocks || by_lines())) return widen_each(kMr);
+    if (!inside || !(runs_.one || by_blocks)) return widen_each(kMr);
     const int8_t* rows[kMr];
     rows[0] = input_ + walk_.next_in_line(kMr, true).from;
     for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + walk_.step();
-    if (!runs_.one && by_blocks) return widen_inside(rows);
-    if (!runs_.one) copy_inside(rows, kMr, reinterpret_cast<int8_t*>(to_ + kMr * whole()));
-    widen_rows(rows, kMr, depth_, to_);
+    if (runs_.one)
+      widen_rows(rows, kMr, depth_, to_);
+    else
+      widen_inside(rows);
   }
 
   // How many tiles of four neighbouring windows that share columns are computed at once (gemm_s8_dsp_lines.h).
@@ -241,22 +243,12 @@ class WindowsDsp {
   // Whether windows that are inside are copied as whole lines.
   bool by_lines() const { return runs_.runs == 1 && runs_.bytes >= kQuad; }
 
-  // Windows that are inside, whose blocks may cross lines, to rows of their own.
-  [[gnu::noinline]] void copy_inside(const int8_t** rows, int32_t count, int8_t* codes) const {
-    const ptrdiff_t next_line = static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels;
-    for (; count > 0; --count, codes += whole()) {
-      copy_lines(*rows, next_line, of_.kernel_h, runs_.bytes, codes);
-      *rows++ = codes;
-    }
-  }
-
   void copy_window(const WindowAt& at, int8_t* to) const {
-    if (at.inside && by_lines()) {
-      const int8_t* row = input_ + at.from;
-      copy_inside(&row, 1, to);
-    } else {
+    if (at.inside && by_lines())
+      copy_lines(input_ + at.from, static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels, of_.kernel_h,
+                 runs_.bytes, to);
+    else
       copy(at, to);
-    }
   }
 
   void copy(const WindowAt& at, int8_t* to) const {
@@ -292,6 +284,10 @@ void gemm_s8_dsp(const GemmS8Args& args) {
   const ptrdiff_t distance = args.row_distance;
   const int8_t* rows[kMr] = {args.first_row + done * distance};
   auto* const widened = static_cast<int16_t*>(args.scratch);
+  if (args.m == 1 && fits_row_by_columns_dsp(args)) {
+    widen_rows(rows, 1, depth, widened);
+    return row_by_columns_dsp(args);
+  }
   GemmS8Args part = args;
   part.output += static_cast<size_t>(done) * args.output_stride;
   columns_dsp(part, 0);
