@@ -97,16 +97,18 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
   if (kPacks && kernel.lhs_rows != 0)
     bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
-  // gemm_s8_dsp.cc: rows whose words cross taps are copied before they are widened; others may meet padding.
-  if (kernel.lhs_bytes == 2 && k % 4 != 0) {
-    const int32_t row = round_up(taps * k, 4), copied = gemm_s8_dsp_rows(row);
-    bytes = rows < kernel.mr ? int64_t{3} * rows * row : int64_t{4 + copied} * row;
+  if (kernel.lhs_bytes == 2) {
+    // gemm_s8_dsp.cc: windows are copied before they are widened, where words cross taps and where one stands alone; others may meet
+    // padding. Many of them are taken together.
+    const int32_t row = round_up(taps * k, 4);
+    if (k % 4 != 0 || (rows == 1 && taps > 1)) bytes = int64_t{3} * rows * row;
+    if (rows >= kernel.mr && k % 4 != 0) bytes = int64_t{4 + kGemmS8DspRows} * row;
+    if (rows >= kernel.mr && k % 4 == 0 && taps % 3 == 0) {
+      const int32_t lines = gemm_s8_dsp_lines_bytes(row);
+      if (bytes < lines) bytes = lines;
+    }
+    if (k % 4 == 0 && padded) bytes += k;
   }
-  if (kernel.lhs_bytes == 2 && k % 4 == 0 && taps % 3 == 0 && rows > 3) {
-    const int32_t lines = gemm_s8_dsp_lines_bytes(taps * k);
-    if (bytes < lines) bytes = lines;
-  }
-  if (kernel.lhs_bytes == 2 && k % 4 == 0 && padded) bytes += k;
   if (kPacks && kernel.pair_safe_panels) {
     const PairsLayout layout = pairs_layout(taps, k);
     bytes = (pairs_group(layout, kernel.mr) + (pairs_in_place(k) ? 0 : kernel.mr)) * layout.row;

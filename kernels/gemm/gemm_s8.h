@@ -102,12 +102,8 @@ inline int32_t gemm_s8_dsp_lines_bytes(int32_t depth) {
   return least > kBytes ? least : most < kBytes ? most : kBytes;
 }
 
-// How many windows of so many bytes it copies at once, where blocks of four would cross taps (gemm_s8_dsp_rows.h): an even number.
-inline int32_t gemm_s8_dsp_rows(int32_t row_bytes) {
-  constexpr int32_t kBytes = 896, kMost = 32, kFewest = 12;
-  const int32_t rows = (kBytes / row_bytes - 4) & ~1;
-  return rows < kFewest ? kFewest : rows < kMost ? rows : kMost;
-}
+// How many windows it copies at once, where blocks of four would cross taps (gemm_s8_dsp_rows.h).
+inline constexpr int32_t kGemmS8DspRows = 16;
 
 struct GemmS8Weights {
   const int8_t* weights;       // plain

@@ -1,10 +1,13 @@
-// Cortex-M4, M7 and whatever else has the DSP extension. Two products an instruction (smlad), of int16 pairs:
-// four bytes of weights become the pairs (0, 2) and (1, 3), and a tile's rows are widened once, in that
-// order (gemm_s8_dsp_columns.h).
+// Cortex-M4, M7 and whatever else has the DSP extension. Two products an instruction (smlad), of int16 pairs: four bytes become the
+// pairs (0, 2) and (1, 3). The depth is one run of taps * k, in the order of the weights. Four loops share the work:
 //
-// The depth is one run of taps * k, in the order of the weights. Scratch: with four rows [blocks][4 rows][4 depths],
-// else [blocks][4 depths], int16; a last block that is not whole comes first, zeros behind its last depth. Behind it a
-// row of padding, or, where blocks may cross taps, [rows][depth] codes: copies of the windows.
+//   gemm_s8_dsp_lines.h    windows of three columns at stride 1: tiles of four by one column that is widened for all of them
+//   gemm_s8_dsp_rows.h     many rows in place, or windows copied one after the other: two by two columns that are widened for all
+//   gemm_s8_dsp_row.h      a row alone by four columns in place
+//   gemm_s8_dsp_columns.h  what these leave: four rows that are widened, by one column in place
+//
+// Scratch of the last one, int16: [blocks][4 rows][4 depths]; a last block that is not whole comes first, zeros behind its last depth.
+// Behind it a row of padding, or, where blocks may cross taps, [rows][depth] codes: copies of the windows.
 #include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/gemm/gemm_s8_dsp_columns.h"
 #include "kernels/gemm/gemm_s8_dsp_lines.h"
@@ -18,25 +21,12 @@ namespace {
 constexpr int32_t kMr = 4, kQuad = 4;
 constexpr int32_t kFewRows = 12;  // for which widening two columns takes what it saves
 
-// Four codes as the pairs (0, 2) and (1, 3).
-inline void store_pairs(uint32_t codes, int16_t* to) {
-  const uint32_t even = even_dsp(codes), odd = odd_dsp(codes);
-  memcpy(to, &even, sizeof even);
-  memcpy(to + 2, &odd, sizeof odd);
-}
-
 // A run's last depths, fewer than four. The run has at least four.
 inline void store_rest(const int8_t* x, int32_t bytes, int16_t* to) {
   store_pairs(load_word_dsp(x + bytes - kQuad) >> 8 * (kQuad - bytes % kQuad), to);
 }
 
-// Whole blocks of one row, `step` int16 from one to the next. Gives where the next one goes.
-inline int16_t* widen_run(const int8_t* x, int32_t blocks, int32_t step, int16_t* to) {
-  for (; blocks > 0; --blocks, x += kQuad, to += step) store_pairs(load_word_dsp(x), to);
-  return to;
-}
-
-// The same of four rows, which move on.
+// Whole blocks of four rows, which move on. Gives where the next ones go.
 inline int16_t* widen_four(const int8_t** rows, int32_t blocks, int16_t* to) {
   const int8_t *x0 = rows[0], *x1 = rows[1], *x2 = rows[2], *x3 = rows[3];
   __asm__ volatile(
@@ -67,14 +57,11 @@ inline int16_t* widen_four(const int8_t** rows, int32_t blocks, int16_t* to) {
   return to;
 }
 
-// Rows of one run each, of at least four depths.
-void widen_rows(const int8_t** rows, int32_t count, int32_t depth, int16_t* to) {
+// Four rows of one run each, of at least four depths.
+void widen_rows(const int8_t** rows, int32_t depth, int16_t* to) {
   if (depth % kQuad != 0)
-    for (int32_t r = 0; r < count; ++r, to += kQuad) store_rest(rows[r], depth, to);
-  if (count == kMr)
-    widen_four(rows, depth / kQuad, to);
-  else
-    widen_run(rows[0], depth / kQuad, kQuad, to);
+    for (int32_t r = 0; r < kMr; ++r, to += kQuad) store_rest(rows[r], depth, to);
+  widen_four(rows, depth / kQuad, to);
 }
 
 // A few codes: words, one overlapping, or bytes. Gives where the next ones go.
@@ -121,7 +108,7 @@ inline void copy_lines(const int8_t* line, ptrdiff_t next_line, int32_t lines, i
       : "cc", "memory");
 }
 
-// Widens windows, one or four, to the start of scratch.
+// Widens four windows to the start of scratch, or copies and widens those that kernels take together.
 class WindowsDsp {
  public:
   explicit WindowsDsp(const GemmS8Args& args)
@@ -135,12 +122,16 @@ class WindowsDsp {
 
   void widen_four_windows() {
     const bool inside = walk_.are_inside(kMr), by_blocks = runs_.bytes % kQuad == 0;
-    if (!inside || !(runs_.one || by_blocks)) return widen_each(kMr);
+    if (!inside || !(runs_.one || by_blocks)) {
+      WindowAt at[kMr];
+      for (WindowAt& one : at) one = walk_.next();
+      return widen_each(at);
+    }
     const int8_t* rows[kMr];
     rows[0] = input_ + walk_.next_in_line(kMr, true).from;
     for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + walk_.step();
     if (runs_.one)
-      widen_rows(rows, kMr, depth_, to_);
+      widen_rows(rows, depth_, to_);
     else
       widen_inside(rows);
   }
@@ -148,7 +139,7 @@ class WindowsDsp {
   // How many tiles of four neighbouring windows that share columns are computed at once (gemm_s8_dsp_lines.h).
   int32_t tiles(int32_t first_window) const {
     if (of_.kernel_w != 3 || of_.stride_w != 1 || of_.dilation_w != 1 || k_ % kQuad != 0 ||
-        (of_.ow | first_window) % kMr != 0)
+        (of_.ow | first_window) % kMr != 0 || of_.kernel_h * k_ / kQuad % 3 != 0)
       return 0;
     return (gemm_s8_dsp_lines_bytes(depth_) - 2 * depth_) / (4 * depth_ + 16);
   }
@@ -176,7 +167,7 @@ class WindowsDsp {
 
   // How many windows are copied at once, of what scratch holds: an even number.
   int32_t copies() const {
-    if (k_ % kQuad != 0) return gemm_s8_dsp_rows(whole());
+    if (k_ % kQuad != 0) return kGemmS8DspRows;
     return of_.kernel_h * of_.kernel_w % 3 == 0 && by_lines()
                ? (gemm_s8_dsp_lines_bytes(depth_) / depth_ - 4) & ~1
                : 0;
@@ -189,20 +180,26 @@ class WindowsDsp {
     for (; count > 0; --count, codes += whole()) copy_window(walk_.next(), codes);
   }
 
-  [[gnu::noinline]] void widen_each(int32_t count) {
-    WindowAt at[kMr];
-    for (int32_t r = 0; r < count; ++r) at[r] = walk_.next();
-    if (k_ % kQuad == 0) return widen_taps(at, count);
-    auto* codes = reinterpret_cast<int8_t*>(to_ + count * whole());
-    const int8_t* rows[kMr];
-    for (int32_t r = 0; r < count; ++r, codes += whole()) {
-      rows[r] = codes;
-      copy_window(at[r], codes);
-    }
-    widen_rows(rows, count, depth_, to_);
+  // The codes of the next window: where they stand, or copied to `copy`.
+  const int8_t* one_window(int8_t* copy) {
+    const WindowAt at = walk_.next();
+    if (at.inside && runs_.one) return input_ + at.from;
+    copy_window(at, copy);
+    return copy;
   }
 
  private:
+  [[gnu::noinline]] void widen_each(const WindowAt* at) {
+    if (k_ % kQuad == 0) return widen_taps(at);
+    auto* codes = reinterpret_cast<int8_t*>(to_ + kMr * whole());
+    const int8_t* rows[kMr];
+    for (int32_t r = 0; r < kMr; ++r, codes += whole()) {
+      rows[r] = codes;
+      copy_window(at[r], codes);
+    }
+    widen_rows(rows, depth_, to_);
+  }
+
   // Four windows that are inside, of runs of whole blocks.
   void widen_inside(const int8_t** rows) {
     const ptrdiff_t to_run = static_cast<ptrdiff_t>(of_.dilation_w) * of_.channels - runs_.bytes;
@@ -220,10 +217,10 @@ class WindowsDsp {
   }
 
   // Windows whose taps are whole blocks. Outside the picture a tap is a row of padding.
-  void widen_taps(const WindowAt* at, int32_t count) {
-    auto* const padding = reinterpret_cast<int8_t*>(to_ + count * whole());
+  void widen_taps(const WindowAt* at) {
+    auto* const padding = reinterpret_cast<int8_t*>(to_ + kMr * whole());
     bool inside = true;
-    for (int32_t r = 0; r < count; ++r) inside = inside && at[r].inside;
+    for (int32_t r = 0; r < kMr; ++r) inside = inside && at[r].inside;
     if (!inside) memset(padding, of_.zero_point, static_cast<size_t>(k_));
     int16_t* to = to_;
     for (int32_t ky = 0; ky < of_.kernel_h; ++ky)
@@ -231,12 +228,12 @@ class WindowsDsp {
         const int32_t dy = ky * of_.dilation_h, dx = kx * of_.dilation_w;
         const ptrdiff_t tap = (static_cast<ptrdiff_t>(dy) * of_.w + dx) * of_.channels;
         const int8_t* rows[kMr];
-        for (int32_t r = 0; r < count; ++r) {
+        for (int32_t r = 0; r < kMr; ++r) {
           const bool read = static_cast<uint32_t>(at[r].y + dy) < static_cast<uint32_t>(of_.h) &&
                             static_cast<uint32_t>(at[r].x + dx) < static_cast<uint32_t>(of_.w);
           rows[r] = read ? input_ + (at[r].from + tap) : padding;
         }
-        to = count == kMr ? widen_four(rows, k_ / kQuad, to) : widen_run(rows[0], k_ / kQuad, kQuad, to);
+        to = widen_four(rows, k_ / kQuad, to);
       }
   }
 
@@ -245,8 +242,8 @@ class WindowsDsp {
 
   void copy_window(const WindowAt& at, int8_t* to) const {
     if (at.inside && by_lines())
-      copy_lines(input_ + at.from, static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels, of_.kernel_h,
-                 runs_.bytes, to);
+      copy_lines(input_ + at.from, static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels,
+                 of_.kernel_h, runs_.bytes, to);
     else
       copy(at, to);
   }
@@ -274,72 +271,100 @@ void gemm_s8_windows_dsp(GemmS8Args& args);
 void gemm_s8_scalar(const GemmS8Args& args);
 void gemm_s8_windows_scalar(GemmS8Args& args);
 
+namespace {
+
+void move_rows(GemmS8Args* args, int32_t rows) {
+  args->output += static_cast<size_t>(rows) * args->output_stride;
+  if (args->residual != nullptr) args->residual += static_cast<size_t>(rows) * args->residual_stride;
+}
+
+// A row that stands alone: by eight columns where there are as many, and by single ones else.
+[[gnu::noinline]] void one_row_dsp(const GemmS8Args& args, const int8_t* x) {
+  if (fits_row_by_columns_dsp(args)) return row_by_columns_dsp(args, x);
+  const OutputDsp output = make_output_dsp(args.requant);
+  const int32_t depth = args.taps * args.k;
+  const auto* w = static_cast<const int8_t*>(args.weights);
+  for (int32_t c = 0; c < args.n; ++c) {
+    int32_t sum = args.folded_bias[c];
+    const int8_t *from = x, *const end = w + depth;
+    for (; end - w >= kQuad; w += kQuad, from += kQuad) {
+      const uint32_t codes = load_word_dsp(from), weights = load_word_dsp(w);
+      sum = __smlad(odd_dsp(weights), odd_dsp(codes), __smlad(even_dsp(weights), even_dsp(codes), sum));
+    }
+    for (; w != end; ++w) sum = __smlabb(*w, *from++, sum);
+    const int32_t q = requantize_dsp(sum, args.multiplier[c], output);
+    args.output[c] =
+        args.residual == nullptr ? static_cast<int8_t>(q) : add_s8(q, args.residual[c], *args.add);
+  }
+}
+
+}  // namespace
+
 // Where a column has less than a word of weights, products are scalar.
 void gemm_s8_dsp(const GemmS8Args& args) {
   const int32_t depth = args.taps * args.k;
   if (depth < kQuad) return gemm_s8_scalar(args);
-  const int32_t done = args.m > kFewRows && depth % kQuad == 0 && fits_rows_by_columns_dsp(args) ? args.m & ~1 : 0;
-  if (done > 0) rows_by_columns_dsp(args);
-  if (done == args.m) return;
-  const ptrdiff_t distance = args.row_distance;
-  const int8_t* rows[kMr] = {args.first_row + done * distance};
-  auto* const widened = static_cast<int16_t*>(args.scratch);
-  if (args.m == 1 && fits_row_by_columns_dsp(args)) {
-    widen_rows(rows, 1, depth, widened);
-    return row_by_columns_dsp(args);
-  }
   GemmS8Args part = args;
-  part.output += static_cast<size_t>(done) * args.output_stride;
-  columns_dsp(part, 0);
-  for (int32_t left = args.m - done, count; left > 0; left -= count) {
-    count = left < kMr ? 1 : kMr;
-    const int8_t* const first = rows[0];
-    for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + distance;
-    widen_rows(rows, count, depth, widened);
-    rows[0] = first + count * distance;
-    columns_dsp(part, count);
+  const int8_t* x = args.first_row;
+  int32_t left = args.m;
+  if (left >= kFewRows && depth % kQuad == 0 && fits_rows_by_columns_dsp(args)) {
+    rows_by_columns_dsp(args);
+    left = args.m % 2;
+    x += (args.m - left) * args.row_distance;
+    move_rows(&part, args.m - left);
   }
+  if (left >= kMr) {
+    GemmS8Args tiles = part;
+    columns_dsp(tiles, 0);
+    move_rows(&part, left / kMr * kMr);
+    for (; left >= kMr; left -= kMr, x += kMr * args.row_distance) {
+      const int8_t* rows[kMr] = {x, x + args.row_distance, x + 2 * args.row_distance,
+                                 x + 3 * args.row_distance};
+      widen_rows(rows, depth, static_cast<int16_t*>(args.scratch));
+      columns_dsp(tiles, kMr);
+    }
+  }
+  for (; left > 0; --left, x += args.row_distance, move_rows(&part, 1)) one_row_dsp(part, x);
 }
 
 void gemm_s8_windows_dsp(GemmS8Args& args) {
-  if (args.taps * args.k < kQuad) return gemm_s8_windows_scalar(args);
+  const int32_t depth = args.taps * args.k;
+  if (depth < kQuad) return gemm_s8_windows_scalar(args);
   WindowsDsp windows(args);
   int32_t left = args.m;
   if (const int32_t most = windows.tiles(args.first_window); most > 0) {
-    const int32_t depth = args.taps * args.k;
-    auto* const padding =
-        static_cast<int8_t*>(args.scratch) + gemm_s8_dsp_lines_bytes(depth);
+    auto* const padding = static_cast<int8_t*>(args.scratch) + gemm_s8_dsp_lines_bytes(depth);
     for (int32_t tiles; left >= kMr; left -= kMr * tiles) {
       tiles = left / kMr < most ? left / kMr : most;
       int16_t *const first = static_cast<int16_t*>(args.scratch) + depth + 8 * tiles, *to = first;
       for (int32_t i = 0; i < tiles; ++i) to = windows.widen_tile(to, padding);
       columns_of_tiles_dsp(args, tiles, first);
-      args.output += static_cast<size_t>(kMr * tiles) * args.output_stride;
-      if (args.residual != nullptr) args.residual += static_cast<size_t>(kMr * tiles) * args.residual_stride;
+      move_rows(&args, kMr * tiles);
     }
-    if (left == 0) return;
-  }
-  const int32_t row = windows.whole();
-  if (const int32_t most = windows.copies(); most >= kFewRows && fits_rows_by_columns_dsp(args)) {
-    args.first_row = static_cast<int8_t*>(args.scratch) + 4 * row;
+  } else if (const int32_t copies = windows.copies();
+             copies >= kFewRows && left >= kFewRows && fits_rows_by_columns_dsp(args)) {
+    const int32_t row = windows.whole();
+    auto* const codes = static_cast<int8_t*>(args.scratch) + 4 * row;
+    args.first_row = codes;
     args.row_distance = row;
     for (; left >= 2; left -= args.m) {
-      args.m = left < most ? left & ~1 : most;
-      windows.copy_windows(static_cast<int8_t*>(args.scratch) + 4 * row, args.m);
+      args.m = left < copies ? left & ~1 : copies;
+      windows.copy_windows(codes, args.m);
       rows_by_columns_dsp(args);
-      args.output += static_cast<size_t>(args.m) * args.output_stride;
+      move_rows(&args, args.m);
     }
-    if (left == 0) return;
   }
-  columns_dsp(args, 0);
-  for (int32_t count; left > 0; left -= count) {
-    count = left < kMr ? 1 : kMr;
-    if (count == kMr)
+  if (left >= kMr) {
+    GemmS8Args tiles = args;
+    columns_dsp(tiles, 0);
+    move_rows(&args, left / kMr * kMr);
+    for (; left >= kMr; left -= kMr) {
       windows.widen_four_windows();
-    else
-      windows.widen_each(1);
-    columns_dsp(args, count);
+      columns_dsp(tiles, kMr);
+    }
   }
+  for (; left > 0; --left, move_rows(&args, 1))
+    one_row_dsp(args, windows.one_window(static_cast<int8_t*>(args.scratch) + 2 * windows.whole()));
 }
 
 }  // namespace intaglio

@@ -44,7 +44,8 @@ __attribute__((naked, noinline)) int16_t* widen_columns(const int8_t* const*, in
 }
 
 // The weights of a column: `lines` of three taps of k.
-__attribute__((naked, noinline)) void widen_weights(const int8_t*, int32_t /*k*/, int32_t /*lines*/, int16_t*) {
+__attribute__((naked, noinline)) void widen_weights(const int8_t*, int32_t /*k*/, int32_t /*lines*/,
+                                                    int16_t*) {
   __asm__(
       "push {r4, r5, r6, r7, r8, r9, lr}\n"
       "1:\n"
@@ -74,18 +75,27 @@ struct TilesDsp {
 
 // A pair of codes of the picture times taps 0 to 2 in r7 to r12, for the windows whose sums are named: four of them share six columns.
 #define ITG_PICTURE_DSP "ldmia r0!, {r2, lr}\n"
-#define ITG_TAP_DSP(sum, even, odd) \
+#define ITG_TAP_DSP(sum, even, odd)   \
   "smlad " sum ", r2, " even ", " sum \
-  "\n"                              \
+  "\n"                                \
   "smlad " sum ", lr, " odd ", " sum "\n"
-#define ITG_TAPS_DSP                                                                                     \
-  "ldmia r1!, {r7, r8, r9, r10, r11, r12}\n" ITG_PICTURE_DSP ITG_TAP_DSP("r3", "r7", "r8")               \
-      ITG_PICTURE_DSP ITG_TAP_DSP("r3", "r9", "r10") ITG_TAP_DSP("r4", "r7", "r8")                       \
-      ITG_PICTURE_DSP ITG_TAP_DSP("r3", "r11", "r12") ITG_TAP_DSP("r4", "r9", "r10")                     \
-      ITG_TAP_DSP("r5", "r7", "r8") ITG_PICTURE_DSP ITG_TAP_DSP("r4", "r11", "r12")                      \
-      ITG_TAP_DSP("r5", "r9", "r10") ITG_TAP_DSP("r6", "r7", "r8") ITG_PICTURE_DSP                       \
-      ITG_TAP_DSP("r5", "r11", "r12") ITG_TAP_DSP("r6", "r9", "r10")                                     \
-      ITG_PICTURE_DSP ITG_TAP_DSP("r6", "r11", "r12")
+#define ITG_TAPS_DSP                                                                                 \
+  "ldmia r1!, {r7, r8, r9, r10, r11, r12}\n" ITG_PICTURE_DSP ITG_TAP_DSP("r3", "r7", "r8")           \
+      ITG_PICTURE_DSP ITG_TAP_DSP("r3", "r9", "r10") ITG_TAP_DSP("r4", "r7", "r8")                   \
+          ITG_PICTURE_DSP ITG_TAP_DSP("r3", "r11", "r12") ITG_TAP_DSP("r4", "r9", "r10")             \
+              ITG_TAP_DSP("r5", "r7", "r8") ITG_PICTURE_DSP ITG_TAP_DSP("r4", "r11", "r12")          \
+                  ITG_TAP_DSP("r5", "r9", "r10") ITG_TAP_DSP("r6", "r7", "r8")                       \
+                      ITG_PICTURE_DSP ITG_TAP_DSP("r5", "r11", "r12") ITG_TAP_DSP("r6", "r9", "r10") \
+                          ITG_PICTURE_DSP ITG_TAP_DSP("r6", "r11", "r12")
+
+// Where a column ends goes to `to`.
+#if defined(__ARM_FP)
+#define ITG_KEEP_END_DSP "vmov s15, r4\n"
+#define ITG_END_DSP(to) "vmov " to ", s15\n"
+#else
+#define ITG_KEEP_END_DSP ""
+#define ITG_END_DSP(to) "ldr " to ", [sp, #8]\n"
+#endif
 
 // The sums of all tiles, a multiple of three blocks each: 49 cycles for 48 products.
 __attribute__((naked, noinline)) void multiply_tiles(const TilesDsp*) {
@@ -94,15 +104,14 @@ __attribute__((naked, noinline)) void multiply_tiles(const TilesDsp*) {
       "sub sp, #24\n"
       "ldmia r0, {r2, r3, r4, r5, r6, r7}\n"
       "stmia sp, {r2, r3, r4, r5, r6, r7}\n"
-      "mov r0, r2\n"
+      "mov r0, r2\n" ITG_KEEP_END_DSP
       "1:\n"
       "ldr r3, [sp, #20]\n"
       "ldr r1, [sp, #4]\n"
       "mov r4, r3\n"
       "mov r5, r3\n"
       "mov r6, r3\n"
-      "2:\n" ITG_TAPS_DSP ITG_TAPS_DSP ITG_TAPS_DSP
-      "ldr r2, [sp, #8]\n"
+      "2:\n" ITG_TAPS_DSP ITG_TAPS_DSP ITG_TAPS_DSP ITG_END_DSP("r2")
       "cmp r1, r2\n"
       "bne 2b\n"
       "ldrd r2, lr, [sp, #12]\n"
@@ -118,12 +127,14 @@ __attribute__((naked, noinline)) void multiply_tiles(const TilesDsp*) {
 #undef ITG_PICTURE_DSP
 #undef ITG_TAP_DSP
 #undef ITG_TAPS_DSP
+#undef ITG_KEEP_END_DSP
+#undef ITG_END_DSP
 
 // requantize_s8() of a multiple of four sums, whose codes stand `stride` apart: 10 cycles each.
 #if defined(__ARM_FP)
-__attribute__((naked, noinline)) void requantize_fours(const int32_t* /*sums*/, const int32_t* /*end*/, int8_t* /*y*/,
-                                                       size_t /*stride*/, int32_t /*zero_point*/,
-                                                       float /*multiplier*/) {
+__attribute__((naked, noinline)) void requantize_fours(const int32_t* /*sums*/, const int32_t* /*end*/,
+                                                       int8_t* /*y*/, size_t /*stride*/,
+                                                       int32_t /*zero_point*/, float /*multiplier*/) {
   __asm__(
       "ldr r12, [sp]\n"
       "push {r4, r5, r6, r7, r8, lr}\n"
@@ -163,8 +174,8 @@ __attribute__((naked, noinline)) void requantize_fours(const int32_t* /*sums*/, 
       "pop {r4, r5, r6, r7, r8, pc}\n");
 }
 #else
-inline void requantize_fours(const int32_t* sums, const int32_t* end, int8_t* y, size_t stride, int32_t zero_point,
-                             float multiplier) {
+inline void requantize_fours(const int32_t* sums, const int32_t* end, int8_t* y, size_t stride,
+                             int32_t zero_point, float multiplier) {
   for (; sums != end; ++sums, y += stride)
     *y = static_cast<int8_t>(requantize_dsp(*sums, multiplier, {zero_point, -128, 127, false}));
 }
@@ -203,13 +214,6 @@ __attribute__((naked, noinline)) void add_residuals(const ResidualsDsp*) {
       "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
 }
 
-// Codes that stand `stride` apart.
-[[gnu::noinline]] inline void clamp_codes(int8_t* codes, size_t stride, int32_t count, int32_t lo, int32_t hi) {
-  if (lo == -128 && hi == 127) return;
-  for (; count > 0; --count, codes += stride)
-    *codes = static_cast<int8_t>(*codes < lo ? lo : *codes > hi ? hi : *codes);
-}
-
 // All columns of some tiles that were widened to `x`, with a column and sums before it.
 [[gnu::noinline]] inline void columns_of_tiles_dsp(const GemmS8Args& args, int32_t tiles, int16_t* x) {
   const OutputDsp output = make_output_dsp(args.requant);
@@ -220,8 +224,9 @@ __attribute__((naked, noinline)) void add_residuals(const ResidualsDsp*) {
   const auto* w = static_cast<const int8_t*>(args.weights);
   const AddS8* const add = args.residual == nullptr ? nullptr : args.add;
   auto* const codes = reinterpret_cast<int8_t*>(sums);
-  ResidualsDsp residuals = {codes, codes + count, args.output, args.output_stride, args.residual, args.residual_stride,
-                            0, 0, 0, 0, 0};
+  ResidualsDsp residuals = {
+      codes, codes + count, args.output, args.output_stride, args.residual, args.residual_stride, 0, 0, 0, 0,
+      0};
   if (add != nullptr) {
     residuals.code_multiplier = add->a_multiplier;
     residuals.residual_multiplier = add->b_multiplier;
@@ -235,8 +240,7 @@ __attribute__((naked, noinline)) void add_residuals(const ResidualsDsp*) {
     all.bias = args.folded_bias[c];
     multiply_tiles(&all);
     requantize_fours(sums, sums + count, add == nullptr ? residuals.y : codes,
-                     add == nullptr ? args.output_stride : 1,
-                     output.zero_point, args.multiplier[c]);
+                     add == nullptr ? args.output_stride : 1, output.zero_point, args.multiplier[c]);
     if (add == nullptr) {
       clamp_codes(residuals.y, args.output_stride, count, output.lo, output.hi);
     } else {

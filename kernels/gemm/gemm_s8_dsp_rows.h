@@ -1,7 +1,7 @@
 // Many rows that are read where they stand, for gemm_s8_dsp: two of them by two columns. The columns' weights are widened once for
 // all rows, [depth / 4][2 columns][4] int16, in pairs as even_dsp() and odd_dsp() make them.
 //
-// For an even number of columns and rows, and outputs of all codes without a residual.
+// For an even number of columns and rows, and outputs without a residual.
 #pragma once
 
 #include "kernels/arithmetic/requant_dsp.h"
@@ -29,7 +29,8 @@ struct RowsDsp {
 };
 
 // The weights of two columns, `depth` from one to the next and at least four; `rest` of them behind whole blocks.
-__attribute__((naked, noinline)) void widen_two_columns(const int8_t*, int32_t /*depth*/, int32_t /*rest*/, int16_t*) {
+__attribute__((naked, noinline)) void widen_two_columns(const int8_t*, int32_t /*depth*/, int32_t /*rest*/,
+                                                        int16_t*) {
   __asm__(
       "push {r4, r5, r6, r7, lr}\n"
       "sub lr, r1, r2\n"
@@ -74,9 +75,9 @@ __attribute__((naked, noinline)) void widen_two_columns(const int8_t*, int32_t /
   "smlad " sum_0 ", " codes ", r8, " sum_0 \
   "\n"                                     \
   "smlad " sum_1 ", " codes ", r10, " sum_1 "\n"
-#define ITG_STEP_DSP                 \
-  "ldr.w r12, [r0, r2]\n"            \
-  "ldr.w r11, [r0], #4\n"            \
+#define ITG_STEP_DSP      \
+  "ldr.w r12, [r0, r2]\n" \
+  "ldr.w r11, [r0], #4\n" \
   "ldmia.w r1!, {r7, r8, r9, r10}\n" ITG_CODES_DSP("r11", "r3", "r4") ITG_CODES_DSP("r12", "r5", "r6")
 #define ITG_FOUR_STEPS_DSP ITG_STEP_DSP ITG_STEP_DSP ITG_STEP_DSP ITG_STEP_DSP
 
@@ -156,7 +157,7 @@ __attribute__((naked, noinline, aligned(4))) void multiply_rows(const RowsDsp*) 
 #undef ITG_FOUR_STEPS_DSP
 
 inline bool fits_rows_by_columns_dsp(const GemmS8Args& args) {
-  return args.n % 2 == 0 && args.residual == nullptr && !make_output_dsp(args.requant).narrow;
+  return args.n % 2 == 0 && args.residual == nullptr;
 }
 
 // All rows but an odd last one. A row has whole blocks, though depths may end before: there weights are zero.
@@ -165,15 +166,27 @@ inline bool fits_rows_by_columns_dsp(const GemmS8Args& args) {
   const OutputDsp output = make_output_dsp(args.requant);
   auto* const columns = static_cast<int16_t*>(args.scratch);
   const auto distance = static_cast<int32_t>(args.row_distance);
-  RowsDsp all = {args.first_row, distance, columns, columns + 8 * blocks, {}, {}, args.output, output.zero_point,
-                 args.output_stride, 2 * distance - 4 * blocks,
-                 args.output + static_cast<size_t>(rows) * args.output_stride, -blocks & 7};
+  RowsDsp all = {args.first_row,
+                 distance,
+                 columns,
+                 columns + 8 * blocks,
+                 {},
+                 {},
+                 args.output,
+                 output.zero_point,
+                 args.output_stride,
+                 2 * distance - 4 * blocks,
+                 args.output + static_cast<size_t>(rows) * args.output_stride,
+                 -blocks & 7};
   const auto* w = static_cast<const int8_t*>(args.weights);
   for (int32_t c = 0; c < args.n; c += 2, w += 2 * depth, all.y += 2, all.y_end += 2) {
     widen_two_columns(w, depth, depth % 4, columns);
     memcpy(all.bias, args.folded_bias + c, sizeof all.bias);
     memcpy(all.multiplier, args.multiplier + c, sizeof all.multiplier);
     multiply_rows(&all);
+    if (!output.narrow) continue;
+    clamp_codes(args.output + c, args.output_stride, rows, output.lo, output.hi);
+    clamp_codes(args.output + c + 1, args.output_stride, rows, output.lo, output.hi);
   }
 }
 

@@ -125,7 +125,9 @@ void check_gemm() {
   int32_t k = random_below(3) == 0 ? between(1, kMaxDepth / taps)
                                    : between(1, 33 < kMaxDepth / taps ? 33 : kMaxDepth / taps);
   if (random_below(2) == 0 && k > 4) k -= k % 4;
-  const int32_t some = random_below(4), m = some == 0 ? 1 : some == 1 ? between(kMaxRows - 4, kMaxRows) : between(1, kMaxRows);
+  const int32_t some = random_below(4), m = some == 0   ? 1
+                                            : some == 1 ? between(kMaxRows - 4, kMaxRows)
+                                                        : between(1, kMaxRows);
   const int32_t stride = n + random_below(3), first = random_below(5);
   fill(x, static_cast<int32_t>(sizeof x));
   fill(w, n * taps * k);
