@@ -313,18 +313,14 @@ void gemm_s8_dsp(const GemmS8Args& args) {
     x += (args.m - left) * args.row_distance;
     move_rows(&part, args.m - left);
   }
-  if (left >= kMr) {
-    GemmS8Args tiles = part;
-    columns_dsp(tiles, 0);
-    move_rows(&part, left / kMr * kMr);
-    for (; left >= kMr; left -= kMr, x += kMr * args.row_distance) {
-      const int8_t* rows[kMr] = {x, x + args.row_distance, x + 2 * args.row_distance,
-                                 x + 3 * args.row_distance};
-      widen_rows(rows, depth, static_cast<int16_t*>(args.scratch));
-      columns_dsp(tiles, kMr);
-    }
+  for (; left % kMr != 0; --left, x += args.row_distance, move_rows(&part, 1)) one_row_dsp(part, x);
+  if (left > 0) columns_dsp(part, 0);
+  for (; left > 0; left -= kMr, x += kMr * args.row_distance) {
+    const int8_t* rows[kMr] = {x, x + args.row_distance, x + 2 * args.row_distance,
+                               x + 3 * args.row_distance};
+    widen_rows(rows, depth, static_cast<int16_t*>(args.scratch));
+    columns_dsp(part, kMr);
   }
-  for (; left > 0; --left, x += args.row_distance, move_rows(&part, 1)) one_row_dsp(part, x);
 }
 
 void gemm_s8_windows_dsp(GemmS8Args& args) {
@@ -354,17 +350,13 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
       move_rows(&args, args.m);
     }
   }
-  if (left >= kMr) {
-    GemmS8Args tiles = args;
-    columns_dsp(tiles, 0);
-    move_rows(&args, left / kMr * kMr);
-    for (; left >= kMr; left -= kMr) {
-      windows.widen_four_windows();
-      columns_dsp(tiles, kMr);
-    }
-  }
-  for (; left > 0; --left, move_rows(&args, 1))
+  for (; left % kMr != 0; --left, move_rows(&args, 1))
     one_row_dsp(args, windows.one_window(static_cast<int8_t*>(args.scratch) + 2 * windows.whole()));
+  if (left > 0) columns_dsp(args, 0);
+  for (; left > 0; left -= kMr) {
+    windows.widen_four_windows();
+    columns_dsp(args, kMr);
+  }
 }
 
 }  // namespace intaglio

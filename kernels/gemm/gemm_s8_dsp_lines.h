@@ -43,6 +43,12 @@ __attribute__((naked, noinline)) int16_t* widen_columns(const int8_t* const*, in
       "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
 }
 
+#define ITG_THREE_TAPS_DSP                                                   \
+  "ldr r6, [r0, r1]\n"                                                       \
+  "ldr r8, [r0, r1, lsl #1]\n"                                               \
+  "ldr r4, [r0], #4\n" ITG_UNPACK_DSP("r4", "r5") ITG_UNPACK_DSP("r6", "r7") \
+      ITG_UNPACK_DSP("r8", "r9") "stmia r3!, {r4, r5, r6, r7, r8, r9}\n"
+
 // The weights of a column: `lines` of three taps of k.
 __attribute__((naked, noinline)) void widen_weights(const int8_t*, int32_t /*k*/, int32_t /*lines*/,
                                                     int16_t*) {
@@ -50,11 +56,9 @@ __attribute__((naked, noinline)) void widen_weights(const int8_t*, int32_t /*k*/
       "push {r4, r5, r6, r7, r8, r9, lr}\n"
       "1:\n"
       "add lr, r0, r1\n"
-      "2:\n"
-      "ldr r6, [r0, r1]\n"
-      "ldr r8, [r0, r1, lsl #1]\n"
-      "ldr r4, [r0], #4\n" ITG_UNPACK_DSP("r4", "r5") ITG_UNPACK_DSP("r6", "r7") ITG_UNPACK_DSP("r8", "r9")
-      "stmia r3!, {r4, r5, r6, r7, r8, r9}\n"
+      "tst r1, #4\n"
+      "bne 3f\n"
+      "2:\n" ITG_THREE_TAPS_DSP "3:\n" ITG_THREE_TAPS_DSP
       "cmp r0, lr\n"
       "bne 2b\n"
       "add r0, r0, r1, lsl #1\n"
@@ -124,6 +128,7 @@ __attribute__((naked, noinline)) void multiply_tiles(const TilesDsp*) {
 }
 
 #undef ITG_UNPACK_DSP
+#undef ITG_THREE_TAPS_DSP
 #undef ITG_PICTURE_DSP
 #undef ITG_TAP_DSP
 #undef ITG_TAPS_DSP

@@ -20,7 +20,7 @@ struct RowDsp {
   const int8_t* weights;
   int32_t depth;
   const int16_t* x_end;
-  int32_t skipped;  // steps that the first pass leaves out, of four
+  int32_t skipped;  // steps that the first pass leaves out, of five
   const int32_t* bias;
   const float* multiplier;
   int8_t* y;
@@ -136,7 +136,7 @@ __attribute__((naked, noinline, aligned(4))) void multiply_row(const RowDsp*) {
       "vmov lr, s10\n"
       "bx lr\n"
       ".balign 4\n"
-      "2:\n" ITG_STEP_DSP ITG_STEP_DSP ITG_STEP_DSP ITG_STEP_DSP
+      "2:\n" ITG_STEP_DSP ITG_STEP_DSP ITG_STEP_DSP ITG_STEP_DSP ITG_STEP_DSP
       "vmov lr, s9\n"
       "cmp r0, lr\n"
       "bne.w 2b\n"
@@ -196,7 +196,7 @@ inline bool fits_row_by_columns_dsp(const GemmS8Args& args) {
                 static_cast<const int8_t*>(args.weights),
                 depth,
                 x + 4 * blocks,
-                -blocks & 3,
+                4 - (blocks + 4) % 5,
                 args.folded_bias,
                 args.multiplier,
                 args.output,
