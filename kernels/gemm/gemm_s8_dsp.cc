@@ -141,7 +141,7 @@ class WindowsDsp {
     if (of_.kernel_w != 3 || of_.stride_w != 1 || of_.dilation_w != 1 || k_ % kQuad != 0 ||
         (of_.ow | first_window) % kMr != 0 || of_.kernel_h * k_ / kQuad % 3 != 0)
       return 0;
-    return (gemm_s8_dsp_lines_bytes(depth_) - 2 * depth_) / (4 * depth_ + 16);
+    return (lines_bytes() - 2 * depth_) / (4 * depth_ + 16);
   }
 
   // Four windows of a line. Gives where the next ones go.
@@ -168,11 +168,10 @@ class WindowsDsp {
   // How many windows are copied at once, of what scratch holds: an even number.
   int32_t copies() const {
     if (k_ % kQuad != 0) return kGemmS8DspRows;
-    return of_.kernel_h * of_.kernel_w % 3 == 0 && by_lines()
-               ? (gemm_s8_dsp_lines_bytes(depth_) / depth_ - 4) & ~1
-               : 0;
+    return of_.kernel_h * of_.kernel_w % 3 == 0 && by_lines() ? (lines_bytes() / depth_ - 4) & ~1 : 0;
   }
 
+  int32_t lines_bytes() const { return static_cast<int32_t>(gemm_s8_dsp_lines_bytes(depth_)); }
   int32_t whole() const { return (depth_ + kQuad - 1) / kQuad * kQuad; }  // blocks' codes of a window
 
   // Copies the next windows side by side, whole blocks each.
@@ -329,7 +328,7 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
   WindowsDsp windows(args);
   int32_t left = args.m;
   if (const int32_t most = windows.tiles(args.first_window); most > 0) {
-    auto* const padding = static_cast<int8_t*>(args.scratch) + gemm_s8_dsp_lines_bytes(depth);
+    auto* const padding = static_cast<int8_t*>(args.scratch) + windows.lines_bytes();
     for (int32_t tiles; left >= kMr; left -= kMr * tiles) {
       tiles = left / kMr < most ? left / kMr : most;
       int16_t *const first = static_cast<int16_t*>(args.scratch) + depth + 8 * tiles, *to = first;

@@ -139,11 +139,11 @@ __attribute__((naked, noinline)) void multiply_tiles(const TilesDsp*) {
 #if defined(__ARM_FP)
 __attribute__((naked, noinline)) void requantize_fours(const int32_t* /*sums*/, const int32_t* /*end*/,
                                                        int8_t* /*y*/, size_t /*stride*/,
-                                                       int32_t /*zero_point*/, float /*multiplier*/) {
+                                                       int32_t /*zero_point*/, const float* /*multiplier*/) {
   __asm__(
-      "ldr r12, [sp]\n"
       "push {r4, r5, r6, r7, r8, lr}\n"
-      "vmov.f32 s4, s0\n"
+      "ldrd r12, r4, [sp, #24]\n"
+      "vldr s4, [r4]\n"
       "add r8, r3, r3, lsl #1\n"
       "1:\n"
       "vldmia r0!, {s0, s1, s2, s3}\n"
@@ -180,9 +180,9 @@ __attribute__((naked, noinline)) void requantize_fours(const int32_t* /*sums*/, 
 }
 #else
 inline void requantize_fours(const int32_t* sums, const int32_t* end, int8_t* y, size_t stride,
-                             int32_t zero_point, float multiplier) {
+                             int32_t zero_point, const float* multiplier) {
   for (; sums != end; ++sums, y += stride)
-    *y = static_cast<int8_t>(requantize_dsp(*sums, multiplier, {zero_point, -128, 127, false}));
+    *y = static_cast<int8_t>(requantize_dsp(*sums, *multiplier, {zero_point, -128, 127, false}));
 }
 #endif
 
@@ -245,7 +245,7 @@ __attribute__((naked, noinline)) void add_residuals(const ResidualsDsp*) {
     all.bias = args.folded_bias[c];
     multiply_tiles(&all);
     requantize_fours(sums, sums + count, add == nullptr ? residuals.y : codes,
-                     add == nullptr ? args.output_stride : 1, output.zero_point, args.multiplier[c]);
+                     add == nullptr ? args.output_stride : 1, output.zero_point, args.multiplier + c);
     if (add == nullptr) {
       clamp_codes(residuals.y, args.output_stride, count, output.lo, output.hi);
     } else {
