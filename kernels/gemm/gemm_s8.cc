@@ -104,16 +104,16 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   if (kPacks && kernel.lhs_rows != 0)
     bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
   if (any_widens() && kernel.lhs_bytes == 2) {
-    // gemm_s8_dsp.cc: windows are copied before they are widened, where words cross taps and where one stands alone; others may meet
-    // padding. Many of them are taken together.
-    const int32_t row = round_up(taps * k, 4);
-    if (k % 4 != 0 || (rows == 1 && taps > 1)) bytes = int64_t{3} * rows * row;
-    if (rows >= kernel.mr && k % 4 != 0) bytes = int64_t{4 + kGemmS8DspRows} * row;
-    if (rows >= kernel.mr && k % 4 == 0 && taps % 3 == 0) {
-      const int64_t lines = gemm_s8_dsp_lines_bytes(row);
-      if (bytes < lines) bytes = lines;
+    // gemm_s8_dsp.cc: windows whose words cross taps are copied before they are widened, others may meet padding. Many are taken
+    // together.
+    const int32_t row = (taps * k + 3) & ~3;
+    if (k % 4 != 0) {
+      bytes = int64_t{rows < kernel.mr ? 3 * rows : 4 + kGemmS8DspRows} * row;
+    } else {
+      if (rows == kernel.mr && taps == 9 && bytes < gemm_s8_dsp_lines_bytes(row))
+        bytes = gemm_s8_dsp_lines_bytes(row);
+      if (padded) bytes += k;
     }
-    if (k % 4 == 0 && padded) bytes += k;
   }
   if (kPacks && kernel.pair_safe_panels) {
     const PairsLayout layout = pairs_layout(taps, k);

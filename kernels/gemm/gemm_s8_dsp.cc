@@ -138,10 +138,10 @@ class WindowsDsp {
 
   // How many tiles of four neighbouring windows that share columns are computed at once (gemm_s8_dsp_lines.h).
   int32_t tiles(int32_t first_window) const {
-    if (of_.kernel_w != 3 || of_.stride_w != 1 || of_.dilation_w != 1 || k_ % kQuad != 0 ||
-        (of_.ow | first_window) % kMr != 0 || of_.kernel_h * k_ / kQuad % 3 != 0)
+    if (!has_nine_taps() || of_.kernel_w != 3 || of_.stride_w != 1 || of_.dilation_w != 1 ||
+        (of_.ow | first_window) % kMr != 0)
       return 0;
-    return (lines_bytes() - 2 * depth_) / (4 * depth_ + 16);
+    return (gemm_s8_dsp_lines_bytes(depth_) - 2 * depth_) / (4 * depth_ + 16);
   }
 
   // Four windows of a line. Gives where the next ones go.
@@ -168,10 +168,9 @@ class WindowsDsp {
   // How many windows are copied at once, of what scratch holds: an even number.
   int32_t copies() const {
     if (k_ % kQuad != 0) return kGemmS8DspRows;
-    return of_.kernel_h * of_.kernel_w % 3 == 0 && by_lines() ? (lines_bytes() / depth_ - 4) & ~1 : 0;
+    return has_nine_taps() && by_lines() ? (gemm_s8_dsp_lines_bytes(depth_) / depth_ - 4) & ~1 : 0;
   }
 
-  int32_t lines_bytes() const { return static_cast<int32_t>(gemm_s8_dsp_lines_bytes(depth_)); }
   int32_t whole() const { return (depth_ + kQuad - 1) / kQuad * kQuad; }  // blocks' codes of a window
 
   // Copies the next windows side by side, whole blocks each.
@@ -179,7 +178,7 @@ class WindowsDsp {
     for (; count > 0; --count, codes += whole()) copy_window(walk_.next(), codes);
   }
 
-  // The codes of the next window: where they stand, or copied to `copy`.
+  // The codes of the next window: where they stand, or copied to `copy`: the second half of what they take when they are widened.
   const int8_t* one_window(int8_t* copy) {
     const WindowAt at = walk_.next();
     if (at.inside && runs_.one) return input_ + at.from;
@@ -235,6 +234,9 @@ class WindowsDsp {
         to = widen_four(rows, k_ / kQuad, to);
       }
   }
+
+  // Of whole blocks each: what scratch is larger for.
+  bool has_nine_taps() const { return depth_ == 9 * k_ && k_ % kQuad == 0; }
 
   // Whether windows that are inside are copied as whole lines.
   bool by_lines() const { return runs_.runs == 1 && runs_.bytes >= kQuad; }
@@ -327,8 +329,8 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
   if (depth < kQuad) return gemm_s8_windows_scalar(args);
   WindowsDsp windows(args);
   int32_t left = args.m;
-  if (const int32_t most = windows.tiles(args.first_window); most > 0) {
-    auto* const padding = static_cast<int8_t*>(args.scratch) + windows.lines_bytes();
+  if (const int32_t most = windows.tiles(args.first_window); most > 1) {
+    auto* const padding = static_cast<int8_t*>(args.scratch) + gemm_s8_dsp_lines_bytes(depth);
     for (int32_t tiles; left >= kMr; left -= kMr * tiles) {
       tiles = left / kMr < most ? left / kMr : most;
       int16_t *const first = static_cast<int16_t*>(args.scratch) + depth + 8 * tiles, *to = first;
@@ -350,7 +352,7 @@ void gemm_s8_windows_dsp(GemmS8Args& args) {
     }
   }
   for (; left % kMr != 0; --left, move_rows(&args, 1))
-    one_row_dsp(args, windows.one_window(static_cast<int8_t*>(args.scratch) + 2 * windows.whole()));
+    one_row_dsp(args, windows.one_window(static_cast<int8_t*>(args.scratch) + windows.whole()));
   if (left > 0) columns_dsp(args, 0);
   for (; left > 0; left -= kMr) {
     windows.widen_four_windows();

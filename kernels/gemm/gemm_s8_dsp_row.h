@@ -174,6 +174,7 @@ inline bool fits_row_by_columns_dsp(const GemmS8Args& args) {
   return args.n >= 8 && args.residual == nullptr && args.taps * args.k % 4 == 0;
 }
 
+// The row may stand in the second half of what it takes when it is widened.
 [[gnu::noinline]] inline void row_by_columns_dsp(const GemmS8Args& args, const int8_t* row) {
   const OutputDsp output = make_output_dsp(args.requant);
   const int32_t depth = args.taps * args.k, blocks = depth / 4;
