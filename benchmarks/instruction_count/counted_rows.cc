@@ -136,7 +136,9 @@ int64_t run_rows(const char* name, int32_t runs) {
   read +=
       run_family(name, pool_f32_count(), pool_f32_kernel, [&](const PoolF32Kernel& k, const std::string& f) {
         if (f == "average_f32")
-          return run_pool(reals, reals_out, runs, [&](auto from, auto& taps, auto to) { XX; });
+          return run_pool(reals, reals_out, runs, [&](auto from, auto& taps, auto to) {
+            k.average(from, taps, kSumBlock, 9, clamp, to, kChannels);
+          });
         if (f == "max_f32")
           return run_pool(reals, reals_out, runs,
                           [&](auto from, auto& taps, auto to) { k.max(from, taps, clamp, to, kChannels); });

@@ -25,6 +25,13 @@ static inline uint32_t odd_dsp(uint32_t codes) {
   return pair;
 }
 
+// Four codes as the pairs (0, 2) and (1, 3).
+static inline void store_pairs(uint32_t codes, int16_t* to) {
+  const uint32_t even = even_dsp(codes), odd = odd_dsp(codes);
+  memcpy(to, &even, sizeof even);
+  memcpy(to + 2, &odd, sizeof odd);
+}
+
 // requant.h with the conversion that rounds and saturates in one instruction, for Cortex-M. Rounding and
 // clamp commute, since the limits are integers. Sessions run with rounding to nearest even.
 

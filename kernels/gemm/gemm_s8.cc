@@ -27,6 +27,12 @@ constexpr bool any_packs() {
 }
 constexpr bool kPacks = any_packs();
 
+constexpr bool any_widens() {
+  for (const GemmS8Kernel& kernel : kKernels)
+    if (kernel.lhs_bytes == 2) return true;
+  return false;
+}
+
 // Whether kernels run here whose panels have pieces of 8 and 16 bytes. What is packed for another machine takes longer.
 constexpr bool kLongPieces = ITG_HAVE(neon) != 0;
 
@@ -97,9 +103,18 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
   if (kPacks && kernel.lhs_rows != 0)
     bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
-  // gemm_s8_dsp.cc: rows whose words cross taps are copied before they are widened; others may meet padding.
-  if (kernel.lhs_bytes == 2 && k % 4 != 0) bytes = int64_t{3} * rows * round_up(taps * k, 4);
-  if (kernel.lhs_bytes == 2 && k % 4 == 0 && padded) bytes += k;
+  if (any_widens() && kernel.lhs_bytes == 2) {
+    // gemm_s8_dsp.cc: windows whose words cross taps are copied before they are widened, others may meet padding. Many are taken
+    // together.
+    const int32_t row = (taps * k + 3) & ~3;
+    if (k % 4 != 0) {
+      bytes = int64_t{rows < kernel.mr ? 3 * rows : 4 + kGemmS8DspRows} * row;
+    } else {
+      if (rows == kernel.mr && taps == 9 && bytes < gemm_s8_dsp_lines_bytes(row))
+        bytes = gemm_s8_dsp_lines_bytes(row);
+      if (padded) bytes += k;
+    }
+  }
   if (kPacks && kernel.pair_safe_panels) {
     const PairsLayout layout = pairs_layout(taps, k);
     bytes = (pairs_group(layout, kernel.mr) + (pairs_in_place(k) ? 0 : kernel.mr)) * layout.row;

@@ -94,6 +94,16 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
                               bool padded = false);
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
 
+// Of the kernel dsp: its memory for 3 x 3 windows, of which tiles share columns of a picture (gemm_s8_dsp_lines.h). A tile takes
+// 4 * depth + 16 bytes, a column 2 * depth. There are eight tiles if these are small, else as many as 5.7 KB hold.
+inline int32_t gemm_s8_dsp_lines_bytes(int32_t depth) {
+  constexpr int32_t kBytes = 5824;
+  return depth < kBytes / 34 - 3 ? 34 * depth + 128 : kBytes;
+}
+
+// How many windows it copies at once, where blocks of four would cross taps (gemm_s8_dsp_rows.h).
+inline constexpr int32_t kGemmS8DspRows = 16;
+
 struct GemmS8Weights {
   const int8_t* weights;       // plain
   const int32_t* folded_bias;  // [n]; this and multiplier are read where lhs_offset is not 0

@@ -1,25 +1,40 @@
-// The loops of gemm_s8_dsp: all columns of four rows, or of one. They use every register, so each is a whole function
-// of assembly (gemm_s8_dsp_frame.h). A column: the rest, then single blocks, then pairs of blocks, four a pass. Where
+// The loop of gemm_s8_dsp for any rows: all columns of four. It uses every register, so it is a whole function of assembly
+// (gemm_s8_dsp_frame.h). A column: the rest, then single blocks, then pairs of blocks, four a pass. Where
 // weights are not aligned all blocks are single, since ldm wants aligned words.
 #pragma once
 
 #include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/gemm/gemm_s8.h"
+
+namespace intaglio {
+
+// Of codes that stand `stride` apart: what the loops around this one leave to it.
+[[gnu::noinline, maybe_unused]] static void clamp_codes(int8_t* codes, size_t stride, int32_t count, int32_t lo, int32_t hi) {
+  if (lo == -128 && hi == 127) return;
+  for (; count > 0; --count, codes += stride)
+    *codes = static_cast<int8_t>(*codes < lo ? lo : *codes > hi ? hi : *codes);
+}
+
+}  // namespace intaglio
+
 #if !defined(__ARM_FP)
 
 // Without floating-point registers, where rounding takes longer than the products.
 namespace intaglio {
 
-template <int32_t kRows>
-static inline void columns_of_rows_dsp(const GemmS8Args& args, const int16_t* rows, int8_t* y,
-                                       const int8_t* residual) {
+static inline void columns_dsp(GemmS8Args& args, int32_t rows) {
+  constexpr int32_t kRows = 4;
+  if (rows == 0) return;
+  const auto* const widened = static_cast<const int16_t*>(args.scratch);
+  int8_t* const y = args.output;
+  const int8_t* const residual = args.residual;
   const OutputDsp output = make_output_dsp(args.requant);
   const int32_t depth = args.taps * args.k, rest = depth % 4;
   const auto* w = static_cast<const int8_t*>(args.weights);
   for (int32_t i = 0; i < args.n; ++i) {
     int32_t sums[kRows];
     for (int32_t& sum : sums) sum = args.folded_bias[i];
-    const int16_t* x = rows;
+    const int16_t* x = widened;
     const auto multiply = [&](uint32_t word) {
       const uint32_t even = even_dsp(word), odd = odd_dsp(word);
       for (int32_t r = 0; r < kRows; ++r, x += 4)
@@ -35,17 +50,8 @@ static inline void columns_of_rows_dsp(const GemmS8Args& args, const int16_t* ro
       y[i + r * static_cast<ptrdiff_t>(args.output_stride)] = static_cast<int8_t>(q);
     }
   }
-}
-
-static inline void columns_dsp(GemmS8Args& args, int32_t rows) {
-  if (rows == 0) return;
-  const auto* const x = static_cast<const int16_t*>(args.scratch);
-  if (rows == 4)
-    columns_of_rows_dsp<4>(args, x, args.output, args.residual);
-  else
-    columns_of_rows_dsp<1>(args, x, args.output, args.residual);
-  args.output += static_cast<size_t>(rows) * args.output_stride;
-  if (args.residual != nullptr) args.residual += static_cast<size_t>(rows) * args.residual_stride;
+  args.output += size_t{kRows} * args.output_stride;
+  if (residual != nullptr) args.residual += size_t{kRows} * args.residual_stride;
 }
 
 }  // namespace intaglio
@@ -100,23 +106,8 @@ namespace intaglio {
   "smlad r6, " w ", r11, r6\n"
 #define ITG_BLOCKS_DSP "ldmia r1!, {r7, r12}\n" ITG_BLOCK_DSP("r7") ITG_BLOCK_DSP("r12")
 
-// The word in `w` of a column whose sum is `sum`, against the pairs in two registers.
-#define ITG_COLUMN_DSP(w, sum, even, odd) \
-  "sxtb16 r12, " w                        \
-  "\n"                                    \
-  "sxtb16 " w ", " w                      \
-  ", ror #8\n"                            \
-  "smlad " sum ", r12, " even ", " sum    \
-  "\n"                                    \
-  "smlad " sum ", " w ", " odd ", " sum "\n"
-#define ITG_COLUMNS_DSP                                                                        \
-  "ldmia r0!, {r8, r9, r10, r11}\n"                                                            \
-  "ldmia r1!, {r6, r7}\n" ITG_COLUMN_DSP("r6", "r4", "r8", "r9") ITG_COLUMN_DSP(               \
-      "r7", "r4", "r10", "r11") "ldmia r2!, {r6, r7}\n" ITG_COLUMN_DSP("r6", "r5", "r8", "r9") \
-      ITG_COLUMN_DSP("r7", "r5", "r10", "r11")
-
-// All columns of four rows, or of one: two at a time, and a last odd one twice over. A call with no rows comes first: it
-// makes of the args what tiles read. Aligned, since adr counts from a multiple of 4.
+// All columns of four rows. A call with no rows comes first: it makes of the args what tiles read. Aligned, since adr counts
+// from a multiple of 4.
 __attribute__((naked, noinline, aligned(4))) static void columns_dsp(GemmS8Args&, int32_t) {
   __asm__(ITG_ENTER_DSP
           "1:\n"
@@ -200,91 +191,7 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(GemmS8Args&
           "tst r7, #2\n"
           "beq 9b\n"
           "b 11b\n"
-          "21:\n"
-          "sub r12, r12, r0\n"
-          "cmp r12, #1\n"
-          "it eq\n"
-          "moveq r11, #0\n"
-          "ldr r4, [r2], #4\n"
-          "vldmia r8!, {s2}\n"
-          "mov r5, r4\n"
-          "vmov s3, s2\n"
-          "itt ne\n"
-          "ldrne r5, [r2], #4\n"
-          "vldmiane r8!, {s3}\n"
-          "stmia sp, {r0, r2, r7, r8}\n"
-          "add r2, r1, r11\n"
-          "ldmia lr, {r0, r3, pc}\n"
-          "22:\n"
-          "ldrd r7, r12, [sp, #56]\n"
-          "ldr r6, [r1, r7]\n"
-          "ldr r7, [r2, r7]\n"
-          "lsr r6, r6, r12\n"
-          "lsr r7, r7, r12\n"
-          "b 24f\n"
-          "23:\n"
-          "ldr r6, [r1], #4\n"
-          "ldr r7, [r2], #4\n"
-          "24:\n"
-          "ldmia r0!, {r8, r9}\n" ITG_COLUMN_DSP("r6", "r4", "r8", "r9") ITG_COLUMN_DSP("r7", "r5", "r8", "r9")
-          "subs r3, #1\n"
-          "bne 23b\n"
-          "ldr r7, [sp, #64]\n"
-          "add r2, r7\n"
-          "ldr r3, [sp, #48]\n"
-          "ldr pc, [sp, #52]\n"
-          "26:\n" ITG_COLUMNS_DSP
-          "27:\n" ITG_COLUMNS_DSP ITG_COLUMNS_DSP ITG_COLUMNS_DSP
-          "subs r3, #1\n"
-          "bne 26b\n"
-          "28:\n"
-          "mov r1, r2\n"
-          "vmov s0, s1, r4, r5\n"
-          "vcvt.f32.s32 s0, s0\n"
-          "vcvt.f32.s32 s1, s1\n"
-          "vmul.f32 s0, s0, s2\n"
-          "vmul.f32 s1, s1, s3\n"
-          "vcvtr.s32.f32 s0, s0\n"
-          "vcvtr.s32.f32 s1, s1\n"
-          "vmov r4, r5, s0, s1\n" ITG_LOAD_DSP
-          "qadd r4, r4, r9\n"
-          "qadd r5, r5, r9\n"
-          "ssat r4, #8, r4\n"
-          "ssat r5, #8, r5\n"
-          "cbnz r7, 30f\n"
-          "29:\n"
-          "strb r4, [r0], #1\n"
-          "cmp r0, r12\n"
-          "itt ne\n"
-          "strbne r5, [r0], #1\n"
-          "cmpne r0, r12\n"
-          "bne 21b\n" ITG_LEAVE_DSP
-          "30:\n"
-          "tst r7, #1\n"
-          "bne 32f\n"
-          "31:\n"
-          "sub r3, r12, r0\n"
-          "add r0, sp, #76\n"
-          "ldmia r0, {r0, r2, r7, r8, r9, r10, r11}\n" ITG_ADD_DSP("r4", "[r0], #1")
-          "cmp r3, #1\n"
-          "beq 34f\n" ITG_ADD_DSP("r5", "[r0], #1")
-          "34:\n"
-          "str r0, [sp, #76]\n" ITG_LOAD_DSP
-          "cmp r7, #3\n"
-          "bls 29b\n"
-          "ldrd r11, r12, [sp, #104]\n"
-          "mov lr, #0\n"
-          "b 33f\n"
-          "32:\n"
-          "ldrd r11, r12, [sp, #68]\n"
-          "33:\n" ITG_CLAMP_DSP("r4") ITG_CLAMP_DSP("r5")
-          "cmp lr, #0\n" ITG_LOAD_DSP
-          "beq 29b\n"
-          "tst r7, #2\n"
-          "beq 29b\n"
-          "b 31b\n"
-          "50:\n" ITG_BEGIN_DSP ITG_STARTS_DSP("2b", "3b", "6b", "7b", "8b", "36", "44")
-              ITG_STARTS_DSP("22b", "23b", "26b", "27b", "28b", "84", "88")
+          "50:\n" ITG_BEGIN_DSP ITG_STARTS_DSP("2b", "3b", "6b", "7b", "8b")
           "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
 }
 
@@ -298,8 +205,6 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(GemmS8Args&
 #undef ITG_ADD_DSP
 #undef ITG_BLOCK_DSP
 #undef ITG_BLOCKS_DSP
-#undef ITG_COLUMN_DSP
-#undef ITG_COLUMNS_DSP
 
 }  // namespace intaglio
 

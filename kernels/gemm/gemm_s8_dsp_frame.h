@@ -4,7 +4,7 @@
 //   args                                          frame
 //   0 output, 4 bias, 8 flags, 12 multipliers,    the same: what a column ends with and the next one begins with
 //   16 zero point, 20 output stride,
-//   24 columns                                    24 three output strides (of one row: depth), 28 end of the first row,
+//   24 columns                                    24 three output strides, 28 end of the first row,
 //                                                 32 address of 36
 //   28 rows, 32 single blocks (or passes, where   36 the same
 //   there are none), 36 where a column starts,
@@ -14,8 +14,8 @@
 //   out of it, 56 depths behind the last whole
 //   block, 60 lo, 64 hi
 //   68 residual, 72 its stride, 76 add            76 residual, 80 its stride, 84 b_multiplier, 88 what the zero points and
-//   80 weights, 84 and 88 as 36 and 44, of one    the rounding add, 92 a_multiplier, 96 shift, 100 zero point, 104 lo,
-//   row, 92 depth                                 108 hi
+//   80 weights                                    the rounding add, 92 a_multiplier, 96 shift, 100 zero point, 104 lo,
+//                                                 108 hi
 //
 // Flags: 1 not all codes are allowed, 2 a residual, 4 whose sum is clamped.
 #pragma once
@@ -27,12 +27,12 @@ namespace intaglio {
 static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, scratch) == 40 &&
                   offsetof(GemmS8Args, requant) == 44 && offsetof(GemmS8Args, n) == 60 &&
                   offsetof(GemmS8Args, taps) == 64 && offsetof(GemmS8Args, k) == 68 &&
-                  sizeof(GemmS8Args) >= 96 && sizeof(AddS8) == 32,
+                  sizeof(GemmS8Args) >= 84 && sizeof(AddS8) == 32,
               "the assembly reads them");
 
-// Where columns start, of four rows or of one: by labels of the rest, single blocks, the first two of four pairs, and what
-// is behind them. r3 single blocks, r9 whether there is a rest, r11 pairs.
-#define ITG_STARTS_DSP(rest, single, first, second, behind, at, passes_at) \
+// Where columns start: by labels of the rest, single blocks, the first two of four pairs, and what is behind them. r3 single
+// blocks, r9 whether there is a rest, r11 pairs.
+#define ITG_STARTS_DSP(rest, single, first, second, behind) \
   "adr.w r4, " behind                                                      \
   "\n"                                                                     \
   "adr.w r5, " second                                                      \
@@ -46,8 +46,7 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, scratch
   "it ne\n"                                                                \
   "mlane r4, r10, r5, r6\n"                                                \
   "add r4, #1\n" /* of Thumb code */                                       \
-  "str r4, [r0, #" passes_at                                               \
-  "]\n"                                                                    \
+  "str r4, [r0, #44]\n"                                                                    \
   "adr.w r5, " single                                                      \
   "\n"                                                                     \
   "adr.w r6, " rest                                                        \
@@ -58,7 +57,7 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, scratch
   "cmp r9, #0\n"                                                           \
   "it ne\n"                                                                \
   "addne r4, r6, #1\n"                                                     \
-  "str r4, [r0, #" at "]\n"
+  "str r4, [r0, #36]\n"
 
 // The values that a tile reads, in place of the args.
 #define ITG_BEGIN_DSP \
@@ -76,7 +75,6 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, scratch
   "strd r11, r10, [r0, #24]\n"                                 \
   "strd r7, r8, [r0, #68]\n"                                   \
   "strd r9, r2, [r0, #76]\n"                                   \
-  "str lr, [r0, #92]\n"                                        \
   "vcvt.s32.f32 s0, s0\n"                                      \
   "vcvt.s32.f32 s1, s1\n"                                      \
   "vmov r10, r11, s0, s1\n"                                    \
@@ -118,7 +116,7 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, scratch
   "it ne\n"                \
   "orrne r1, r1, #" flag "\n"
 
-// A tile's frame, of r1 rows; what is in r0 moves on to the next one. Then weights are in r1.
+// A tile's frame; what is in r0 moves on to the next one. Then weights are in r1.
 #define ITG_ENTER_DSP                                       \
   "push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"           \
   "cmp r1, #0\n"                                            \
@@ -151,16 +149,7 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, scratch
   "strd r9, r11, [sp, #100]\n"                              \
   "str r12, [sp, #108]\n"                                   \
   "1:\n"                                                    \
-  "cmp r1, #4\n"                                            \
-  "mov r1, lr\n"                                            \
-  "beq 5f\n"                                                \
-  "ldrd r2, r3, [r0, #16]\n"                                \
-  "ldr r4, [r0, #24]\n"                                     \
-  "str r2, [sp, #44]\n"                                     \
-  "str r3, [sp, #52]\n"                                     \
-  "str r4, [sp, #24]\n" ITG_LOAD_DSP                        \
-  "b 21f\n"                                                 \
-  "5:\n" ITG_LOAD_DSP
+  "mov r1, lr\n" ITG_LOAD_DSP
 #define ITG_LOAD_DSP "ldmia sp, {r0, r2, r7, r8, r9, r10, r11, r12, lr}\n"
 
 #define ITG_LEAVE_DSP \
