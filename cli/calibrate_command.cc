@@ -214,7 +214,9 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
     if (!summed) return summed.failure();
     observed = std::move(*summed);
     choice.observed = observed.span();
-    choice.from = arguments.from.size() == 1 ? arguments.from[0] : "the states";
+    choice.from = !sum.question().empty()       ? sum.question()
+                  : arguments.from.size() == 1 ? arguments.from[0]
+                                               : "the states";
   }
   choice.asks = !arguments.question.empty();
   choice.memory = *goal;

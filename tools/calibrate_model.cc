@@ -216,6 +216,7 @@ Outcome<Done> Run::make_model(Calibrator& calibrator) {
   const Error error = rounds_ ? rounds_->finish(calibrator, finished.sink())
                               : calibrator.finish(finished.sink(), from_state_ ? nullptr : &source);
   job_.work.clear();
+  if (error.status == Status::kOtherGraph && rounds_) return asks_another(choice_.from);
   if (error.status == Status::kAnswersMissing) {
     if (!choice_.asks)
       return Failure{choice_.from + ": more is to be asked; say with " + option_word("question") + " where it shall be written"};

@@ -78,9 +78,7 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
     if (!answers && answers.error().status == Status::kSamplesDiffer && !kept.problem().empty())
       return Failure{kept.problem()};
     if (!answers && answers.error().status == Status::kOtherGraph)
-      return Failure{choice.asked +
-                     ": asks about another calibration; give the model and the options that it was made with, and the same "
-                     "version of the library"};
+      return asks_another(choice.asked);
     if (!answers) return failure_in(choice.asked, answers.error(), &file.model());
     observed.state = bytes_of(answers->save());
     observed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -227,6 +225,12 @@ FileBytes StateSum::save() const {
   FileBytes bytes(state_bytes(state_));
   save_state(state_, kAutoRules.probes.samples, {bytes.data(), bytes.size()});
   return bytes;
+}
+
+Failure asks_another(const std::string& question) {
+  return Failure{question +
+                 ": asks about another calibration; give the model and the options that it was made with, and the same version of "
+                 "the library"};
 }
 
 Outcome<Rounds> read_rounds(const std::string& name, Span<const uint8_t> bytes) {

@@ -91,6 +91,8 @@ class ObservedSum {
   Outcome<Done> add(const std::string& name, Span<const uint8_t> bytes);
   Outcome<Done> add_file(const std::string& path);
 
+  // Of the question, if there is one.
+  const std::string& question() const { return question_name_; }
   bool are_answers() const { return answers_.has_value(); }
   size_t parts() const { return sets_.empty() ? states_.states() : sets_.size(); }
   uint32_t samples() const { return answers_ ? answers_->samples() : states_.samples(); }
@@ -108,6 +110,7 @@ class ObservedSum {
 };
 
 Failure load_failure(const std::string& name, const Error& error);
+Failure asks_another(const std::string& question);
 // Bytes of a question; `name` for messages.
 Outcome<Rounds> read_rounds(const std::string& name, Span<const uint8_t> bytes);
 

@@ -252,7 +252,7 @@ Bytes read_sum(const Sums& sums) {
 struct Rounds::Run {
   const Rounds& given;
   std::map<Digest, Sum> made;  // asked, or answered
-  bool is_place = false, fits = true;
+  bool is_place = false, fits = true, knows = false;
 
   static Answers::Look look(void* context, const Digest& question, const Sums& sums) {
     Run& run = *static_cast<Run*>(context);
@@ -269,6 +269,7 @@ struct Rounds::Run {
       return run.is_place && !again ? Answers::Look::kWanted : Answers::Look::kPutAside;
     }
     run.fits = write_sum(found->second.bytes, sums);
+    run.knows = true;
     return run.fits ? Answers::Look::kKnown : Answers::Look::kPutAside;
   }
   static void keep(void* context, const Digest& question, const Sums& sums) {
@@ -366,6 +367,7 @@ Error Rounds::finish(Calibrator& calibrator, const ModelSink& sink) {
   Run run{*this, {}};
   const Error error = run.finish(calibrator, sink, nullptr);
   if (!run.fits) return damaged(kHeaderBytes);
+  if (sums_.size() > asked() && !run.knows) return {Status::kOtherGraph};
   sums_.merge(run.made);
   return error;
 }

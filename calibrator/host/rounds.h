@@ -37,7 +37,7 @@ class Rounds {
   size_t asked() const;  // questions without an answer
 
   // Calibrator::finish() over the answers so far, once state() was loaded. kAnswersMissing: asked() questions are to be answered, in
-  // save(). kBadCalibrationState: an answer cannot be one.
+  // save(). kBadCalibrationState: an answer cannot be one. kOtherGraph: what was answered is not what this model and these options ask.
   Error finish(Calibrator& calibrator, const ModelSink& sink);
   // The answers of these samples, whose digests are given, once state() was loaded. kOtherGraph where the questions are not those of
   // this calibrator's model and options.
