@@ -102,9 +102,6 @@ class Finish {
       error = samples_.check(kept_, Arena(calibration_.few_samples), !may_judge_by_half(options_.recover));
     });
     ITG_TRY(error);
-    const bool is_observed_again = (options_.recover & (recovery::kDepthwiseScales | recovery::kEqualization)) != 0;
-    if (is_observed_again && has_probes(calibration_.fp32.model, job_.seen.sample_count))
-      ITG_TRY(context_.waiting.put_off(samples_.rank_among_all()));
     walk_ = SampleWalk(samples_, calibration_.fp32, int8_.session(), int8_.lanes(), kept_);
     return kNoError;
   }
@@ -113,6 +110,9 @@ class Finish {
   Error bake() {
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(context_.build(best_));
+    const bool is_observed_again = (options_.recover & recovery::kDepthwiseScales) != 0;
+    if (is_observed_again && has_probes(calibration_.fp32.model, job_.seen.sample_count))
+      ITG_TRY(context_.waiting.put_off(samples_.rank_among_all(int8_.bytes())));
     constexpr RecoveryMask kUnjudged = recovery::kBiasCorrection | recovery::kDepthwiseScales;
     if (job_.dry_run && (options_.recover & ~kUnjudged) == 0) return kNoError;  // nothing asks for it
     const bool decides = options_.recover != recovery::kNone;

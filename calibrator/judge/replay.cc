@@ -114,14 +114,14 @@ Error Replay::check(Arena& arena, Arena least, bool all_judge) {
   return same ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
 }
 
-Error Replay::rank_among_all() {
+Error Replay::rank_among_all(Span<const uint8_t> model) {
   if (answers_ == nullptr) return kNoError;
   Digest all[kMostRanked];
   const auto walk = [&]() -> Error {
     for (size_t i = 0; i < digests_.size && i < kMostRanked; ++i) all[i] = digests_[i];
     return kNoError;
   };
-  ITG_TRY(add_up({"digests", {}}, sums_of(SumKind::kDigests, Span<Digest>{all, kMostRanked}), walk));
+  ITG_TRY(add_up({"digests", model}, sums_of(SumKind::kDigests, Span<Digest>{all, kMostRanked}), walk));
   for (size_t i = 0; i < digests_.size; ++i) {
     rank_[i] = 0;
     for (const Digest& other : all) rank_[i] += !(other == Digest()) && other < digests_[i] ? 1 : 0;

@@ -84,8 +84,8 @@ class Replay {
   // `all_judge` no half of them is set apart.
   // Samples elsewhere are not checked here.
   Error check(Arena& arena, Arena least, bool all_judge);
-  // Where few samples are elsewhere: rank() among all of them.
-  Error rank_among_all();
+  // Where few samples are elsewhere: rank() among all of them. `model`: of the question.
+  Error rank_among_all(Span<const uint8_t> model);
   // Bytes of the list of so many samples.
   static constexpr size_t list_bytes(size_t samples) {
     return samples * (sizeof(Digest) + sizeof(const float*) + sizeof(int32_t)) + 2 * alignof(const float*);

@@ -23,7 +23,7 @@ Error ChannelScaling::find_peaks(RecoveryContext& context, Span<const Range> end
   // Both lists lie side by side.
   const Span<float> both{peaks.data, peaks.size + factors.size};
   for (float& value : both) value = 0.0f;
-  return context.samples.add_up({"channel ranges", context.fp32.model.bytes(), ends.empty() ? 0 : 1},
+  return context.samples.add_up({"channel ranges", context.int8.bytes(), ends.empty() ? 0 : 1},
                                 sums_of(SumKind::kPeaks, both), [&] { return walk(context, ends); });
 }
 

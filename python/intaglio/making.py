@@ -255,7 +255,7 @@ def calibrate(
     set: quantize slots in another way, each as 'SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-
         tensor+linear+symmetric,observer=kl'; SLOT is all, activations, weights, NODE, NODE/in0, NODE/out or NODE/weights.
     keep_float: nodes that stay in FP32, by their numbers or names.
-    recover: steps that lessen the error of quantization: 'none', or some of default, depthwise, method, bias, cle, absorb, eq,
+    recover: steps that lessen the error of quantization: 'none', or some of default, depthwise, method, bias, means, cle, absorb, eq,
         lsq, adaround.
     profile: whose defaults hold: 'device' gives the bytes that a board gives by CalibratorOptions::device().
     int8_states: keep every state in int8, also where its rounding adds up from step to step.
