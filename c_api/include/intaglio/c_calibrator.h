@@ -18,7 +18,7 @@ extern "C" {
 #define ITG_RECOVER_DEPTHWISE_SCALES UINT32_C(32)
 #define ITG_RECOVER_RANGE_METHOD UINT32_C(64)
 #define ITG_RECOVER_BIAS_ABSORPTION UINT32_C(128)
-#define ITG_RECOVER_MEANS_ALONE UINT32_C(256) // beside BIAS_CORRECTION: no layer from samples that run once more
+#define ITG_RECOVER_MEANS_ALONE UINT32_C(256) /* beside BIAS_CORRECTION: no layer from samples that run again */
 #define ITG_RECOVER_DEFAULT \
   (ITG_RECOVER_BIAS_CORRECTION | ITG_RECOVER_RANGE_METHOD | ITG_RECOVER_DEPTHWISE_SCALES)
 /* What became of a recovery. */
