@@ -162,6 +162,16 @@ Outcome<Done> check_report(const CalibrateArguments& arguments) {
   return check_page_output(report, arguments.model, "--report");
 }
 
+Outcome<Done> check_question(const CalibrateArguments& arguments) {
+  const std::string& question = arguments.question;
+  if (question.empty()) return Done{};
+  for (const std::string& other : {arguments.output, arguments.report})
+    if (is_same_place(question, other)) return Failure{question + ": is another file to write; name one of its own, with --question"};
+  for (const std::string& input : arguments.read_files())
+    if (auto step = check_output_path(question, input, "--question"); !step) return step;
+  return Done{};
+}
+
 // There is no model yet: the program ends with a code of its own.
 Outcome<Done> put_question(const CalibrateArguments& arguments, const CalibratedModel& made) {
   const OutputFile output(arguments.question);
@@ -183,6 +193,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   for (const std::string& input : arguments.read_files())
     if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
   if (auto step = check_report(arguments); !step) return step.failure();
+  if (auto step = check_question(arguments); !step) return step.failure();
   const auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();
   const auto execution = session_options(arguments.execution);

@@ -236,6 +236,15 @@ TEST_CASE("rounds of questions and answers make the model of all samples, and sa
   flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 1);
   places.put("flipped.itgcal", flipped);
   refused(" --from %/one.itgq --from %/flipped.itgcal", "flipped.itgcal: the calibration state is damaged");
+  std::string newer = places.get("here.itgcal");
+  newer[4] = 99;
+  const uint32_t crc = crc32(0, reinterpret_cast<const uint8_t*>(newer.data()), newer.size() - 4);
+  memcpy(&newer[newer.size() - 4], &crc, 4);
+  places.put("newer.itgcal", newer);
+  refused(" --from %/one.itgq --from %/newer.itgcal", "newer.itgcal: was written by another version of the library");
+  const std::string over = "calibrate %/net.itg --from %/all.itgcal -o %/new.itg" + means + " -q ";
+  places.bad(over + "%/all.itgcal", "all.itgcal: is the input");
+  places.bad(over + "%/new.itg", "new.itg: is another file to write");
   CHECK(places.get("new.itg") == "");
   CHECK(places.get("new.itgq") == "");
   CHECK(places.get("new.itgcal") == "");

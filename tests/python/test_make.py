@@ -457,8 +457,7 @@ def test_questions_and_answers_make_the_model_of_all_samples(net, pictures, tmp_
 
 def test_many_workers_make_the_same_model(command, net, pictures, tmp_path):
     net.save(tmp_path / "net.itg")
-    command("observe", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "all.itgcal")
-    command("calibrate", tmp_path / "net.itg", "--from", tmp_path / "all.itgcal", "-o", tmp_path / "int8.itg")
+    command("calibrate", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "int8.itg", "--recover", "depthwise,method,means")
     program = pathlib.Path(__file__).parents[2] / "examples" / "many_workers" / "calibrate_many.py"
     said = subprocess.run([sys.executable, str(program), str(tmp_path / "net.itg"), str(pictures), "-o", str(tmp_path / "many.itg"),
                            "--workers", "2", "--part", "5"], capture_output=True, text=True, check=True)
