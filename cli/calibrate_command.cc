@@ -166,7 +166,8 @@ Outcome<Done> check_question(const CalibrateArguments& arguments) {
   const std::string& question = arguments.question;
   if (question.empty()) return Done{};
   for (const std::string& other : {arguments.output, arguments.report})
-    if (is_same_place(question, other)) return Failure{question + ": is another file to write; name one of its own, with --question"};
+    if (is_same_place(question, other))
+      return Failure{question + ": is another file to write; name one of its own, with --question"};
   for (const std::string& input : arguments.read_files())
     if (auto step = check_output_path(question, input, "--question"); !step) return step;
   return Done{};
@@ -177,11 +178,14 @@ Outcome<Done> put_question(const CalibrateArguments& arguments, const Calibrated
   const OutputFile output(arguments.question);
   if (auto step = output.write({made.question.data(), made.question.size()}); !step) return step;
   if (arguments.json)
-    print_json({{"question", safe(arguments.question)}, {"asked", made.asked}, {"bytes", made.question.size()}});
-  return Failure{arguments.question + ": asks " + std::to_string(made.asked) +
-                     " sums over the samples; answer it in each place with 'intaglio observe --question', merge the answers, "
-                     "and go on with --from " + arguments.question + " and --from of these",
-                 {Status::kAnswersMissing}};
+    print_json(
+        {{"question", safe(arguments.question)}, {"asked", made.asked}, {"bytes", made.question.size()}});
+  return Failure{
+      arguments.question + ": asks " + std::to_string(made.asked) +
+          " sums over the samples; answer it in each place with 'intaglio observe --question', merge the answers, "
+          "and go on with --from " +
+          arguments.question + " and --from of these",
+      {Status::kAnswersMissing}};
 }
 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
@@ -225,7 +229,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
     if (!summed) return summed.failure();
     observed = std::move(*summed);
     choice.observed = observed.span();
-    choice.from = !sum.question().empty()       ? sum.question()
+    choice.from = !sum.question().empty()      ? sum.question()
                   : arguments.from.size() == 1 ? arguments.from[0]
                                                : "the states";
   }

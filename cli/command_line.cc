@@ -294,7 +294,8 @@ CommandOutcome run(int argc, const char* const* argv, const BeforeWork& before) 
     const bool asks = outcome.failure().error.status == Status::kAnswersMissing;
     if (!outcome && !asks) return {CommandEnd::kFailed, outcome.failure()};
     const CommandOutcome finished = finish();
-    return asks && finished.end == CommandEnd::kDone ? CommandOutcome{CommandEnd::kAsks, outcome.failure()} : finished;
+    return asks && finished.end == CommandEnd::kDone ? CommandOutcome{CommandEnd::kAsks, outcome.failure()}
+                                                     : finished;
   }
   return {CommandEnd::kWrongUse, {}};
 }

@@ -40,7 +40,8 @@ Outcome<Done> run_observe(const ObserveArguments& arguments) {
   if (!quantization) return quantization.failure();
   const auto samples = sample_choice(arguments.samples, *given);
   if (!samples) return samples.failure();
-  ObserveChoice choice{*samples, arguments.steps, *execution, *quantization, arguments.int8_states, arguments.question, {}};
+  ObserveChoice choice{
+      *samples, arguments.steps, *execution, *quantization, arguments.int8_states, arguments.question, {}};
   FileBytes question;
   if (!arguments.question.empty()) {
     if (auto step = check_output_path(arguments.output, arguments.question); !step) return step;
@@ -72,8 +73,9 @@ Command add_observe_command(CLI::App& parent) {
   add_steps_option(*app, arguments->steps);
   add_flag(*app, "--int8-states", arguments->int8_states, "as for calibrate");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("S.itgcal");
-  add_option(*app, "--question", arguments->question,
-             "answer what 'intaglio calibrate --question' asks, of the same samples and with that calibration's options")
+  add_option(
+      *app, "--question", arguments->question,
+      "answer what 'intaglio calibrate --question' asks, of the same samples and with that calibration's options")
       .type_name("NEXT.itgq");
   add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);

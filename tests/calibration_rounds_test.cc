@@ -129,7 +129,8 @@ TEST_CASE("samples in 1, 2, 7 and 50 places give the bytes of one calibration, r
     for (const size_t count : {3u, 14u, 50u}) {  // too few for most recoveries; with probes; a half judges
       const AlignedBytes file = small_cnn(seed, seed == 2 ? 0.01f : 1.0f);
       const Samples samples = small_cnn_samples(count, 7 + seed);
-      for (const RecoveryMask recover : {recovery::kDefault, kFew, recovery::kDefault | recovery::kEqualization}) {
+      for (const RecoveryMask recover :
+           {recovery::kDefault, kFew, recovery::kDefault | recovery::kEqualization}) {
         const Bytes expected = at_once(file, recover, samples);
         for (const size_t places : {1u, 2u, 7u, 50u}) {
           if (places > count || (places == 50 && recover != kFew)) continue;
@@ -150,7 +151,8 @@ TEST_CASE("answers to another question, of other samples, and those of another c
   Bench here(file, kFew);
   REQUIRE(here.calibrator.load(question.state()).ok());
   REQUIRE(question.finish(here.calibrator, {}).status == Status::kAnswersMissing);
-  const Rounds first = fleet.answers_to(question, fleet.places[0]), second = fleet.answers_to(question, fleet.places[1]);
+  const Rounds first = fleet.answers_to(question, fleet.places[0]),
+               second = fleet.answers_to(question, fleet.places[1]);
 
   const Error missing = question.take(first);
   CHECK(missing.status == Status::kSamplesDiffer);
@@ -166,7 +168,8 @@ TEST_CASE("answers to another question, of other samples, and those of another c
   other.calibrator = *Calibrator::create(other.model, other.memory.span(), other.options);
   REQUIRE(other.calibrator.load(question.state()).ok());
   const SampleSource source = source_of(fleet.places[0]);
-  CHECK(question.answer(other.calibrator, source, digests_of(fleet.places[0])).error().status == Status::kOtherGraph);
+  CHECK(question.answer(other.calibrator, source, digests_of(fleet.places[0])).error().status ==
+        Status::kOtherGraph);
 
   Rounds all = first;
   REQUIRE(all.add(second).ok());
@@ -200,8 +203,8 @@ TEST_CASE("each changed byte of a question and of answers is refused, or gives a
     Bench again(file, kFew);
     REQUIRE(again.calibrator.load(next.state()).ok());
     const Error error = next.finish(again.calibrator, {});
-    const bool is_said = error.ok() || error.status == Status::kAnswersMissing ||
-                         error.status == Status::kBadCalibrationState;
+    const bool is_said =
+        error.ok() || error.status == Status::kAnswersMissing || error.status == Status::kBadCalibrationState;
     CHECK_MESSAGE(is_said, text_of(error));
   }
   for (const size_t size : {size_t{0}, size_t{3}, size_t{90}, answers.size() - 1})

@@ -216,17 +216,23 @@ TEST_CASE("rounds of questions and answers make the model of all samples, and sa
   REQUIRE(places.run("calibrate %/net.itg -o %/new.itg -q %/one.itgq --from %/all.itgcal" + means).code == 3);
   places.observe("here", " --question %/one.itgq");
   places.observe("there", " --question %/one.itgq");
-  const auto refused = [&](const std::string& words, const std::string& why) { places.bad(asks + words, why); };
+  const auto refused = [&](const std::string& words, const std::string& why) {
+    places.bad(asks + words, why);
+  };
   refused(" --from %/one.itgq", "one.itgq: its answers are missing");
   refused(" --from %/one.itgq --from %/here.itgcal", "one.itgq: asks 16 samples, and the answers are of 10");
   refused(" --from %/here.itgcal", "here.itgcal: holds answers; give the question that they answer, too");
   refused(" --from %/one.itgq --from %/here.itgcal --from %/here.itgcal", "holds just the samples of");
   refused(" --from %/one.itgq --from %/q1.itgq", "q1.itgq: is a second question");
-  refused(" --from %/all.itgcal --from %/here.itgcal", "one is a state and the other belongs to a later round");
-  refused(" --from %/one.itgq --from %/here.itgcal --from %/there.itgcal --symmetric", "one.itgq: asks about another calibration");
-  places.bad("calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/one.itgq --from %/here.itgcal --from %/there.itgcal",
-             "one.itgq: was asked with another --recover");
-  places.bad("calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/all.itgcal --recover eq", "take samples one by one");
+  refused(" --from %/all.itgcal --from %/here.itgcal",
+          "one is a state and the other belongs to a later round");
+  refused(" --from %/one.itgq --from %/here.itgcal --from %/there.itgcal --symmetric",
+          "one.itgq: asks about another calibration");
+  places.bad(
+      "calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/one.itgq --from %/here.itgcal --from %/there.itgcal",
+      "one.itgq: was asked with another --recover");
+  places.bad("calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/all.itgcal --recover eq",
+             "take samples one by one");
   places.bad("observe %/net.itg --images @/calibration -o %/new.itgcal --question %/one.itgq --symmetric",
              "one.itgq: asks about another calibration");
   places.bad("observe %/net.itg --images @/calibration -o %/new.itgcal --question %/here.itgcal",
@@ -241,7 +247,8 @@ TEST_CASE("rounds of questions and answers make the model of all samples, and sa
   const uint32_t crc = crc32(0, reinterpret_cast<const uint8_t*>(newer.data()), newer.size() - 4);
   memcpy(&newer[newer.size() - 4], &crc, 4);
   places.put("newer.itgcal", newer);
-  refused(" --from %/one.itgq --from %/newer.itgcal", "newer.itgcal: was written by another version of the library");
+  refused(" --from %/one.itgq --from %/newer.itgcal",
+          "newer.itgcal: was written by another version of the library");
   const std::string over = "calibrate %/net.itg --from %/all.itgcal -o %/new.itg" + means + " -q ";
   places.bad(over + "%/all.itgcal", "all.itgcal: is the input");
   places.bad(over + "%/new.itg", "new.itg: is another file to write");

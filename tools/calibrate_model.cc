@@ -91,7 +91,7 @@ class Run {
   const Model& model_;
   bool from_state_ = false;
   std::optional<Rounds> rounds_;  // the samples answer what is asked, wherever they are
-  QuantizationLists lists_;  // options_ points into them
+  QuantizationLists lists_;       // options_ points into them
   CalibratorOptions options_;
   int32_t steps_ = 0;                   // of the progress: the calibrator's, the samples held out, the page
   std::optional<ClassOutput> classes_;  // none where no output is classes
@@ -151,8 +151,9 @@ Outcome<Done> Run::set_rounds(size_t samples_at_hand) {
   set_recover(choice_.recover, model_, samples, options_);
   if (!is_question && !choice_.asks) return Done{};
   if ((options_.recover & ~kAskable) != 0)
-    return Failure{option_word("recover") +
-                   ": absorb, eq, lsq and adaround take samples one by one, and those elsewhere cannot be asked for that"};
+    return Failure{
+        option_word("recover") +
+        ": absorb, eq, lsq and adaround take samples one by one, and those elsewhere cannot be asked for that"};
   if (is_question && rounds_->recover() != options_.recover)
     return Failure{choice_.from + ": was asked with another " + option_word("recover") + "; give that one"};
   if (!is_question) rounds_ = Rounds(choice_.observed, options_.recover);
@@ -219,7 +220,8 @@ Outcome<Done> Run::make_model(Calibrator& calibrator) {
   if (error.status == Status::kOtherGraph && rounds_) return asks_another(choice_.from);
   if (error.status == Status::kAnswersMissing) {
     if (!choice_.asks)
-      return Failure{choice_.from + ": more is to be asked; say with " + option_word("question") + " where it shall be written"};
+      return Failure{choice_.from + ": more is to be asked; say with " + option_word("question") +
+                     " where it shall be written"};
     made_.question = rounds_->save();
     made_.asked = rounds_->asked();
     return Done{};
@@ -363,8 +365,9 @@ Outcome<CalibratedModel> Run::run() {
   if (from_state_) {
     const Span<const uint8_t> state = rounds_ ? rounds_->state() : choice_.observed;
     if (auto step = load_observed(choice_.from, state, *calibrator); !step) return step.failure();
-    if (!rounds_) job_.work.note("the samples of " + choice_.from +
-                   " cannot be run again: biases are corrected from their means");
+    if (!rounds_)
+      job_.work.note("the samples of " + choice_.from +
+                     " cannot be run again: biases are corrected from their means");
   }
   const CalibrationState before = samples_seen(*calibrator);
   // Where samples are held out for mixed precision, no more of the others are.

@@ -47,7 +47,8 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
     auto read = read_rounds(choice.asked, choice.question);
     if (!read) return read.failure();
     if (!read->is_question())
-      return Failure{choice.asked + ": holds answers, not a question; give what " + tool_word("calibrate") + " has asked"};
+      return Failure{choice.asked + ": holds answers, not a question; give what " + tool_word("calibrate") +
+                     " has asked"};
     question = std::move(*read);
   }
   options.isa = choice.execution.isa;
@@ -77,8 +78,7 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
     work.clear();
     if (!answers && answers.error().status == Status::kSamplesDiffer && !kept.problem().empty())
       return Failure{kept.problem()};
-    if (!answers && answers.error().status == Status::kOtherGraph)
-      return asks_another(choice.asked);
+    if (!answers && answers.error().status == Status::kOtherGraph) return asks_another(choice.asked);
     if (!answers) return failure_in(choice.asked, answers.error(), &file.model());
     observed.state = bytes_of(answers->save());
     observed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -228,9 +228,10 @@ FileBytes StateSum::save() const {
 }
 
 Failure asks_another(const std::string& question) {
-  return Failure{question +
-                 ": asks about another calibration; give the model and the options that it was made with, and the same version of "
-                 "the library"};
+  return Failure{
+      question +
+      ": asks about another calibration; give the model and the options that it was made with, and the same version of "
+      "the library"};
 }
 
 Outcome<Rounds> read_rounds(const std::string& name, Span<const uint8_t> bytes) {
@@ -242,8 +243,9 @@ Outcome<Rounds> read_rounds(const std::string& name, Span<const uint8_t> bytes) 
 Outcome<Done> ObservedSum::add(const std::string& name, Span<const uint8_t> bytes) {
   const bool is_state = !Rounds::are(bytes);
   if (is_state ? !first_name_.empty() && states_.states() == 0 : states_.states() > 0)
-    return Failure{name + ": of " + (first_name_.empty() ? states_.places()[0].name : first_name_) +
-                   " and this one, one is a state and the other belongs to a later round; give those of one round"};
+    return Failure{
+        name + ": of " + (first_name_.empty() ? states_.places()[0].name : first_name_) +
+        " and this one, one is a state and the other belongs to a later round; give those of one round"};
   if (is_state) return states_.add(name, bytes);
   auto read = read_rounds(name, bytes);
   if (!read) return read.failure();
@@ -283,15 +285,15 @@ Outcome<FileBytes> ObservedSum::to_calibrate_from() const {
     return Failure{first_name_ + ": holds answers; give the question that they answer, too"};
   if (!question_) return states_.save();
   if (!answers_)
-    return Failure{question_name_ + ": its answers are missing; each place makes its own with " + tool_word("observe") +
-                   " and " + option_word("question") + ", give them, too"};
+    return Failure{question_name_ + ": its answers are missing; each place makes its own with " +
+                   tool_word("observe") + " and " + option_word("question") + ", give them, too"};
   if (!answers_->answers(*question_))
     return Failure{sets_.begin()->second + ": answers another question than " + question_name_};
   Rounds whole = *question_;
   const Error error = whole.take(*answers_);
   if (error.status == Status::kSamplesDiffer)
-    return Failure{question_name_ + ": asks " + std::to_string(error.limit) + " samples, and the answers are of " +
-                   std::to_string(error.value) +
+    return Failure{question_name_ + ": asks " + std::to_string(error.limit) +
+                   " samples, and the answers are of " + std::to_string(error.value) +
                    (error.value == error.limit ? " others" : "") +
                    "; every place that was observed has to answer, with the same samples"};
   if (!error.ok()) return load_failure(question_name_, error);

@@ -71,7 +71,8 @@ inline constexpr OptionRule kOptionRules[] = {
     needs("export-onnx", {"--max-memory"}, {{"--from"}, {"--source"}},
           "it bounds the import of that network"),
     // samples
-    excludes("calibrate", {"--profile", "device"}, {{"--question"}}, "a device does not run the samples again"),
+    excludes("calibrate", {"--profile", "device"}, {{"--question"}},
+             "a device does not run the samples again"),
     excludes("calibrate", {"--question"}, {{"--input"}, {"--images"}},
              "samples elsewhere are asked, and these would not be among them"),
     excludes("calibrate|observe|simulate|eval|compare", {"--input"}, {{"--images"}}, "both name the samples"),

@@ -74,7 +74,8 @@ bool for_each_state(const Sums& sums, Visit&& visit) {
   const auto samples_of = [](const TensorObserver& o) { return o.samples[0] + o.samples[1]; };
   uint32_t samples = 0;
   for (size_t o = 0; o < all.observers.size; ++o) {
-    if (std::find(sums.observers.begin(), sums.observers.end(), static_cast<int32_t>(o)) == sums.observers.end())
+    if (std::find(sums.observers.begin(), sums.observers.end(), static_cast<int32_t>(o)) ==
+        sums.observers.end())
       continue;
     CalibrationState one;
     one.observers = {&all.observers[o], 1};
@@ -121,7 +122,8 @@ bool add_states(Bytes& sums, const Bytes& others) {
     const Result<StateFacts> facts = facts_of_state(a);
     if (!facts) return false;
     Room room(*facts);
-    if (!merge_state(room.state, a, room.spare[0]).ok() || !merge_state(room.state, b, room.spare[0]).ok()) return false;
+    if (!merge_state(room.state, a, room.spare[0]).ok() || !merge_state(room.state, b, room.spare[0]).ok())
+      return false;
     room.state.samples = Digest();
     put_state(added, room.state);
   }
@@ -339,7 +341,8 @@ std::vector<uint8_t> Rounds::save() const {
   put(bytes, &sample_set_, 1);
   put(bytes, state_.data(), state_.size());
   for (const auto& [name, sum] : sums_) {
-    const uint32_t kind_and_size[] = {static_cast<uint32_t>(sum.kind), static_cast<uint32_t>(sum.bytes.size())};
+    const uint32_t kind_and_size[] = {static_cast<uint32_t>(sum.kind),
+                                      static_cast<uint32_t>(sum.bytes.size())};
     put(bytes, &name, 1);
     put(bytes, kind_and_size, 2);
     put(bytes, sum.bytes.data(), sum.bytes.size());
@@ -357,7 +360,8 @@ Digest Rounds::name() const {
 }
 
 size_t Rounds::asked() const {
-  return static_cast<size_t>(std::count_if(sums_.begin(), sums_.end(), [](const auto& sum) { return sum.second.bytes.empty(); }));
+  return static_cast<size_t>(
+      std::count_if(sums_.begin(), sums_.end(), [](const auto& sum) { return sum.second.bytes.empty(); }));
 }
 
 Error Rounds::finish(Calibrator& calibrator, const ModelSink& sink) {
@@ -388,7 +392,8 @@ Result<Rounds> Rounds::answer(Calibrator& calibrator, const SampleSource& source
 }
 
 Error Rounds::add(const Rounds& others) {
-  if (others.sums_.size() != sums_.size() || others.sample_count_ > kMaxSamples - sample_count_) return damaged(kHeaderBytes);
+  if (others.sums_.size() != sums_.size() || others.sample_count_ > kMaxSamples - sample_count_)
+    return damaged(kHeaderBytes);
   Rounds sum = *this;
   auto other = others.sums_.begin();
   for (auto& [name, mine] : sum.sums_) {

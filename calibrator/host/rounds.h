@@ -30,7 +30,7 @@ class Rounds {
   bool is_question() const { return !state_.empty(); }  // else these are answers
   Span<const uint8_t> state() const { return {state_.data(), state_.size()}; }
   RecoveryMask recover() const { return recover_; }
-  uint32_t samples() const { return sample_count_; }     // that have answered
+  uint32_t samples() const { return sample_count_; }  // that have answered
   const Digest& sample_set() const { return sample_set_; }
   bool answers(const Rounds& asked) const { return question_ == asked.name(); }
   bool is_like(const Rounds& other) const { return question_ == other.question_; }
@@ -41,7 +41,8 @@ class Rounds {
   Error finish(Calibrator& calibrator, const ModelSink& sink);
   // The answers of these samples, whose digests are given, once state() was loaded. kOtherGraph where the questions are not those of
   // this calibrator's model and options.
-  Result<Rounds> answer(Calibrator& calibrator, const SampleSource& source, const std::vector<Digest>& digests) const;
+  Result<Rounds> answer(Calibrator& calibrator, const SampleSource& source,
+                        const std::vector<Digest>& digests) const;
   // Adds the answers of other samples to these. kBadCalibrationState where they do not fit.
   Error add(const Rounds& others);
   // A question gets its answers, of the samples of its state: kSamplesDiffer with their count where these are others.

@@ -43,9 +43,9 @@ struct Asked {
 
 struct Answers {
   enum class Look : uint8_t {
-    kKnown,      // all places have answered
-    kWanted,     // the samples at hand shall answer
-    kPutAside,   // it is noted, and nobody answers now
+    kKnown,     // all places have answered
+    kWanted,    // the samples at hand shall answer
+    kPutAside,  // it is noted, and nobody answers now
   };
   // Where the sums over all samples are known it writes them.
   Look (*look)(void* context, const Digest& question, const Sums& sums) = nullptr;

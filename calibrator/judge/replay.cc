@@ -101,7 +101,8 @@ Error Replay::check(Arena& arena, Arena least, bool all_judge) {
   });
   ITG_TRY(failed);
   if (answers_ != nullptr && !known_.seen.observers.empty())
-    for (const int32_t half : {0, 1}) halves[half] = static_cast<int32_t>(known_.seen.observers[0].samples[half]);
+    for (const int32_t half : {0, 1})
+      halves[half] = static_cast<int32_t>(known_.seen.observers[0].samples[half]);
   const bool all = all_judge || count_of_all() <= 2 * kFewestJudges;
   const int32_t smaller = halves[1] < halves[0] ? 1 : 0;
   judging_half_ = all ? -1 : (halves[smaller] >= kFewestJudges ? smaller : 1 - smaller);

@@ -311,8 +311,9 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
     sums[1] = found[1];
     return error;
   };
-  ITG_TRY(context.samples.add_up({"mean inputs", context.int8.bytes(), static_cast<int32_t>(part), n},
-                                 intaglio::sums_of(SumKind::kIntegers, Span<int64_t>{sums.data, 2 + 2 * inputs}), walk));
+  ITG_TRY(context.samples.add_up(
+      {"mean inputs", context.int8.bytes(), static_cast<int32_t>(part), n},
+      intaglio::sums_of(SumKind::kIntegers, Span<int64_t>{sums.data, 2 + 2 * inputs}), walk));
   const int32_t members[2] = {static_cast<int32_t>(sums[0]), static_cast<int32_t>(sums[1])};
   for (const int32_t half : {0, 1}) {
     if (members[half] == 0) continue;
@@ -345,8 +346,8 @@ uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& optio
     most_inputs = inputs > most_inputs ? inputs : most_inputs;
   }
   const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
-  return sizeof(int32_t) * biases + lanes * most_inputs * (sizeof(double) + 2 * sizeof(int64_t)) + 2 * sizeof(int64_t) +
-         3 * sizeof(double) * most_channels + 6 * alignof(double);
+  return sizeof(int32_t) * biases + lanes * most_inputs * (sizeof(double) + 2 * sizeof(int64_t)) +
+         2 * sizeof(int64_t) + 3 * sizeof(double) * most_channels + 6 * alignof(double);
 }
 
 Error correct_layers(RecoveryContext& context, int32_t half) {

@@ -8,8 +8,7 @@ float magnitude(float x) { return x < 0.0f ? -x : x; }
 }  // namespace
 
 ChannelScaling::ChannelScaling(const ChannelGroups& sets, Arena& arena)
-    : groups(sets),
-      readers(arena.make<double>(sets.channels)) {
+    : groups(sets), readers(arena.make<double>(sets.channels)) {
   const Span<float> both = arena.make<float>(2 * sets.channels);
   peaks = {both.data, both.size / 2};
   factors = {both.data + both.size / 2, both.size / 2};

@@ -155,7 +155,8 @@ Error find_method(RecoveryContext& context, const Network& network, FoundMethod&
     Candidate candidate{method, false, {}, &network, {}, {}};
     Waiting own;
     ITG_TRY(own.put_off(judge_method(context, candidate, most, &errors[0], corrects ? &errors[1] : nullptr)));
-    if (!own.error().ok()) return waiting.put_off(own.error());  // without a limit, the others are asked in the same round
+    if (!own.error().ok())
+      return waiting.put_off(own.error());  // without a limit, the others are asked in the same round
     for (const bool by_samples : {false, true}) {
       const HalvesError& halves = errors[by_samples ? 1 : 0];
       const bool is_auto = method == RangeMethod::kAuto, is_first = is_auto && !by_samples;

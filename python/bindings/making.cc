@@ -227,7 +227,8 @@ tools::ObservedSum sum_of(const std::vector<py::bytes>& observed, const std::str
   const WordedFor worded(Wording::kPython);
   tools::ObservedSum sum;
   for (size_t i = 0; i < observed.size(); ++i)
-    value_or_raise(sum.add(observed.size() == 1 ? name : name + " " + std::to_string(i), span_of(observed[i].cast<std::string>())));
+    value_or_raise(sum.add(observed.size() == 1 ? name : name + " " + std::to_string(i),
+                           span_of(observed[i].cast<std::string>())));
   return sum;
 }
 
@@ -274,7 +275,9 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
   const tools::CalibratedModel made =
       task.run([&] { return tools::calibrate(fp32.file(), choice, task.work()); });
   if (!made.question.empty())
-    return py::make_tuple(py::bytes(reinterpret_cast<const char*>(made.question.data()), made.question.size()), py::none()) +
+    return py::make_tuple(
+               py::bytes(reinterpret_cast<const char*>(made.question.data()), made.question.size()),
+               py::none()) +
            task.told({{"asked", made.asked}});
   const py::object page = choice.page ? py::object(py::bytes(made.page)) : py::none();
   return py::make_tuple(bytes_of(made.bytes), page) + task.told(json_of(made, choice));
@@ -304,9 +307,7 @@ py::bytes merge(const std::vector<py::bytes>& states) {
   return bytes_of(value_or_raise(sum_of(states, "part").save()));
 }
 
-uint32_t observed_samples(const py::bytes& state) {
-  return sum_of({state}, "observed").samples();
-}
+uint32_t observed_samples(const py::bytes& state) { return sum_of({state}, "observed").samples(); }
 
 py::tuple compare(const Runner& reference, const Runner& test, const py::list& samples,
                   const py::dict& options, const py::object& progress, const py::object& line) {
