@@ -86,6 +86,9 @@ struct FinishJob {
   // The model is judged by others, and never handed over: its bytes are not written anew, reopened and replayed, and
   // their checksum is that of the model as it was baked.
   bool dry_run = false;
+  // Of samples elsewhere: `seen` is of all of them, and the source has some of them, or there is none. kAnswersMissing where not all
+  // is known.
+  const Answers* answers = nullptr;
 };
 // The chain of a calibration; see finish.cc. The calibration's sessions, and what it keeps of the samples, serve each call.
 Error finish_calibration(Calibration& calibration, const FinishJob& job, const ModelSink& sink,

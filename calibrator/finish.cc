@@ -1,6 +1,7 @@
 // Calibrator::finish: the chain of a calibration, from what has been seen to the file.
 #include "calibrator/calibration.h"
 #include "calibrator/judge/evaluate.h"
+#include "calibrator/ranges/probes.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/depthwise_scales.h"
@@ -27,7 +28,8 @@ class Finish {
         job_(job),
         options_(job.options),
         finished_(finished),
-        samples_({calibration.fp32, job.seen, calibration.references, *calibration.observing.sha256}, source),
+        samples_({calibration.fp32, job.seen, calibration.references, *calibration.observing.sha256}, source,
+                 job.answers),
         arena_(job.memory.output),
         judge_(calibration.fp32, calibration.observing.outputs, calibration.exact_outputs, options_.progress,
                int8_, samples_, walk_, arena_),
@@ -37,7 +39,7 @@ class Finish {
         int8_({calibration.fp32, options_, job.memory.slots.map, job.memory.output.size}, arena_),
         kept_(calibration.references.rest()),
         given_{calibration.fp32.model, job.seen, {}, false, false, {}, {}},
-        guard_(job.memory.records, source != nullptr),
+        guard_(job.memory.records, samples_.has_source()),
         context_{options_,
                  calibration.fp32,
                  calibration.observing,
@@ -47,7 +49,8 @@ class Finish {
                  walk_,
                  judge_,
                  guard_,
-                 &given_} {
+                 &given_,
+                 {}} {
     finished_ = {};
     finished_.reported = job.seen.observers;
     best_.network = &given_;
@@ -73,7 +76,11 @@ class Finish {
     for (const Step& step : kSteps) ITG_TRY(take(step));
     finished_.steps_done = steps_of(options_) - 1;
     NetworkError whole;
-    if (!job_.dry_run) ITG_TRY(judge_.complete(best_.error, whole));
+    ITG_TRY(context_.waiting.error());
+    if (samples_.are_elsewhere())
+      whole = best_.error;
+    else if (!job_.dry_run)
+      ITG_TRY(judge_.complete(best_.error, whole));
     const bool has_states = options_.states_of != nullptr;  // its layers are compared step by step
     if (!job_.dry_run && !has_states) ITG_TRY(reopen());
     ITG_TRY(report(whole));
@@ -103,10 +110,14 @@ class Finish {
   Error bake() {
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(context_.build(best_));
+    const bool is_observed_again = (options_.recover & recovery::kDepthwiseScales) != 0;
+    if (is_observed_again && has_probes(calibration_.fp32.model, job_.seen.sample_count))
+      ITG_TRY(context_.waiting.put_off(samples_.rank_among_all(int8_.bytes())));
     constexpr RecoveryMask kUnjudged = recovery::kBiasCorrection | recovery::kDepthwiseScales;
     if (job_.dry_run && (options_.recover & ~kUnjudged) == 0) return kNoError;  // nothing asks for it
     const bool decides = options_.recover != recovery::kNone;
-    ITG_TRY(judge_.ask({"first replay", decides ? Part::kJudges : Part::kAll}, best_.error));
+    ITG_TRY(context_.waiting.put_off(
+        judge_.ask({"first replay", decides ? Part::kJudges : Part::kAll}, best_.error)));
     baked_ = best_.error;
     return kNoError;
   }
@@ -117,7 +128,7 @@ class Finish {
     ++finished_.steps_done;
     // A recovery that needs several samples needs them again.
     const uint32_t least = rule_of(step.recovery).least_samples;
-    if (least > 1 && static_cast<uint32_t>(samples_.count()) < least) {
+    if (least > 1 && static_cast<uint32_t>(samples_.count_of_all()) < least) {
       guard_.not_tried(step.recovery, best_,
                        samples_.has_source() ? RecoveryVerdict::kTooFewSamples : RecoveryVerdict::kNoSource);
       return kNoError;

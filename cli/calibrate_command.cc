@@ -29,7 +29,7 @@ constexpr const char* kCalibrateFooter =
     "  intaglio calibrate net.onnx --pixels imagenet --images calibration/ -o net.int8.itg";
 
 struct CalibrateArguments {
-  std::string model, output, report, memory = "flat";
+  std::string model, output, question, report, memory = "flat";
   std::vector<std::string> from;  // states
   ImportChoices network;          // where the model is a network's file
   SampleArguments samples;
@@ -162,6 +162,32 @@ Outcome<Done> check_report(const CalibrateArguments& arguments) {
   return check_page_output(report, arguments.model, "--report");
 }
 
+Outcome<Done> check_question(const CalibrateArguments& arguments) {
+  const std::string& question = arguments.question;
+  if (question.empty()) return Done{};
+  for (const std::string& other : {arguments.output, arguments.report})
+    if (is_same_place(question, other))
+      return Failure{question + ": is another file to write; name one of its own, with --question"};
+  for (const std::string& input : arguments.read_files())
+    if (auto step = check_output_path(question, input, "--question"); !step) return step;
+  return Done{};
+}
+
+// There is no model yet: the program ends with a code of its own.
+Outcome<Done> put_question(const CalibrateArguments& arguments, const CalibratedModel& made) {
+  const OutputFile output(arguments.question);
+  if (auto step = output.write({made.question.data(), made.question.size()}); !step) return step;
+  if (arguments.json)
+    print_json(
+        {{"question", safe(arguments.question)}, {"asked", made.asked}, {"bytes", made.question.size()}});
+  return Failure{
+      arguments.question + ": asks " + std::to_string(made.asked) +
+          " sums over the samples; answer it in each place with 'intaglio observe --question', merge the answers, "
+          "and go on with --from " +
+          arguments.question + " and --from of these",
+      {Status::kAnswersMissing}};
+}
+
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   CalibrateChoice choice;  // its clock starts
   const OutputFile output(arguments.output), report(arguments.report);
@@ -171,6 +197,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   for (const std::string& input : arguments.read_files())
     if (auto step = check_model_output(arguments.output, input); !step) return step.failure();
   if (auto step = check_report(arguments); !step) return step.failure();
+  if (auto step = check_question(arguments); !step) return step.failure();
   const auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();
   const auto execution = session_options(arguments.execution);
@@ -195,13 +222,18 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   choice.params = arguments.params;
   FileBytes observed;
   if (!arguments.from.empty()) {
-    StateSum sum;
+    ObservedSum sum;
     for (const std::string& path : arguments.from)
       if (auto step = sum.add_file(path); !step) return step.failure();
-    observed = sum.save();
+    auto summed = sum.to_calibrate_from();
+    if (!summed) return summed.failure();
+    observed = std::move(*summed);
     choice.observed = observed.span();
-    choice.from = arguments.from.size() == 1 ? arguments.from[0] : "the states";
+    choice.from = !sum.question().empty()      ? sum.question()
+                  : arguments.from.size() == 1 ? arguments.from[0]
+                                               : "the states";
   }
+  choice.asks = !arguments.question.empty();
   choice.memory = *goal;
   choice.ceiling = static_cast<uint32_t>(arguments.ceiling);
   choice.page = !arguments.report.empty();
@@ -215,6 +247,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
 
   const auto made = calibrate(*given, choice, work);
   if (!made) return made.failure();
+  if (!made->question.empty()) return put_question(arguments, *made);
   if (choice.page) {
     const Span<const uint8_t> page{reinterpret_cast<const uint8_t*>(made->page.data()), made->page.size()};
     if (auto step = report.write(page); !step)
@@ -252,7 +285,7 @@ Command add_calibrate_command(CLI::App& parent) {
       *app, "--recover", arguments->recover,
       "steps that lessen the error of quantization: none, or a list of default (depthwise,method,bias, and cle where "
       "normalizations have factors; in a list without it), " +
-          recovery_names())
+          recovery_names() + ", means (bias, from what was observed alone)")
       .checked(readable_by(parse_recover))
       .type_name("LIST")
       .show_default();
@@ -276,6 +309,11 @@ Command add_calibrate_command(CLI::App& parent) {
       "go on from what 'intaglio observe' has seen of other samples. Without samples that is all there is")
       .type_name("S.itgcal")
       .repeated();
+  add_option(
+      *app, "-q,--question", arguments->question,
+      "with --from: where sums over the samples are missing, write here what is to be asked of them, and end with 3. "
+      "'intaglio observe --question' answers it; give it and the answers with --from")
+      .type_name("NEXT.itgq");
   add_option(*app, "--report", arguments->report,
              "write an HTML page: verdict, worst layers, remedies, ranges")
       .type_name("FILE.html");

@@ -291,8 +291,11 @@ CommandOutcome run(int argc, const char* const* argv, const BeforeWork& before) 
     if (const auto checked = check_options(*command.app); !checked) return wrong_use(app, checked.message());
     if (before) before(*command.app);
     const Outcome<Done> outcome = command.action();
-    if (!outcome) return {CommandEnd::kFailed, outcome.failure()};
-    return finish();
+    const bool asks = outcome.failure().error.status == Status::kAnswersMissing;
+    if (!outcome && !asks) return {CommandEnd::kFailed, outcome.failure()};
+    const CommandOutcome finished = finish();
+    return asks && finished.end == CommandEnd::kDone ? CommandOutcome{CommandEnd::kAsks, outcome.failure()}
+                                                     : finished;
   }
   return {CommandEnd::kWrongUse, {}};
 }

@@ -14,7 +14,7 @@ class App;
 
 namespace intaglio::cli {
 
-enum class CommandEnd : uint8_t { kDone = 0, kFailed = 1, kWrongUse = 2 };  // the program's exit codes
+enum class CommandEnd : uint8_t { kDone = 0, kFailed = 1, kWrongUse = 2, kAsks = 3 };  // the program's exit codes
 
 struct CommandOutcome {
   CommandEnd end = CommandEnd::kDone;

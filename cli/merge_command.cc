@@ -25,34 +25,35 @@ constexpr const char* kMergeFooter =
 Outcome<Done> run_merge(const MergeArguments& arguments) {
   const OutputFile output(arguments.output);
   Work work(listener());
-  StateSum sum;
+  ObservedSum sum;
   for (const std::string& path : arguments.states) {
     if (auto step = check_output_path(arguments.output, path); !step) return step;
-    work.show("merging", sum.states(), arguments.states.size());
+    work.show("merging", sum.parts(), arguments.states.size());
     if (auto step = sum.add_file(path); !step) return step;
   }
   work.clear();
-  const std::vector<StateSum::Place> places = sum.places();
+  const std::vector<StateSum::Place> places = sum.states().places();
   for (const StateSum::Place& place : places)
     if (place.is_outlier())
       work.warn(
           place.name + ": a range is " + decimal(place.octaves, 1) +
           " octaves farther from the median than those of nine in ten states; look at its samples, or merge without it");
-  const FileBytes merged = sum.save();
-  if (auto step = output.write(merged.span()); !step) return step;
+  const auto merged = sum.save();
+  if (!merged) return merged.failure();
+  if (auto step = output.write(merged->span()); !step) return step;
   if (arguments.json) {
     Json rows = Json::array();
     for (const StateSum::Place& place : places)
       rows.push_back({{"name", safe(place.name)}, {"samples", place.samples}, {"octaves", place.octaves}});
-    print_json({{"samples", sum.samples()}, {"bytes", merged.size()}, {"states", rows}});
+    print_json({{"samples", sum.samples()}, {"bytes", merged->size()}, {"states", rows}});
     return Done{};
   }
   Table table({"state", "samples", "octaves"}, 1);
   for (const StateSum::Place& place : places)
     table.add({safe(place.name), std::to_string(place.samples), decimal(place.octaves, 2)});
-  table.print();
-  print("%s: %u samples of %zu states, %s bytes\n", safe(arguments.output).c_str(), sum.samples(),
-        sum.states(), grouped(merged.size()).c_str());
+  if (!sum.are_answers()) table.print();
+  print("%s: %u samples of %zu %s, %s bytes\n", safe(arguments.output).c_str(), sum.samples(), sum.parts(),
+        sum.are_answers() ? "places" : "states", grouped(merged->size()).c_str());
   return Done{};
 }
 

@@ -9,7 +9,7 @@ namespace intaglio::cli {
 namespace {
 
 struct ObserveArguments {
-  std::string model, output;
+  std::string model, output, question;
   ImportChoices network;
   SampleArguments samples;
   int64_t steps = 0;
@@ -40,8 +40,17 @@ Outcome<Done> run_observe(const ObserveArguments& arguments) {
   if (!quantization) return quantization.failure();
   const auto samples = sample_choice(arguments.samples, *given);
   if (!samples) return samples.failure();
-  const auto observed =
-      observe(*given, {*samples, arguments.steps, *execution, *quantization, arguments.int8_states}, work);
+  ObserveChoice choice{
+      *samples, arguments.steps, *execution, *quantization, arguments.int8_states, arguments.question, {}};
+  FileBytes question;
+  if (!arguments.question.empty()) {
+    if (auto step = check_output_path(arguments.output, arguments.question); !step) return step;
+    auto read = read_file(arguments.question, kMaxStateBytes);
+    if (!read) return read.failure();
+    question = std::move(*read);
+    choice.question = question.span();
+  }
+  const auto observed = observe(*given, choice, work);
   if (!observed) return observed.failure();
   if (auto step = output.write(observed->state.span()); !step) return step;
   if (arguments.json)
@@ -64,6 +73,10 @@ Command add_observe_command(CLI::App& parent) {
   add_steps_option(*app, arguments->steps);
   add_flag(*app, "--int8-states", arguments->int8_states, "as for calibrate");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("S.itgcal");
+  add_option(
+      *app, "--question", arguments->question,
+      "answer what 'intaglio calibrate --question' asks, of the same samples and with that calibration's options")
+      .type_name("NEXT.itgq");
   add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);
   add_threads_option(*app, arguments->execution);

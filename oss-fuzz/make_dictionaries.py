@@ -35,7 +35,7 @@ PICTURES = [b"\x89PNG\r\n\x1a\n", b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b
             b"Exif\x00\x00", b"MM\x00*", b"II*\x00"]
 NPY = [b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00", b"'descr': ", b"'fortran_order': ", b"'shape': ", b"'<f4'", b"'<f2'", b"'|u1'", b"'|i1'",
        b"'<i8'", b"True", b"False"]
-STATE = [b"ITGS"]
+STATE = [b"ITGS", b"ITGQ"]
 
 
 def words_of(target):
@@ -52,7 +52,7 @@ def words_of(target):
         return operators("ONNX") + strings_of("importers/onnx/onnx_attributes.cc")
     if target.startswith("import_tflite"):
         return [b"TFL3"] + operators("TFLite")
-    return {"image_decode": PICTURES, "image_folder": PICTURES + NPY, "npy": NPY, "calibration_state": STATE}.get(target, [])
+    return {"image_decode": PICTURES, "image_folder": PICTURES + NPY, "npy": NPY, "calibration_state": STATE, "rounds": STATE}.get(target, [])
 
 
 for target in targets:

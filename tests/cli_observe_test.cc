@@ -1,4 +1,6 @@
 // Samples that are observed in several places: `observe`, `merge` and `calibrate --from`.
+#include <filesystem>
+
 #include "calibrator/host/system/npy.h"
 #include "intaglio/calibrator.h"
 #include "runtime/crc32.h"
@@ -180,6 +182,79 @@ TEST_CASE("a place whose values are far from the others' is named") {
   const auto all = places.json("merge" + files + " %/hostile.itgcal -o %/all.itgcal --json");
   for (size_t i = 0; i < 6; ++i) CHECK(all["states"][i]["octaves"] < 3);
   CHECK(all["states"][6]["octaves"] > 4);
+}
+
+TEST_CASE("rounds of questions and answers make the model of all samples, and say what is missing") {
+  const Places places;
+  places.observe("here");
+  places.observe("there");
+  places.good("merge %/here.itgcal %/there.itgcal -o %/all.itgcal");
+  const std::string means = " --recover depthwise,method,means";
+  for (const std::string& recover : {means, std::string()}) {
+    std::string from = " --from %/all.itgcal", question;
+    int rounds = 1;
+    for (;; ++rounds) {
+      question = "%/q" + std::to_string(rounds) + ".itgq";
+      const Ran ran = places.run("calibrate %/net.itg -q " + question + from + " -o %/fleet.itg" + recover);
+      if (ran.code == 0) break;
+      REQUIRE(ran.code == 3);
+      CHECK(holds(ran.err, "answer it in each place with 'intaglio observe --question'"));
+      CHECK(places.get("fleet.itg") == "");
+      places.observe("here", " --question " + question);
+      places.observe("there", " --question " + question);
+      places.good("merge %/there.itgcal %/here.itgcal -o %/answers.itgcal");
+      from = " --from " + question + " --from %/answers.itgcal";
+    }
+    CHECK(places.get(question.substr(2)) == "");
+    if (!recover.empty()) CHECK(rounds <= 8);
+    places.good("calibrate %/net.itg --images @/calibration -o %/plain.itg" + recover);
+    CHECK(places.get("fleet.itg") == places.get("plain.itg"));
+    std::filesystem::remove(places / "fleet.itg");
+  }
+
+  const std::string asks = "calibrate %/net.itg -o %/new.itg -q %/new.itgq" + means;
+  REQUIRE(places.run("calibrate %/net.itg -o %/new.itg -q %/one.itgq --from %/all.itgcal" + means).code == 3);
+  places.observe("here", " --question %/one.itgq");
+  places.observe("there", " --question %/one.itgq");
+  const auto refused = [&](const std::string& words, const std::string& why) {
+    places.bad(asks + words, why);
+  };
+  refused(" --from %/one.itgq", "one.itgq: its answers are missing");
+  refused(" --from %/one.itgq --from %/here.itgcal", "one.itgq: asks 16 samples, and the answers are of 10");
+  refused(" --from %/here.itgcal", "here.itgcal: holds answers; give the question that they answer, too");
+  refused(" --from %/one.itgq --from %/here.itgcal --from %/here.itgcal", "holds just the samples of");
+  refused(" --from %/one.itgq --from %/q1.itgq", "q1.itgq: is a second question");
+  refused(" --from %/all.itgcal --from %/here.itgcal",
+          "one is a state and the other belongs to a later round");
+  refused(" --from %/one.itgq --from %/here.itgcal --from %/there.itgcal --symmetric",
+          "one.itgq: asks about another calibration");
+  places.bad(
+      "calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/one.itgq --from %/here.itgcal --from %/there.itgcal",
+      "one.itgq: was asked with another --recover");
+  places.bad("calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/all.itgcal --recover eq",
+             "take samples one by one");
+  places.bad("observe %/net.itg --images @/calibration -o %/new.itgcal --question %/one.itgq --symmetric",
+             "one.itgq: asks about another calibration");
+  places.bad("observe %/net.itg --images @/calibration -o %/new.itgcal --question %/here.itgcal",
+             "here.itgcal: holds answers, not a question");
+  places.bad("merge %/one.itgq %/here.itgcal -o %/new.itgcal", "one.itgq: is a question; merge its answers");
+  std::string flipped = places.get("here.itgcal");
+  flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 1);
+  places.put("flipped.itgcal", flipped);
+  refused(" --from %/one.itgq --from %/flipped.itgcal", "flipped.itgcal: the calibration state is damaged");
+  std::string newer = places.get("here.itgcal");
+  newer[4] = 99;
+  const uint32_t crc = crc32(0, reinterpret_cast<const uint8_t*>(newer.data()), newer.size() - 4);
+  memcpy(&newer[newer.size() - 4], &crc, 4);
+  places.put("newer.itgcal", newer);
+  refused(" --from %/one.itgq --from %/newer.itgcal",
+          "newer.itgcal: was written by another version of the library");
+  const std::string over = "calibrate %/net.itg --from %/all.itgcal -o %/new.itg" + means + " -q ";
+  places.bad(over + "%/all.itgcal", "all.itgcal: is the input");
+  places.bad(over + "%/new.itg", "new.itg: is another file to write");
+  CHECK(places.get("new.itg") == "");
+  CHECK(places.get("new.itgq") == "");
+  CHECK(places.get("new.itgcal") == "");
 }
 
 }  // namespace intaglio::test::cli_observe_test

@@ -59,6 +59,7 @@ class Run {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - choice_.start).count();
   }
   Outcome<Done> set_options();
+  Outcome<Done> set_rounds(size_t samples_at_hand);
   Outcome<Done> choose_wide_layers();
   // The sign of a wrong preprocessing, as a clause; empty: there is none.
   std::string preprocessing_sign() const {
@@ -89,7 +90,8 @@ class Run {
   const CalibrateChoice& choice_;
   const Model& model_;
   bool from_state_ = false;
-  QuantizationLists lists_;  // options_ points into them
+  std::optional<Rounds> rounds_;  // the samples answer what is asked, wherever they are
+  QuantizationLists lists_;       // options_ points into them
   CalibratorOptions options_;
   int32_t steps_ = 0;                   // of the progress: the calibrator's, the samples held out, the page
   std::optional<ClassOutput> classes_;  // none where no output is classes
@@ -123,12 +125,38 @@ Outcome<Done> Run::set_options() {
   job_.known.set(lists_, options_);
   if (auto step = job_.known.note_observed(job_.file, options_, job_.work); !step) return step;
   const size_t count = job_.samples.count();
-  set_recover(choice_.recover, model_, from_state_ ? 0 : count, options_);
+  if (auto step = set_rounds(count); !step) return step;
   if (!from_state_) {
     const auto replay = Calibrator::replay_bytes(model_, static_cast<int32_t>(count), options_);
     if (!replay) return job_.file.failure(replay.error());
     options_.replay_bytes = std::min(*replay, kMaxReplayBytes);
   }
+  return Done{};
+}
+
+// Which recoveries run, and whether samples elsewhere answer what they ask.
+Outcome<Done> Run::set_rounds(size_t samples_at_hand) {
+  const bool is_question = from_state_ && Rounds::are(choice_.observed);
+  if (is_question) {
+    auto read = read_rounds(choice_.from, choice_.observed);
+    if (!read) return read.failure();
+    rounds_ = std::move(*read);
+  }
+  size_t samples = from_state_ ? 0 : samples_at_hand;
+  if (is_question || choice_.asks) {
+    const auto facts = facts_of_state(is_question ? rounds_->state() : choice_.observed);
+    if (!facts) return load_failure(choice_.from, facts.error());
+    samples = facts->sample_count;
+  }
+  set_recover(choice_.recover, model_, samples, options_);
+  if (!is_question && !choice_.asks) return Done{};
+  if ((options_.recover & ~kAskable) != 0)
+    return Failure{
+        option_word("recover") +
+        ": absorb, eq, lsq and adaround take samples one by one, and those elsewhere cannot be asked for that"};
+  if (is_question && rounds_->recover() != options_.recover)
+    return Failure{choice_.from + ": was asked with another " + option_word("recover") + "; give that one"};
+  if (!is_question) rounds_ = Rounds(choice_.observed, options_.recover);
   return Done{};
 }
 
@@ -186,8 +214,18 @@ Outcome<Done> Run::make_model(Calibrator& calibrator) {
     int8_classes_.resize(job_.samples.count());
     int8_classes_[i] = chosen_class(int8, *classes_).value_or(-1);
   });
-  const Error error = calibrator.finish(finished.sink(), from_state_ ? nullptr : &source);
+  const Error error = rounds_ ? rounds_->finish(calibrator, finished.sink())
+                              : calibrator.finish(finished.sink(), from_state_ ? nullptr : &source);
   job_.work.clear();
+  if (error.status == Status::kOtherGraph && rounds_) return asks_another(choice_.from);
+  if (error.status == Status::kAnswersMissing) {
+    if (!choice_.asks)
+      return Failure{choice_.from + ": more is to be asked; say with " + option_word("question") +
+                     " where it shall be written"};
+    made_.question = rounds_->save();
+    made_.asked = rounds_->asked();
+    return Done{};
+  }
   if (error.status == Status::kSinkFailed && !finished.problem().empty()) return Failure{finished.problem()};
   if (!error.ok()) return failure_of(error);
   job_.work.set_step(steps_of(options_) + 1, steps_);
@@ -296,7 +334,8 @@ Outcome<Done> Run::report(const Calibrator& calibrator, HeldOut& held_out) {
 // No sample is at hand, so nothing says how near the model is.
 Outcome<Done> Run::report_unmeasured() {
   CalibrationFigures& figures = made_.figures;
-  figures.held_out.sqnr = figures.calibrating.sqnr = std::numeric_limits<double>::quiet_NaN();
+  figures.held_out.sqnr = std::numeric_limits<double>::quiet_NaN();
+  if (!rounds_) figures.calibrating.sqnr = figures.held_out.sqnr;
   Judgeable judgeable;
   judgeable.at_hand = false;
   figures.verdict = judge(judgeable);
@@ -324,9 +363,11 @@ Outcome<CalibratedModel> Run::run() {
   if (!calibrator) return job_.file.failure(calibrator.error());
   steps.calibrator = &*calibrator;
   if (from_state_) {
-    if (auto step = load_observed(choice_.from, choice_.observed, *calibrator); !step) return step.failure();
-    job_.work.note("the samples of " + choice_.from +
-                   " cannot be run again: biases are corrected from their means");
+    const Span<const uint8_t> state = rounds_ ? rounds_->state() : choice_.observed;
+    if (auto step = load_observed(choice_.from, state, *calibrator); !step) return step.failure();
+    if (!rounds_)
+      job_.work.note("the samples of " + choice_.from +
+                     " cannot be run again: biases are corrected from their means");
   }
   const CalibrationState before = samples_seen(*calibrator);
   // Where samples are held out for mixed precision, no more of the others are.
@@ -336,6 +377,7 @@ Outcome<CalibratedModel> Run::run() {
     if (auto step = observe(held_out); !step) return step.failure();
   if (from_state_) warn_of_doubling(before, samples_seen(*calibrator));
   if (auto step = make_model(*calibrator); !step) return step.failure();
+  if (!made_.question.empty()) return std::move(made_);
   if (auto step = report(*calibrator, held_out); !step) {
     if (choice_.write) return Failure{step.message() + "; " + choice_.name + " is complete"};
     return step.failure();

@@ -27,6 +27,9 @@ struct CalibrateChoice {
   // `from` names it in messages; no bytes: nothing.
   std::string from;
   Span<const uint8_t> observed;
+  // Ask for what the samples of `observed` have to say besides: CalibratedModel::question. `observed` may be a question with its
+  // answers (ObservedSum).
+  bool asks = false;
   MemoryGoal memory = MemoryGoal::layer_by_layer();
   uint32_t ceiling = 0;  // of the int8 model: Model::memory_ceiling()
   bool layers = true;    // each layer is compared, for `layers` and the page
@@ -43,6 +46,8 @@ struct CalibrateChoice {
 
 struct CalibratedModel {
   FileBytes bytes;
+  std::vector<uint8_t> question;  // which is to be answered first; there is nothing else then
+  size_t asked = 0;               // how much it asks
   CalibrationFigures figures;
   std::vector<LayerReport> layers;
   std::vector<RecoverySummary> recoveries;

@@ -14,25 +14,12 @@
 namespace intaglio::tools {
 namespace {
 
-constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
+constexpr size_t kMaxReplayBytes = size_t{1} << 30;
 
-constexpr int64_t kVersionAt = 4;  // in a state's bytes
-
-Failure failure_of_state(const std::string& name, const Error& error) {
-  if (error.status == Status::kBadCalibrationState && error.value == 0)
-    return Failure{name + ": is no calibration state; give what " + tool_word("observe") + " made", error};
-  if (error.status == Status::kOtherGraph)
-    return Failure{
-        name +
-            ": was observed with another model, or with other options that choose what is observed; "
-            "observe the samples again with this model and these options",
-        error};
-  if (error.status == Status::kBadCalibrationState && error.value == kVersionAt)
-    return Failure{name + ": was written by another version of the library; observe its samples again",
-                   error};
-  Failure failure = failure_in(name, error);
-  if (error.status == Status::kBadCalibrationState) failure.message += "; observe its samples again";
-  return failure;
+FileBytes bytes_of(const std::vector<uint8_t>& bytes) {
+  FileBytes copy(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), copy.data());
+  return copy;
 }
 
 Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const ObserveChoice& choice,
@@ -48,16 +35,32 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
       !step)
     return step.failure();
   CalibrationSamples kept(*samples, file.model());
-  if (const auto facts = check_samples(kept, choice.execution.executor, work); !facts) return facts.failure();
+  const auto facts = check_samples(kept, choice.execution.executor, work);
+  if (!facts) return facts.failure();
   QuantizationLists lists;
   CalibratorOptions options;
   if (auto step = set_quantization(choice.quantization, file, work, lists, options); !step)
     return step.failure();
   steps->set(choice.int8_states, lists, options, work);
+  std::optional<Rounds> question;
+  if (choice.question.size > 0) {
+    auto read = read_rounds(choice.asked, choice.question);
+    if (!read) return read.failure();
+    if (!read->is_question())
+      return Failure{choice.asked + ": holds answers, not a question; give what " + tool_word("calibrate") +
+                     " has asked"};
+    question = std::move(*read);
+  }
   options.isa = choice.execution.isa;
   options.executor = choice.execution.executor;
-  options.recover = recovery::kNone;
-  options.layer_report = true;  // keeps all that recoveries, reports and range methods need, but for kl
+  options.recover = question ? question->recover() : recovery::kNone;
+  // Without recoveries it keeps all that these, reports and range methods need, but for kl.
+  options.layer_report = !question;
+  if (question) {
+    const auto replay = Calibrator::replay_bytes(file.model(), static_cast<int32_t>(kept.count()), options);
+    if (!replay) return file.failure(replay.error());
+    options.replay_bytes = std::min(*replay, kMaxReplayBytes);
+  }
   options.progress = {[](void* context, const char* stage, int32_t done, int32_t total) {
                         return show_or_stop(*static_cast<Work*>(context), stage, done, total);
                       },
@@ -67,6 +70,20 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
   FileBytes memory(needs->total());
   auto calibrator = Calibrator::create(file.model(), {memory.data(), memory.size()}, options);
   if (!calibrator) return file.failure(calibrator.error());
+  ObservedSamples observed;
+  observed.samples = kept.count();
+  if (question) {
+    if (auto step = load_observed(choice.asked, question->state(), *calibrator); !step) return step.failure();
+    const auto answers = question->answer(*calibrator, kept.source(), facts->digests);
+    work.clear();
+    if (!answers && answers.error().status == Status::kSamplesDiffer && !kept.problem().empty())
+      return Failure{kept.problem()};
+    if (!answers && answers.error().status == Status::kOtherGraph) return asks_another(choice.asked);
+    if (!answers) return failure_in(choice.asked, answers.error(), &file.model());
+    observed.state = bytes_of(answers->save());
+    observed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return observed;
+  }
   int32_t bad = -1;
   const Error error = calibrator->add_all(kept.source(), &bad);
   work.clear();
@@ -74,11 +91,9 @@ Outcome<ObservedSamples> observe_stoppable(const LoadedModel& given, const Obser
   if (!error.ok())
     return failure_in(bad < 0 ? file.path() : "sample " + kept.name(static_cast<size_t>(bad)), error,
                       &file.model());
-  ObservedSamples observed;
   observed.state = FileBytes(calibrator->state_bytes());
   if (const Error saved = calibrator->save({observed.state.data(), observed.state.size()}); !saved.ok())
     return file.failure(saved);
-  observed.samples = kept.count();
   observed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return observed;
 }
@@ -96,6 +111,24 @@ Span<T> span_of(std::vector<T>& values) {
 }
 
 }  // namespace
+
+Failure load_failure(const std::string& name, const Error& error) {
+  constexpr int64_t kVersionAt = 4;  // in the bytes of a state, and of what is asked
+  if (error.status == Status::kBadCalibrationState && error.value == 0)
+    return Failure{name + ": is no calibration state; give what " + tool_word("observe") + " made", error};
+  if (error.status == Status::kOtherGraph)
+    return Failure{
+        name +
+            ": was observed with another model, or with other options that choose what is observed; "
+            "observe the samples again with this model and these options",
+        error};
+  if (error.status == Status::kBadCalibrationState && error.value == kVersionAt)
+    return Failure{name + ": was written by another version of the library; observe its samples again",
+                   error};
+  Failure failure = failure_in(name, error);
+  if (error.status == Status::kBadCalibrationState) failure.message += "; observe its samples again";
+  return failure;
+}
 
 Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& choice, Work& work) {
   return stoppable([&] { return observe_stoppable(given, choice, work); });
@@ -131,7 +164,7 @@ void StateSum::fold_to(const StateFacts& other) {
 
 Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes) {
   const Result<StateFacts> facts = facts_of_state(bytes);
-  if (!facts) return failure_of_state(name, facts.error());
+  if (!facts) return load_failure(name, facts.error());
   if (places_.empty()) begin(*facts);
   if (!(facts->graph == state_.graph))
     return Failure{name + ": was observed with another model, or with other options, than " +
@@ -141,7 +174,7 @@ Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes
                    ", which would count twice; give each state once"};
   fold_to(*facts);
   if (const Error error = merge_state(state_, bytes, spare_[0]); !error.ok())
-    return failure_of_state(name, error);
+    return load_failure(name, error);
   latest_.name = name;
   latest_.samples = facts->sample_count;
   latest_.extents.resize(facts->observers);
@@ -194,9 +227,82 @@ FileBytes StateSum::save() const {
   return bytes;
 }
 
+Failure asks_another(const std::string& question) {
+  return Failure{
+      question +
+      ": asks about another calibration; give the model and the options that it was made with, and the same version of "
+      "the library"};
+}
+
+Outcome<Rounds> read_rounds(const std::string& name, Span<const uint8_t> bytes) {
+  const Result<Rounds> read = Rounds::read(bytes);
+  if (!read) return load_failure(name, read.error());
+  return *read;
+}
+
+Outcome<Done> ObservedSum::add(const std::string& name, Span<const uint8_t> bytes) {
+  const bool is_state = !Rounds::are(bytes);
+  if (is_state ? !first_name_.empty() && states_.states() == 0 : states_.states() > 0)
+    return Failure{
+        name + ": of " + (first_name_.empty() ? states_.places()[0].name : first_name_) +
+        " and this one, one is a state and the other belongs to a later round; give those of one round"};
+  if (is_state) return states_.add(name, bytes);
+  auto read = read_rounds(name, bytes);
+  if (!read) return read.failure();
+  if (first_name_.empty()) first_name_ = name;
+  if (read->is_question()) {
+    if (question_) return Failure{name + ": is a second question beside " + question_name_ + "; answer one"};
+    question_ = std::move(*read);
+    question_name_ = name;
+    return Done{};
+  }
+  if (answers_ && !answers_->is_like(*read))
+    return Failure{name + ": answers another question than " + sets_.begin()->second};
+  if (const auto [same, is_new] = sets_.emplace(read->sample_set(), name); !is_new)
+    return Failure{name + ": holds just the samples of " + same->second +
+                   ", which would count twice; give each place's answers once"};
+  if (!answers_) {
+    answers_ = std::move(*read);
+    return Done{};
+  }
+  if (const Error error = answers_->add(*read); !error.ok()) return load_failure(name, error);
+  return Done{};
+}
+
+Outcome<Done> ObservedSum::add_file(const std::string& path) {
+  const auto bytes = read_file(path, kMaxStateBytes);
+  if (!bytes) return bytes.failure();
+  return add(path, bytes->span());
+}
+
+Outcome<FileBytes> ObservedSum::save() const {
+  if (question_) return Failure{question_name_ + ": is a question; merge its answers"};
+  return answers_ ? bytes_of(answers_->save()) : states_.save();
+}
+
+Outcome<FileBytes> ObservedSum::to_calibrate_from() const {
+  if (!question_ && answers_)
+    return Failure{first_name_ + ": holds answers; give the question that they answer, too"};
+  if (!question_) return states_.save();
+  if (!answers_)
+    return Failure{question_name_ + ": its answers are missing; each place makes its own with " +
+                   tool_word("observe") + " and " + option_word("question") + ", give them, too"};
+  if (!answers_->answers(*question_))
+    return Failure{sets_.begin()->second + ": answers another question than " + question_name_};
+  Rounds whole = *question_;
+  const Error error = whole.take(*answers_);
+  if (error.status == Status::kSamplesDiffer)
+    return Failure{question_name_ + ": asks " + std::to_string(error.limit) +
+                   " samples, and the answers are of " + std::to_string(error.value) +
+                   (error.value == error.limit ? " others" : "") +
+                   "; every place that was observed has to answer, with the same samples"};
+  if (!error.ok()) return load_failure(question_name_, error);
+  return bytes_of(whole.save());
+}
+
 Outcome<Done> load_observed(const std::string& name, Span<const uint8_t> bytes, Calibrator& calibrator) {
   const Error error = calibrator.load(bytes);
-  if (!error.ok()) return failure_of_state(name, error);
+  if (!error.ok()) return load_failure(name, error);
   return Done{};
 }
 

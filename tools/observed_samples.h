@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrator/host/rounds.h"
 #include "calibrator/state/calibration_state.h"
 #include "tools/loaded_model.h"
 #include "tools/samples.h"
@@ -14,6 +15,8 @@
 
 namespace intaglio::tools {
 
+inline constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
+
 struct ObserveChoice {
   SampleChoice samples;
   int64_t steps = 0;  // of a model with states: how many samples are one sequence; 0: all
@@ -21,10 +24,14 @@ struct ObserveChoice {
   QuantizationChoice
       quantization;  // says which tensors are observed, as in the calibration that goes on from it
   bool int8_states = false;
+  // What a calibration asks of all samples (host/rounds.h), which is then answered; no bytes: everything is observed. `asked` names it
+  // in messages.
+  std::string asked;
+  Span<const uint8_t> question;
 };
 
 struct ObservedSamples {
-  FileBytes state;
+  FileBytes state;  // or answers
   size_t samples = 0;
   double seconds = 0;
 };
@@ -76,6 +83,36 @@ class StateSum {
   Added latest_;
   Digest latest_samples_;
 };
+
+// What `observe` has made in several places: states, or answers to one question, and for a calibration that question with them.
+class ObservedSum {
+ public:
+  // As StateSum::add(). Besides answers to another question, or a question where `merge` adds up, are refused.
+  Outcome<Done> add(const std::string& name, Span<const uint8_t> bytes);
+  Outcome<Done> add_file(const std::string& path);
+
+  // Of the question, if there is one.
+  const std::string& question() const { return question_name_; }
+  bool are_answers() const { return answers_.has_value(); }
+  size_t parts() const { return sets_.empty() ? states_.states() : sets_.size(); }
+  uint32_t samples() const { return answers_ ? answers_->samples() : states_.samples(); }
+  const StateSum& states() const { return states_; }
+  // For `merge`: a state, or answers.
+  Outcome<FileBytes> save() const;
+  // For a calibration: a state, or a question with its answers.
+  Outcome<FileBytes> to_calibrate_from() const;
+
+ private:
+  StateSum states_;
+  std::optional<Rounds> question_, answers_;
+  std::string question_name_, first_name_;
+  std::map<Digest, std::string> sets_;  // of samples that have answered: who
+};
+
+Failure load_failure(const std::string& name, const Error& error);
+Failure asks_another(const std::string& question);
+// Bytes of a question; `name` for messages.
+Outcome<Rounds> read_rounds(const std::string& name, Span<const uint8_t> bytes);
 
 // Into a calibrator that has seen nothing. `name` as above.
 Outcome<Done> load_observed(const std::string& name, Span<const uint8_t> bytes, Calibrator& calibrator);

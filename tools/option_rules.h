@@ -65,6 +65,10 @@ inline constexpr OptionRule kOptionRules[] = {
     // plan
     excludes("plan", {"--feed-rows"}, {{"--memory", "flat"}}, "rows are fed to a plan by rows"),
     // samples
+    excludes("calibrate", {"--profile", "device"}, {{"--question"}},
+             "a device does not run the samples again"),
+    excludes("calibrate", {"--question"}, {{"--input"}, {"--images"}},
+             "samples elsewhere are asked, and these would not be among them"),
     excludes("calibrate|observe|simulate|eval|compare", {"--input"}, {{"--images"}}, "both name the samples"),
     needs("calibrate|observe|simulate|eval|compare", {"--frame"}, {{"--images"}, {"--input"}},
           "it says how their files are read"),
@@ -89,6 +93,7 @@ inline constexpr OptionRule kOptionRules[] = {
     excludes("calibrate", {"--from"}, {{"--min-sqnr"}, {"--max-drop"}},
              "layers are judged on samples, and what was observed does not hold them"),
     excludes("calibrate", {"--from"}, {{"--params"}}, "what was observed gives every scale"),
+    needs("calibrate", {"--question"}, {{"--from"}}, "it is about samples that were observed elsewhere"),
     needs("calibrate", {"--labels"}, {{"--max-drop"}}, "nothing else reads labels here"),
     needs("calibrate", {"--max-drop"}, {{"--labels"}}, "top1 cannot be counted without the right classes"),
     needs("calibrate", {"--no-fpu"}, {{"--min-sqnr"}, {"--max-drop"}}, "it says what these choose from"),

@@ -32,9 +32,13 @@ Error Judge::ask(const Question& question, NetworkError& answer) {
   const bool tells = is_told && asked.node < 0 && samples_.wants_results();
   is_walked_ = asked.node >= 0 && can_start_at(asked.node);
   if (!is_walked_) asked.node = -1;
-  Error error;
-  fp32_.threads.hold([&] { error = run(asked, tells); });
-  ITG_TRY(error);
+  const auto walk = [&] {
+    Error error;
+    fp32_.threads.hold([&] { error = run(asked, tells); });
+    return error;
+  };
+  ITG_TRY(samples_.add_up({"error", int8_.bytes(), static_cast<int32_t>(asked.part)},
+                          sums_of(SumKind::kOrderFree, sums_), walk));
   if (tells && asked.part != Part::kOthers) judges_told_revision_ = int8_.revision();
   if (asked.part == Part::kAll) {
     if (tells) told_revision_ = int8_.revision();
@@ -75,7 +79,7 @@ bool Judge::can_start_at(int32_t node) const {
 }
 
 Error Judge::run(const Question& question, bool tells) {
-  const bool may_end = question.most < kNoLimit && outputs_.size == 1;
+  const bool may_end = question.most < kNoLimit && outputs_.size == 1 && !samples_.are_elsewhere();
   return samples_.for_each_batch(question.part, [&](Span<const int32_t> batch) -> Error {
     if (may_end && total().noise > question.most) return kNoError;
     bool judges[kMaxLanes];

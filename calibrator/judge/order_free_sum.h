@@ -42,6 +42,10 @@ class OrderFreeSum {
     memcpy(&unit, &bits, sizeof unit);
     return static_cast<double>(leading) * unit;
   }
+  // A sum of other values.
+  void add(const OrderFreeSum& other) {
+    for (int32_t word = 0; word < kWords; ++word) add_word(word, other.words_[word]);
+  }
   bool operator<(const OrderFreeSum& other) const {
     for (int32_t word = kWords - 1; word >= 0; --word)
       if (words_[word] != other.words_[word]) return words_[word] < other.words_[word];

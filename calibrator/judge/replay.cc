@@ -100,7 +100,10 @@ Error Replay::check(Arena& arena, Arena least, bool all_judge) {
     return kNoError;
   });
   ITG_TRY(failed);
-  const bool all = all_judge || count() <= 2 * kFewestJudges;
+  if (answers_ != nullptr && !known_.seen.observers.empty())
+    for (const int32_t half : {0, 1})
+      halves[half] = static_cast<int32_t>(known_.seen.observers[0].samples[half]);
+  const bool all = all_judge || count_of_all() <= 2 * kFewestJudges;
   const int32_t smaller = halves[1] < halves[0] ? 1 : 0;
   judging_half_ = all ? -1 : (halves[smaller] >= kFewestJudges ? smaller : 1 - smaller);
   for (size_t i = 0; i < digests_.size; ++i)
@@ -108,8 +111,33 @@ Error Replay::check(Arena& arena, Arena least, bool all_judge) {
       const bool earlier = digests_[k] < digests_[i] || (k < i && digests_[k] == digests_[i]);
       rank_[i] += earlier ? 1 : 0;
     }
-  const bool same = source_ == nullptr || set == known_.seen.samples;
+  const bool same = source_ == nullptr || answers_ != nullptr || set == known_.seen.samples;
   return same ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
+}
+
+Error Replay::rank_among_all(Span<const uint8_t> model) {
+  if (answers_ == nullptr) return kNoError;
+  Digest all[kMostRanked];
+  const auto walk = [&]() -> Error {
+    for (size_t i = 0; i < digests_.size && i < kMostRanked; ++i) all[i] = digests_[i];
+    return kNoError;
+  };
+  ITG_TRY(add_up({"digests", model}, sums_of(SumKind::kDigests, Span<Digest>{all, kMostRanked}), walk));
+  for (size_t i = 0; i < digests_.size; ++i) {
+    rank_[i] = 0;
+    for (const Digest& other : all) rank_[i] += !(other == Digest()) && other < digests_[i] ? 1 : 0;
+  }
+  return kNoError;
+}
+
+// The words, the model and the numbers, in this order.
+Digest Replay::name_of(const Asked& asked) const {
+  Sha256 sha(known_.sha256);
+  sha.update(asked.what, strlen(asked.what) + 1);
+  sha.update(asked.model.data, asked.model.size);
+  const int32_t numbers[] = {asked.part, asked.index};
+  sha.update(numbers, sizeof numbers);
+  return sha.finish();
 }
 
 Error Replay::belongs(int32_t i, Part part, bool* is_one) {

@@ -1,6 +1,7 @@
 // Samples that can be had once more: the caller's. Without a source there are none.
 #pragma once
 
+#include "calibrator/judge/answers.h"
 #include "calibrator/observe/output_tensors.h"
 #include "calibrator/state/calibration_state.h"
 #include "calibrator/workspace/float_model.h"
@@ -21,6 +22,9 @@ enum class Part : uint8_t {
 // the smaller one where it is large enough. Recoveries that take minutes are judged by all.
 inline constexpr int32_t kFewestJudges = 12;
 
+// So many samples elsewhere have a rank: probes, which need one, are for fewer (ranges/auto_rules.h).
+inline constexpr size_t kMostRanked = 16;
+
 inline constexpr size_t kMaxModelInputs = 256;  // the loader's limit
 
 // Writes sample `i` into the inputs of a session of the FP32 model. kSamplesDiffer where the source cannot.
@@ -36,12 +40,33 @@ struct SeenSamples {
 
 class Replay {
  public:
-  Replay(const SeenSamples& known, const SampleSource* source) : known_(known), source_(source) {}
+  // With `answers` the source has some of the samples, or there is none.
+  Replay(const SeenSamples& known, const SampleSource* source, const Answers* answers)
+      : known_(known), source_(source), answers_(answers) {}
 
-  bool has_source() const { return source_ != nullptr; }
+  // Whether sums over all samples can be had.
+  bool has_source() const { return source_ != nullptr || answers_ != nullptr; }
+  bool are_elsewhere() const { return answers_ != nullptr; }
   bool wants_results() const { return source_ != nullptr && source_->ran != nullptr; }
   void tell(int32_t i, const Session& session) const { source_->ran(source_->context, i, session); }
-  int32_t count() const { return source_ == nullptr ? 0 : source_->count; }
+  int32_t count() const { return source_ == nullptr ? 0 : source_->count; }  // at hand
+  // With those elsewhere.
+  int32_t count_of_all() const {
+    return answers_ == nullptr ? count() : static_cast<int32_t>(known_.seen.sample_count);
+  }
+  // Sums over all samples: walk() adds up those at hand, from zero. kAnswersMissing where those of others are not known yet.
+  template <typename Walk>
+  Error add_up(const Asked& asked, const Sums& sums, const Walk& walk) {
+    if (answers_ == nullptr) return walk();
+    const Digest question = name_of(asked);
+    const Answers::Look found = answers_->look(answers_->context, question, sums);
+    if (found == Answers::Look::kKnown) return kNoError;
+    if (found == Answers::Look::kWanted) {
+      ITG_TRY(walk());
+      answers_->keep(answers_->context, question, sums);
+    }
+    return {Status::kAnswersMissing};
+  }
   // Writes sample `i` into the inputs of this lane of the FP32 session.
   Error load(int32_t i, int32_t lane = 0);
   // Sample which[lane] into each lane, none where that is -1; at once where the source can.
@@ -57,7 +82,10 @@ class Replay {
   // Checks that the source's samples are those that were added, and makes the list that reference() and
   // digest() read from `arena`, or from `least` where that has no room; both know nothing where neither has. With
   // `all_judge` no half of them is set apart.
+  // Samples elsewhere are not checked here.
   Error check(Arena& arena, Arena least, bool all_judge);
+  // Where few samples are elsewhere: rank() among all of them. `model`: of the question.
+  Error rank_among_all(Span<const uint8_t> model);
   // Bytes of the list of so many samples.
   static constexpr size_t list_bytes(size_t samples) {
     return samples * (sizeof(Digest) + sizeof(const float*) + sizeof(int32_t)) + 2 * alignof(const float*);
@@ -79,6 +107,7 @@ class Replay {
   }
 
  private:
+  Digest name_of(const Asked& asked) const;
   bool make_list(Arena& arena);
   Error visit_batches(Part part, Error (*visit)(const void* context, Span<const int32_t> batch),
                       const void* context);
@@ -86,6 +115,7 @@ class Replay {
 
   SeenSamples known_;
   const SampleSource* source_;
+  const Answers* answers_;
   Span<Digest> digests_;  // of each sample
   Span<const float*> references_;
   Span<int32_t> rank_;         // of each sample in the order of the digests

@@ -289,29 +289,36 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   const auto lanes = static_cast<size_t>(context.fp32.lane_count);
   const size_t inputs = patch_size(int8, int8.node(n));
   const Span<double> means = scratch.make<double>(lanes * inputs);
-  const Span<int64_t> sums = scratch.make<int64_t>(lanes * 2 * inputs);
+  // How many samples there are of each half, then the sums of the halves' means, a lane behind the other.
+  const Span<int64_t> sums = scratch.make<int64_t>(2 + lanes * 2 * inputs);
   const QuantRule& rule = *weight_rule(graph, n);
   ShownErrors errors(biases_of(graph, n, rule).size, scratch);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
   const auto sums_of = [&](size_t lane, int32_t half) {
-    return sums.data + (2 * lane + static_cast<size_t>(half)) * inputs;
+    return sums.data + 2 + (2 * lane + static_cast<size_t>(half)) * inputs;
   };
   const auto add = [&](int32_t i, int32_t half, int32_t lane, const Executor& executor) {
     const Span<double> own{means.data + static_cast<size_t>(lane) * inputs, inputs};
     patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, *context.observing.patch_sums, own);
     add_means(sums_of(static_cast<size_t>(lane), half), own);
   };
-  int32_t members[2] = {};
-  Error error;
-  context.fp32.threads.hold([&] { error = for_each_member(context, part, members, add); });
-  ITG_TRY(error);
+  const auto walk = [&]() -> Error {
+    int32_t found[2] = {};
+    Error error;
+    context.fp32.threads.hold([&] { error = for_each_member(context, part, found, add); });
+    for (size_t i = 2 * inputs; i < lanes * 2 * inputs; ++i) sums[2 + i % (2 * inputs)] += sums[2 + i];
+    sums[0] = found[0];
+    sums[1] = found[1];
+    return error;
+  };
+  ITG_TRY(context.samples.add_up(
+      {"mean inputs", context.int8.bytes(), static_cast<int32_t>(part), n},
+      intaglio::sums_of(SumKind::kIntegers, Span<int64_t>{sums.data, 2 + 2 * inputs}), walk));
+  const int32_t members[2] = {static_cast<int32_t>(sums[0]), static_cast<int32_t>(sums[1])};
   for (const int32_t half : {0, 1}) {
     if (members[half] == 0) continue;
-    for (size_t i = 0; i < inputs; ++i) {
-      int64_t sum = 0;
-      for (size_t lane = 0; lane < lanes; ++lane) sum += sums_of(lane, half)[i];
-      means[i] = mean_of(sum, static_cast<uint32_t>(members[half]));
-    }
+    for (size_t i = 0; i < inputs; ++i)
+      means[i] = mean_of(sums_of(0, half)[i], static_cast<uint32_t>(members[half]));
     const Span<const double> int8_means{means.data, inputs};
     for_each_mean_error(context, n, half, &int8_means, 0, context.fp32.executor,
                         [&](size_t c, double shown) { errors.of(half)[c] = shown; });
@@ -340,7 +347,7 @@ uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& optio
   }
   const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
   return sizeof(int32_t) * biases + lanes * most_inputs * (sizeof(double) + 2 * sizeof(int64_t)) +
-         3 * sizeof(double) * most_channels + 6 * alignof(double);
+         2 * sizeof(int64_t) + 3 * sizeof(double) * most_channels + 6 * alignof(double);
 }
 
 Error correct_layers(RecoveryContext& context, int32_t half) {
@@ -353,6 +360,11 @@ Error correct_layers(RecoveryContext& context, int32_t half) {
     ITG_TRY(correct_layer(context, n, n, half == 0 ? Part::kEvenHalf : Part::kOddHalf));
   }
   return kNoError;
+}
+
+bool corrects_by_samples(const RecoveryContext& context) {
+  constexpr RecoveryMask kBoth = recovery::kBiasCorrection | recovery::kMeansAlone;
+  return context.samples.has_source() && (context.options.recover & kBoth) == recovery::kBiasCorrection;
 }
 
 namespace {
@@ -404,9 +416,11 @@ Error attempt(RecoveryContext& context, bool by_samples, Candidate& best) {
   bool helps = true;
   if (by_samples && !context.samples.all_judge()) {
     ITG_TRY(correct_and_measure(context, Means::kOfJudges, after));
+    ITG_TRY(context.waiting.error());
     helps = !after.worse_than(best.error);
   }
   if (helps) ITG_TRY(correct_and_measure(context, by_samples ? Means::kOfAll : Means::kAlone, after));
+  ITG_TRY(context.waiting.error());
   if (context.guard.keeps(recovery::kBiasCorrection, best.error, after)) {
     best.error = after;
     (by_samples ? best.biases.by_samples : best.biases.alone) = true;
@@ -427,14 +441,14 @@ Error attempt(RecoveryContext& context, bool by_samples, Candidate& best) {
 Result<Candidate> correct_biases(RecoveryContext& context, const Candidate& now) {
   Candidate best = now;
   ITG_TRY(attempt(context, false, best));
-  if (context.samples.has_source() && now.by_samples) ITG_TRY(attempt(context, true, best));
+  if (corrects_by_samples(context) && now.by_samples) ITG_TRY(attempt(context, true, best));
   return best;
 }
 
 Result<Candidate> correct_biases_as(RecoveryContext& context, const KeptBiases& before,
                                     const Candidate& now) {
   Candidate made = now;
-  made.biases = {before.alone, before.by_samples && context.samples.has_source()};
+  made.biases = {before.alone, before.by_samples && corrects_by_samples(context)};
   int32_t reached = 0;
   if (made.biases.alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
   const bool in_two = !context.samples.all_judge();

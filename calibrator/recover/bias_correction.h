@@ -20,6 +20,9 @@ void correct_layers_alone(RecoveryContext& context, int32_t half = kBothHalves);
 // anything of a vector.
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part = Part::kAll);
 
+// Whether the options ask for it, and samples are there.
+bool corrects_by_samples(const RecoveryContext& context);
+
 // The second of every layer, in their order, from one half of the samples, where correct_layers_alone() has been. Vectors
 // that an activation cuts off are left out.
 Error correct_layers(RecoveryContext& context, int32_t half);

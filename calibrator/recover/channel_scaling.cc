@@ -8,18 +8,25 @@ float magnitude(float x) { return x < 0.0f ? -x : x; }
 }  // namespace
 
 ChannelScaling::ChannelScaling(const ChannelGroups& sets, Arena& arena)
-    : groups(sets),
-      peaks(arena.make<float>(sets.channels)),
-      readers(arena.make<double>(sets.channels)),
-      factors(arena.make<float>(sets.channels)) {}
+    : groups(sets), readers(arena.make<double>(sets.channels)) {
+  const Span<float> both = arena.make<float>(2 * sets.channels);
+  peaks = {both.data, both.size / 2};
+  factors = {both.data + both.size / 2, both.size / 2};
+}
 
 uint64_t ChannelScaling::bytes(const Model& fp32) {
   return channel_group_bytes(fp32) + most_group_channels(fp32) * (2 * sizeof(float) + sizeof(double));
 }
 
 Error ChannelScaling::find_peaks(RecoveryContext& context, Span<const Range> ends) {
-  for (float& peak : peaks) peak = 0.0f;
-  for (float& factor : factors) factor = 0.0f;
+  // Both lists lie side by side.
+  const Span<float> both{peaks.data, peaks.size + factors.size};
+  for (float& value : both) value = 0.0f;
+  return context.samples.add_up({"channel ranges", context.int8.bytes(), ends.empty() ? 0 : 1},
+                                sums_of(SumKind::kPeaks, both), [&] { return walk(context, ends); });
+}
+
+Error ChannelScaling::walk(RecoveryContext& context, Span<const Range> ends) {
   Session& session = context.fp32.session;
   const Model& model = context.fp32.model;
   for (int32_t i = 0; i < context.samples.count(); ++i) {

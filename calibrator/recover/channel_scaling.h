@@ -38,6 +38,7 @@ struct ChannelScaling {
   const float* changing_factors_of(const Model& model, int32_t tensor) const;
 
  private:
+  Error walk(RecoveryContext& context, Span<const Range> ends);
   void scale_summands(const Model& model) const;
 };
 

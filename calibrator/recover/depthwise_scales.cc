@@ -5,7 +5,6 @@
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/ranges/auto_rules.h"
 #include "calibrator/ranges/observed_range.h"
-#include "calibrator/ranges/probes.h"
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/range_method.h"
 #include "runtime/real_functions.h"
@@ -164,24 +163,10 @@ Error DepthwiseScales::observe(RecoveryContext& context) {
   observing.observer_of = observer_of_;
   observing.first_mean = no_means_;
   observing.lanes = {&lane, 1};
-  const FloatModel& fp32 = context.fp32;
-  const bool has = has_probes(fp32.model, rewrite_.network().seen.sample_count);
-  for (int32_t i = 0; i < context.samples.count(); ++i) {
-    ITG_TRY(context.step("observing once more", i, context.samples.count()));
-    const bool is_probed = has && context.samples.rank(i) < kProbedSamples;
-    for (const Probe probe : kProbes) {
-      if (!is_probed) break;
-      ITG_TRY(context.samples.load(i));
-      observe_probe(fp32, observing, 0, fp32.executor, probe);
-    }
-    LaneSample sample;
-    sample.index = rewrite_.network().seen.sample_count;
-    ITG_TRY(context.samples.load(i));
-    sample.name.digest = context.samples.digest(i);
-    observe_sample(fp32, observing, 0, fp32.executor, sample);
-    ITG_TRY(sample.error);
-  }
-  return kNoError;
+  CalibrationState sums = rewrite_.network().seen;
+  sums.mean_sums = {};
+  sums.inputs = {};
+  return observe_again(context, observing, sums, kProbedSamples);
 }
 
 Result<Candidate> DepthwiseScales::run(RecoveryContext& context, const Candidate& now) {
@@ -192,12 +177,17 @@ Result<Candidate> DepthwiseScales::run(RecoveryContext& context, const Candidate
     return now;
   }
   find_ends(context, from);
-  ITG_TRY(scaling_.find_peaks(context, ends_));
+  NetworkError before;
+  Waiting peaks;
+  ITG_TRY(peaks.put_off(scaling_.find_peaks(context, ends_)));
+  if (!peaks.error().ok()) {
+    ITG_TRY(judge(context, now, before));
+    return peaks.error();
+  }
   scaling_.find_readers(from.model);
   if (!choose_factors(from.model, from.seen.sample_count)) return now;
   functions_.apply(from.model, scaling_);
   Candidate tried = now;
-  NetworkError before;
   ITG_TRY(judge(context, now, before));
   ITG_TRY(scale(context, from));
   ITG_TRY(observe(context));

@@ -8,29 +8,35 @@
 namespace intaglio {
 namespace {
 
-// In the network in use.
-Error observe_all(RecoveryContext& context) {
+Error walk(RecoveryContext& context, const Observing& observing, int32_t most_probed) {
   const FloatModel& fp32 = context.fp32;
   const int32_t count = context.samples.count();
-  const bool is_probed = has_probes(fp32.model, context.network->seen.sample_count);
+  const bool has = has_probes(fp32.model, context.network->seen.sample_count);
   for (int32_t i = 0; i < count; ++i) {
     ITG_TRY(context.step("observing once more", i, count));
     for (const Probe probe : kProbes) {
-      if (!is_probed) break;
+      if (!has || (most_probed < INT32_MAX && context.samples.rank(i) >= most_probed)) break;
       ITG_TRY(context.samples.load(i));
-      observe_probe(fp32, context.observing, 0, fp32.executor, probe);
+      observe_probe(fp32, observing, 0, fp32.executor, probe);
     }
     LaneSample sample;
     sample.index = context.network->seen.sample_count;
     ITG_TRY(context.samples.load(i));
     sample.name.digest = context.samples.digest(i);
-    observe_sample(fp32, context.observing, 0, fp32.executor, sample);
+    observe_sample(fp32, observing, 0, fp32.executor, sample);
     ITG_TRY(sample.error);
   }
   return kNoError;
 }
 
 }  // namespace
+
+Error observe_again(RecoveryContext& context, const Observing& observing, CalibrationState seen,
+                    int32_t most_probed) {
+  const Sums sums{SumKind::kState, {}, &seen, &context.observing.spare[0], observing.observer_of};
+  return context.samples.add_up({"observing once more", context.fp32.model.bytes(), 0, most_probed}, sums,
+                                [&] { return walk(context, observing, most_probed); });
+}
 
 ModelRewrite::ModelRewrite(const Model& fp32, const CalibrationState& seen, size_t persistent_bytes,
                            Arena& arena) {
@@ -91,7 +97,9 @@ Error ModelRewrite::observe(RecoveryContext& context) {
   LaneObservers& first = context.observing.lanes[0];
   const LaneObservers elsewhere = first;
   first = {seen.observers, seen.mean_sums, seen.inputs, elsewhere.means};
-  const Error error = observe_all(context);
+  CalibrationState sums = seen;
+  sums.inputs = {};  // those of the network before
+  const Error error = observe_again(context, context.observing, sums, INT32_MAX);
   first = elsewhere;
   return error;
 }

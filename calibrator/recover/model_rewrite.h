@@ -31,6 +31,11 @@ class ModelRewrite {
   Network network_;
 };
 
+// Observes all samples in the network in use. `seen`: what the first lane of `observing` adds to, reset, and nothing else. Where
+// there are probes, they are made of the first `most_probed` samples by their digests.
+Error observe_again(RecoveryContext& context, const Observing& observing, CalibrationState seen,
+                    int32_t most_probed);
+
 Span<float> writable_floats(const TensorInfo& info);
 
 // Visits each layer with weights: its node and rule.

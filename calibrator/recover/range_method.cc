@@ -103,6 +103,7 @@ struct Limits {
 Error judge_method(RecoveryContext& context, const Candidate& candidate, const Limits& most,
                    HalvesError* alone, HalvesError* by_samples) {
   double most_by_samples = most.both;
+  Waiting waiting;
   const auto goes_on = [](const HalvesError* error, double limit) {
     return error != nullptr && error->both.noise <= limit;
   };
@@ -115,16 +116,17 @@ Error judge_method(RecoveryContext& context, const Candidate& candidate, const L
   for (HalvesError* const error : {alone, by_samples})
     if (error != nullptr) *error = {};
   for (const int32_t half : {most.first_half, 1 - most.first_half}) {
-    if (!goes_on(alone, most.both) && !goes_on(by_samples, most_by_samples)) return kNoError;
+    if (!goes_on(alone, most.both) && !goes_on(by_samples, most_by_samples)) return waiting.error();
     ITG_TRY(build_half(context, candidate, half));
-    if (goes_on(alone, most.both)) ITG_TRY(add(half, *alone, most.both));
-    const bool is_complete = alone != nullptr && half != most.first_half;
+    if (goes_on(alone, most.both)) ITG_TRY(waiting.put_off(add(half, *alone, most.both)));
+    const bool is_complete = alone != nullptr && half != most.first_half && waiting.error().ok();
     if (is_complete && alone->both.noise < most_by_samples) most_by_samples = alone->both.noise;
     if (!goes_on(by_samples, most_by_samples)) continue;
-    ITG_TRY(correct_half(context, half));
-    ITG_TRY(add(half, *by_samples, most_by_samples));
+    Error corrected = correct_half(context, half);
+    if (corrected.ok()) corrected = add(half, *by_samples, most_by_samples);
+    ITG_TRY(waiting.put_off(corrected));
   }
-  return kNoError;
+  return waiting.error();
 }
 
 }  // namespace
@@ -144,14 +146,17 @@ Error judge_ranges(RecoveryContext& context, const Candidate& candidate, bool by
 }
 
 Error find_method(RecoveryContext& context, const Network& network, FoundMethod& found) {
-  const bool corrects =
-      (context.options.recover & recovery::kBiasCorrection) != 0 && context.samples.has_source();
+  const bool corrects = corrects_by_samples(context);
   Limits most;
+  Waiting waiting;
   // The gain of a correction by samples depends on what the ranges clip: each method is judged with both.
   const auto judge = [&](RangeMethod method) -> Error {
     HalvesError errors[2];  // by samples: the second
     Candidate candidate{method, false, {}, &network, {}, {}};
-    ITG_TRY(judge_method(context, candidate, most, &errors[0], corrects ? &errors[1] : nullptr));
+    Waiting own;
+    ITG_TRY(own.put_off(judge_method(context, candidate, most, &errors[0], corrects ? &errors[1] : nullptr)));
+    if (!own.error().ok())
+      return waiting.put_off(own.error());  // without a limit, the others are asked in the same round
     for (const bool by_samples : {false, true}) {
       const HalvesError& halves = errors[by_samples ? 1 : 0];
       const bool is_auto = method == RangeMethod::kAuto, is_first = is_auto && !by_samples;
@@ -170,7 +175,7 @@ Error find_method(RecoveryContext& context, const Network& network, FoundMethod&
     if (!may) return may.error();
     if (*may) ITG_TRY(judge(method));
   }
-  return kNoError;
+  return waiting.error();
 }
 
 Error MethodErrors::add_half(RecoveryContext& context, const Candidate& candidate, int32_t half) {

@@ -136,8 +136,8 @@ Error RecoveryContext::use(const Network& wanted) {
   return kNoError;
 }
 
-Result<Candidate> RecoveryContext::judged(const char* stage, Candidate candidate) const {
-  ITG_TRY(judge.ask({stage}, candidate.error));
+Result<Candidate> RecoveryContext::judged(const char* stage, Candidate candidate) {
+  ITG_TRY(waiting.put_off(judge.ask({stage}, candidate.error)));
   return candidate;
 }
 

@@ -72,6 +72,7 @@ struct RecoveryContext {
   Judge& judge;
   Guard& guard;
   const Network* network;  // in use
+  Waiting waiting;         // for answers that errors of candidates hang on
 
   // The parameters of every slot, from what has been seen by all samples or by one half of them, and the int8 model that has
   // them. The candidate's network comes into use.
@@ -80,8 +81,8 @@ struct RecoveryContext {
   Error bake(const Candidate& candidate, int32_t half);
   // Runs this network from now on, also where it is in use already.
   Error use(const Network& network);
-  // The candidate whose int8 model stands, with its error.
-  Result<Candidate> judged(const char* stage, Candidate candidate) const;
+  // The candidate whose int8 model stands, with its error, or without where `waiting` says so.
+  Result<Candidate> judged(const char* stage, Candidate candidate);
   Error step(const char* stage, int32_t done, int32_t total) const {
     return tell(options.progress, stage, done, total);
   }

@@ -222,6 +222,16 @@ py::tuple import_network(const std::string& name, const py::object& content, con
   return py::make_tuple(bytes_of(made.bytes)) + task.told(report);
 }
 
+// States, or answers and their question.
+tools::ObservedSum sum_of(const std::vector<py::bytes>& observed, const std::string& name) {
+  const WordedFor worded(Wording::kPython);
+  tools::ObservedSum sum;
+  for (size_t i = 0; i < observed.size(); ++i)
+    value_or_raise(sum.add(observed.size() == 1 ? name : name + " " + std::to_string(i),
+                           span_of(observed[i].cast<std::string>())));
+  return sum;
+}
+
 // (model, page or None, report, notes, warnings)
 py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict& options,
                     const py::object& progress, const py::object& line) {
@@ -255,12 +265,20 @@ py::tuple calibrate(const Runner& fp32, const py::list& samples, const py::dict&
   choice.layers = choice.page;
   choice.memory = memory_of(keywords, choice.memory);
   choice.ceiling = ceiling_of(keywords).value_or(0);
-  std::string observed;
-  if (const py::object given = keywords.get("from"); !given.is_none()) observed = given.cast<py::bytes>();
+  FileBytes observed;
+  if (const py::object given = keywords.get("from"); !given.is_none()) {
+    observed = value_or_raise(sum_of(given.cast<std::vector<py::bytes>>(), "observed").to_calibrate_from());
+    choice.observed = observed.span();
+  }
   choice.from = "observed";
-  choice.observed = span_of(observed);
+  keywords.take("question", choice.asks);
   const tools::CalibratedModel made =
       task.run([&] { return tools::calibrate(fp32.file(), choice, task.work()); });
+  if (!made.question.empty())
+    return py::make_tuple(
+               py::bytes(reinterpret_cast<const char*>(made.question.data()), made.question.size()),
+               py::none()) +
+           task.told({{"asked", made.asked}});
   const py::object page = choice.page ? py::object(py::bytes(made.page)) : py::none();
   return py::make_tuple(bytes_of(made.bytes), page) + task.told(json_of(made, choice));
 }
@@ -276,25 +294,20 @@ py::tuple observe(const Runner& fp32, const py::list& samples, const py::dict& o
   choice.execution = fp32.execution();
   choice.quantization = quantization_of(keywords);
   keywords.take("int8_states", choice.int8_states);
+  std::string question;
+  if (const py::object given = keywords.get("question"); !given.is_none()) question = given.cast<py::bytes>();
+  choice.asked = "question";
+  choice.question = span_of(question);
   const tools::ObservedSamples observed =
       task.run([&] { return tools::observe(fp32.file(), choice, task.work()); });
   return py::make_tuple(bytes_of(observed.state)) + task.told({{"samples", observed.samples}});
 }
 
 py::bytes merge(const std::vector<py::bytes>& states) {
-  const WordedFor worded(Wording::kPython);
-  tools::StateSum sum;
-  for (const py::bytes& state : states)
-    value_or_raise(sum.add("part " + std::to_string(sum.states()), span_of(state.cast<std::string>())));
-  return bytes_of(sum.save());
+  return bytes_of(value_or_raise(sum_of(states, "part").save()));
 }
 
-uint32_t observed_samples(const std::string& state) {
-  const WordedFor worded(Wording::kPython);
-  tools::StateSum sum;
-  value_or_raise(sum.add("observed", span_of(state)));
-  return sum.samples();
-}
+uint32_t observed_samples(const py::bytes& state) { return sum_of({state}, "observed").samples(); }
 
 py::tuple compare(const Runner& reference, const Runner& test, const py::list& samples,
                   const py::dict& options, const py::object& progress, const py::object& line) {

@@ -57,7 +57,7 @@ py::tuple run_words(const std::vector<std::string>& words, const py::object& pro
   const Said said = say(words, listener);
   listener.rethrow();
   if (said.outcome.end == cli::CommandEnd::kWrongUse) raise_wrong_use(said.outcome.failure.message);
-  if (said.outcome.end == cli::CommandEnd::kFailed) raise(said.outcome.failure);
+  if (said.outcome.end != cli::CommandEnd::kDone) raise(said.outcome.failure);
   return py::make_tuple(decoded(said.results, "backslashreplace"), said.notes, said.warnings);
 }
 

@@ -18,12 +18,12 @@ from .errors import Error
 from .frames import frame_pixels
 from .making import calibrate, command, compare, evaluate, import_onnx, import_openvino, import_tflite, observe, simulate
 from .network import Network, Tensor, open
-from .observed import Observed
+from .observed import Observed, Question
 from .tables import Report, Table
 
 # Without open: `from intaglio import *` leaves Python's own.
 __all__ = [
-    "Error", "Network", "Observed", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "export_c",
+    "Error", "Network", "Observed", "Question", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "export_c",
     "export_onnx", "export_tflite", "format_version", "frame_pixels", "import_onnx", "import_openvino", "import_tflite", "observe",
     "plan", "simulate",
 ]

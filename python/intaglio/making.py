@@ -12,7 +12,7 @@ from . import _intaglio
 from .batches import as_array, labels_of, samples_of
 from .errors import Error
 from .network import Network, open as open_network
-from .observed import Observed
+from .observed import Observed, Question
 from .tables import Report
 from .words import Progress, encoded, existing, is_path, line_of, run, warn
 
@@ -212,7 +212,8 @@ def calibrate(
     profile: Optional[Literal['host', 'device']] = None, int8_states: bool = False,
     min_sqnr: Optional[float] = None, max_drop: Optional[float] = None, labels: Optional[Path] = None,
     names: Optional[Path] = None, no_fpu: bool = False, params: Optional[Path] = None, params_format: Optional[str] = None,
-    map: Optional[Path] = None, observed: Optional[Observed] = None, report: Optional[Path] = None,
+    map: Optional[Path] = None, observed: Union[Observed, Sequence[Union[Observed, Question]], None] = None,
+    question: bool = False, report: Optional[Path] = None,
     memory: Union[Literal['least', 'flat'], int, None] = None, ceiling: Optional[int] = None, only: Optional[Path] = None,
     limit: Optional[int] = None, skip_bad: bool = False, frame: Optional[str] = None,
     row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None,
@@ -254,7 +255,7 @@ def calibrate(
     set: quantize slots in another way, each as 'SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-
         tensor+linear+symmetric,observer=kl'; SLOT is all, activations, weights, NODE, NODE/in0, NODE/out or NODE/weights.
     keep_float: nodes that stay in FP32, by their numbers or names.
-    recover: steps that lessen the error of quantization: 'none', or some of default, depthwise, method, bias, cle, absorb, eq,
+    recover: steps that lessen the error of quantization: 'none', or some of default, depthwise, method, bias, means, cle, absorb, eq,
         lsq, adaround.
     profile: whose defaults hold: 'device' gives the bytes that a board gives by CalibratorOptions::device().
     int8_states: keep every state in int8, also where its rounding adds up from step to step.
@@ -266,7 +267,9 @@ def calibrate(
     params: take scales and zero points from this file; without batches it must have all of them.
     params_format: the format of params=, where the file's name does not say it.
     map: a text file that says what names of params= are called in the model.
-    observed: what `observe` has seen of other samples, perhaps elsewhere; without batches that is all there is.
+    observed: what `observe` has seen of other samples, perhaps elsewhere; without batches that is all there is. A list: parts
+        of it, or a Question and the answers to it.
+    question: with observed= alone: where sums over the samples are missing, raise the Question that `observe` answers.
     report: write an HTML page: verdict, worst layers, remedies, ranges.
     memory: what activations may take: 'least', a number of bytes, or 'flat', layer by layer.
     ceiling: the most bytes that a session of the network may take on its device, which refuses more; 0: any.
@@ -282,7 +285,9 @@ def calibrate(
     imported = fp32.report.notes if fp32 is not network and fp32.report is not None else []
     if batches is None and not params and observed is None:
         raise TypeError("calibrate: give batches, or observed= of other samples, or params= for scales that another tool found")
-    options["from"] = None if options.pop("observed") is None else bytes(Observed.of(observed))
+    parts = observed if isinstance(observed, (list, tuple)) else [observed]
+    del options["observed"]
+    options["from"] = None if observed is None else [bytes(part if isinstance(part, Question) else Observed.of(part)) for part in parts]
     samples = samples_of(batches, fp32._wanted()).sources if batches is not None else []
     if report is not None:
         _intaglio.check_report(encoded(report))
@@ -290,6 +295,8 @@ def calibrate(
     made, page, said, notes, warned = _intaglio.calibrate(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
     for warning in warned:
         warn(warning)
+    if "asked" in said:
+        raise Question(made)
     int8 = Network(made, f"{fp32.name} (int8)", fp32.threads, fp32.isa)
     int8.report = Report(_with_warnings(said, warned), "calibration", [*imported, *notes])
     if page is not None and report is not None:
@@ -307,7 +314,8 @@ def observe(
     compat: Optional[Literal['none', 'tengine', 'ppq']] = None, set: Optional[Texts] = None,
     keep_float: Optional[Nodes] = None, int8_states: bool = False, only: Optional[Path] = None, limit: Optional[int] = None,
     skip_bad: bool = False, frame: Optional[str] = None,
-    row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None,
+    row_bytes: Optional[int] = None, steps: Optional[int] = None, question: Optional[Question] = None,
+    threads: Optional[int] = None,
 ) -> Observed:
     """What a calibration sees of samples, to be merged and calibrated from elsewhere. The samples stay where they are.
 
@@ -315,9 +323,20 @@ def observe(
 
         seen = intaglio.observe(net, here) + intaglio.observe(net, there)
         int8 = intaglio.calibrate(net, observed=seen)
+
+    question: what `calibrate` asks of all samples, to be answered of these.
+
+        said = [sum(intaglio.observe(net, part) for part in parts)]
+        while said:
+            try:
+                int8, said = intaglio.calibrate(net, observed=said, question=True), None
+            except intaglio.Question as asked:
+                said = [asked, sum(intaglio.observe(net, part, question=asked) for part in parts)]
     """
     fp32, options = model_of(network, "network"), _given(locals(), "network", "batches", "progress")
     options["images"] = True
+    if question is not None:
+        options["question"] = bytes(question)
     samples = samples_of(batches, fp32._wanted()).sources
     state, _, _, warned = _intaglio.observe(_run_as(fp32, threads, None)._runner, samples, options, *line_of(progress))
     for warning in warned:

@@ -57,3 +57,26 @@ class Observed:
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the file that `intaglio merge` and `intaglio calibrate --from` take."""
         _intaglio.write_file(encoded(path), self._state)
+
+
+class Question(Exception):
+    """What a calibration asks of samples elsewhere: `calibrate` raises it, and `observe` answers it. It pickles.
+
+    Its bytes are those of the file that `intaglio calibrate --question` writes.
+    """
+
+    def __init__(self, question: Union[bytes, bytearray, memoryview]) -> None:
+        super().__init__(bytes(question))
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.args[0])
+
+    def __str__(self) -> str:
+        return "sums over the samples are missing: answer this with observe(question=) in each place, and give calibrate() the answers, too"
+
+    def __repr__(self) -> str:
+        return f"<intaglio.Question: {len(self.args[0]):,} bytes>"
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the file that `intaglio observe --question` takes."""
+        _intaglio.write_file(encoded(path), self.args[0])

@@ -81,6 +81,8 @@ inline constexpr RecoveryMask kEqualization = 1 << 4;      // channels share the
 inline constexpr RecoveryMask kDepthwiseScales = 1 << 5;   // inputs of depthwise layers get a scale a channel
 inline constexpr RecoveryMask kRangeMethod = 1 << 6;     // RangeMethod::kAuto may become another, by the same
 inline constexpr RecoveryMask kBiasAbsorption = 1 << 7;  // constant parts of channels go into biases
+// Beside kBiasCorrection: from the means that were observed, no layer from samples that run once more.
+inline constexpr RecoveryMask kMeansAlone = 1 << 8;
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
 inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod | kDepthwiseScales,
                               kAll = kDefault | kLayers | kBiasAbsorption;  // equalization: asked for by name

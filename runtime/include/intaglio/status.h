@@ -143,6 +143,7 @@
   X(kStateOfLess, 156,                                                                                       \
     "the calibration state was made for another range method or other recoveries, which need less of it: "   \
     "calibrate with those, or make the state anew with these")                                               \
+  X(kAnswersMissing, 157, "answers are missing")                                                             \
   /* the store of two slots */                                                                               \
   X(kNotVerified, 160, "the file's signature is not good: nothing of it was read")                           \
   X(kSlotTooSmall, 161, "a slot holds {limit} bytes, and the file has {value}")                              \
