@@ -53,15 +53,6 @@ class Reader {
     return std::move(draft_);
   }
 
-  // Behind read().
-  OnnxConstants constants() const {
-    OnnxConstants found;
-    for (const auto& [name, value] : file_.values)
-      if (value.constant != nullptr) found[name] = *value.constant;
-    for (const auto& tensor : model_.graph->initializer) found.erase(tensor.name);
-    return found;
-  }
-
  private:
   int64_t opset() const {
     for (const auto& entry : model_.opset_import) {
@@ -404,15 +395,6 @@ Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options,
                 const std::vector<InputConstant>& constants, const std::shared_ptr<ImportBudget>& budget,
                 Problems& problems) {
   return Reader(bytes, options, budget, problems).read(constants);
-}
-
-OnnxConstants onnx_constants(Span<const uint8_t> bytes, const ReadOptions& options,
-                             const std::vector<InputConstant>& constants,
-                             const std::shared_ptr<ImportBudget>& budget) {
-  Problems problems;
-  Reader reader(bytes, options, budget, problems);
-  reader.read(constants);
-  return problems.empty() ? reader.constants() : OnnxConstants();
 }
 
 // The operators of all families.

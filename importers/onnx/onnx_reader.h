@@ -24,12 +24,6 @@ Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options,
                 const std::vector<InputConstant>& constants, const std::shared_ptr<ImportBudget>& budget,
                 Problems& problems);
 
-// What nodes of the file give that the importer finds constant, by name. Empty where the file cannot be imported.
-using OnnxConstants = std::unordered_map<std::string, onnx_file::TensorProto>;
-OnnxConstants onnx_constants(Span<const uint8_t> bytes, const ReadOptions& options,
-                             const std::vector<InputConstant>& constants,
-                             const std::shared_ptr<ImportBudget>& budget);
-
 // The order in which a graph's nodes run, and which of them the outputs need.
 
 // Indices of the nodes that `outputs` depend on, each behind those that write what it reads. That is the file's order where

@@ -80,7 +80,7 @@ const std::vector<std::string>& known_types() {
     std::vector<std::string> names;
     for (const auto list : {ir_composed_operators(), ir_elementwise_operators(), ir_indexed_operators(),
                             ir_layer_operators(), ir_loop_operators(), ir_quantized_operators(),
-                            ir_recurrent_operators(), ir_shape_operators(), ir_state_operators()})
+                            ir_shape_operators(), ir_state_operators()})
       for (const IrOperator& known : list) names.emplace_back(known.type);
     return names;
   }();
