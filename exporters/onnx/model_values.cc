@@ -45,6 +45,19 @@ int agreements(const OnnxEnd& end, const std::vector<int64_t>& dims) {
   return found;
 }
 
+// Whether a layer reads the input as a picture, at once or behind what changes each value alone: the import turns no other one.
+bool is_picture(const Model& model, int32_t input) {
+  std::vector<int32_t> same{input};  // tensors with its pixels
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const auto reads = [&](int32_t t) { return std::find(same.begin(), same.end(), t) != same.end(); };
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), reads)) continue;
+    if (node.options.get<Window2d>() != nullptr || node.op == Op::kResize) return true;
+    if (model.tensor(node.outputs[0]).shape == model.tensor(input).shape) same.push_back(node.outputs[0]);
+  }
+  return false;
+}
+
 // Whether a Cast gives the numbers of a tensor as the type that the file has for it.
 bool casts_to(const TensorInfo& info, int32_t type, bool is_input) {
   using Type = OnnxTensor;
@@ -105,7 +118,7 @@ ModelValues::End ModelValues::made_end(int32_t tensor, const std::vector<OnnxEnd
     // The import brings pictures from the file's order into the model's.
     const std::vector<int64_t> first = dims_of(info.shape, kChannelsFirst);
     const int as_first = agreements(*found, first), as_last = agreements(*found, end.dims);
-    if (as_last > as_first) return end;
+    if (as_last > as_first || (as_last == as_first && !is_picture(model_, tensor))) return end;
     end.order = kChannelsFirst;
     if (as_last == as_first && info.shape.elements(1, 3) > 1 && info.shape[3] > 1)
       notes.push_back(importers::text("input ", importers::quoted(end.name), ": the sizes in ", path,
