@@ -33,7 +33,7 @@ class Bytes {
   explicit Bytes(uint8_t* at) : at_(at) {}
   template <typename T>
   void put(const T* values, size_t count) {
-    memcpy(at_, values, count * sizeof(T));
+    if (count != 0) memcpy(at_, values, count * sizeof(T));  // a state without means has no values
     at_ += count * sizeof(T);
   }
 
@@ -46,7 +46,7 @@ class Reader {
   explicit Reader(const uint8_t* at) : at_(at) {}
   template <typename T>
   void get(T* values, size_t count) {
-    memcpy(values, at_, count * sizeof(T));
+    if (count != 0) memcpy(values, at_, count * sizeof(T));
     at_ += count * sizeof(T);
   }
 

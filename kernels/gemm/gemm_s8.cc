@@ -27,6 +27,12 @@ constexpr bool any_packs() {
 }
 constexpr bool kPacks = any_packs();
 
+constexpr bool any_widens() {
+  for (const GemmS8Kernel& kernel : kKernels)
+    if (kernel.lhs_bytes == 2) return true;
+  return false;
+}
+
 // Whether kernels run here whose panels have pieces of 8 and 16 bytes. What is packed for another machine takes longer.
 constexpr bool kLongPieces = ITG_HAVE(neon) != 0;
 
@@ -97,7 +103,7 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
   if (kPacks && kernel.lhs_rows != 0)
     bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
-  if (ITG_HAVE(dsp) != 0 && kernel.lhs_bytes == 2) {
+  if (any_widens() && kernel.lhs_bytes == 2) {
     // gemm_s8_dsp.cc: windows whose words cross taps are copied before they are widened, others may meet padding. Many are taken
     // together.
     const int32_t row = (taps * k + 3) & ~3;
