@@ -370,6 +370,37 @@ TEST_CASE("sums of three and more come back to the bit, in the model's order") {
   }
 }
 
+TEST_CASE("what comes back in FP32 is noted by name, in each form") {
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    Network net(9);
+    net.file.floats("scales", {4}, {1, 1, 2, 2});
+    const std::string wide = net.node("Resize", {"x", "", "scales"});
+    set(*net.last, "mode", "linear");
+    set(*net.last, "coordinate_transformation_mode", "align_corners");
+    const std::string narrow = net.conv(wide, 3, 2, 3);  // the Resize has readers of two scales
+    net.file.output(net.node("Concat", {wide, narrow}));
+    set(*net.last, "axis", int64_t{1});
+    const auto made = Calibrated(net.file).to_onnx(form);
+    REQUIRE_MESSAGE(made, made.message());
+    REQUIRE(!made->notes.empty());
+    CHECK_MESSAGE(made->notes[0].find("'" + wide + "_node' (Resize)") != std::string::npos, made->notes[0]);
+    for (size_t i = 1; i < made->notes.size(); ++i)  // how much that is
+      CHECK_MESSAGE(made->notes[i].find("output '") == 0, made->notes[i]);
+  }
+}
+
+TEST_CASE("an If that a run decides comes back to the bit") {
+  Network net(20);
+  const std::string x = net.conv("x", 3, 3, 3);
+  const std::string weights = net.floats({4, 3, 3, 3}, -0.4f, 0.4f);
+  const std::string most = net.node("ReduceMax", {x});
+  set(*net.last, "keepdims", int64_t{0});
+  const std::string y = net.node("If", {net.node("Greater", {most, net.floats({}, 0.5f, 0.5f)})});
+  add_branches(*net.last, {x, weights});
+  net.file.output(net.conv(y, 4, 4, 1));
+  check_same_bytes(Calibrated(net.file));
+}
+
 TEST_CASE("a node that becomes several: its value is that of the last one, in the model and in the file") {
   Network net(10);
   const std::string base = net.node("Sigmoid", {net.conv("x", 3, 6, 3)});

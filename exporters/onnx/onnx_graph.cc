@@ -1,16 +1,13 @@
 #include "exporters/onnx/onnx_graph.h"
 
 #include <algorithm>
-#include <array>
 
 #include "importers/draft/import_error.h"
-#include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::exporters {
 
 using importers::fail;
 using importers::quoted;
-
 using onnx_file::AttributeProto;
 
 OnnxGraph::OnnxGraph(onnx_file::GraphProto& graph) : graph_(graph) {
@@ -182,24 +179,13 @@ void OnnxGraph::finish() {
     if (!uses(tensor.name).empty() || is_output(tensor.name)) graph_.initializer.add() = tensor;
 }
 
-const AttributeProto* find_attribute(const OnnxNode& node, const std::string& name) {
-  for (const AttributeProto& attribute : node.attribute)
-    if (attribute.name == name) return &attribute;
-  return nullptr;
-}
-
-void remove_attribute(OnnxNode& node, const std::string& name) {
+static AttributeProto& new_attribute(OnnxNode& node, const std::string& name,
+                                     AttributeProto::AttributeType type) {
   auto& list = node.attribute;
   list.erase(
       std::remove_if(list.begin(), list.end(), [&](const AttributeProto& a) { return a.name == name; }),
       list.end());
-}
-
-// The node's only attribute of this name.
-static AttributeProto& new_attribute(OnnxNode& node, const std::string& name,
-                                     AttributeProto::AttributeType type) {
-  remove_attribute(node, name);
-  AttributeProto& attribute = node.attribute.add();
+  AttributeProto& attribute = list.add();
   attribute.name = name;
   attribute.type = type;
   return attribute;

@@ -69,9 +69,7 @@ class OnnxGraph {
   std::unordered_set<std::string> inputs_, outputs_, names_;
 };
 
-// The attribute; nullptr where the node has none of this name.
-const onnx_file::AttributeProto* find_attribute(const OnnxNode& node, const std::string& name);
-void remove_attribute(OnnxNode& node, const std::string& name);
+// Each takes the place of an attribute of this name.
 void set_attribute(OnnxNode& node, const std::string& name, int64_t value);
 void set_attribute(OnnxNode& node, const std::string& name, const std::vector<int64_t>& values);
 void set_real(OnnxNode& node, const std::string& name, float value);

@@ -135,20 +135,6 @@ void Quantizers::add_rounding(const std::string& value, const std::string& round
 
 namespace {
 
-// The elements of a constant of floats or of 8 bits, from whichever field has them; nullopt: it is of another type.
-std::optional<std::string> stored(const OnnxTensor& tensor) {
-  if (tensor.raw_data.has()) return std::string(tensor.raw_data.view());
-  std::string bytes;
-  if (tensor.data_type == OnnxTensor::FLOAT)
-    bytes.assign(reinterpret_cast<const char*>(tensor.float_data.data()),
-                 tensor.float_data.size() * sizeof(float));
-  else if (tensor.data_type == OnnxTensor::INT8)
-    for (const int32_t code : tensor.int32_data) bytes.push_back(static_cast<char>(code));
-  else
-    return std::nullopt;
-  return bytes;
-}
-
 // A dequantized value's codes, scale and zero point, as names.
 struct Codes {
   std::string codes, scale, zero;
@@ -174,10 +160,10 @@ class Rewriter {
     constexpr auto kType = std::is_same_v<T, float> ? OnnxTensor::FLOAT : OnnxTensor::INT8;
     const OnnxTensor* const constant = graph_.constant(value);
     if (constant == nullptr || constant->data_type != kType) return std::nullopt;
-    const auto bytes = stored(*constant);
-    if (!bytes || bytes->size() != sizeof(T)) return std::nullopt;
+    const auto bytes = constant->raw_data.view();
+    if (bytes.size() != sizeof(T)) return std::nullopt;
     T found;
-    std::memcpy(&found, bytes->data(), sizeof found);
+    std::memcpy(&found, bytes.data(), sizeof found);
     return found;
   }
 
@@ -195,8 +181,7 @@ class Rewriter {
     return Codes{writer->input[0], writer->input[1], writer->input[2]};
   }
 
-  // The one reader of this value, through bounds at which its codes saturate; nullptr: none. What nothing needs may be a long
-  // row of bounds, or a ring.
+  // The one reader of this value, through bounds at which its codes saturate; nullptr: none.
   OnnxNode* quantizer_behind(const std::string& value, std::vector<OnnxNode*>& bounds) const {
     constexpr size_t kMostBounds = 8;
     const std::vector<OnnxUse> uses = graph_.uses(value);
@@ -232,16 +217,15 @@ class Rewriter {
     for (const char* const known : {"Add", "Mul", "GlobalAveragePool", "AveragePool", "LeakyRelu", "Sigmoid"})
       if (op == known) return several(node, bounds, quantizer, kCodeOperatorsDomain, false);
     for (const char* const mover :
-         {"MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice"})
+         {"MaxPool", "Reshape", "Transpose", "Slice"})
       if (op == mover && bounds.empty()) return move(node, quantizer);
   }
 
   // Whether two constants hold the same.
   bool equal(const std::string& a, const std::string& b) const {
     const OnnxTensor *const first = graph_.constant(a), *const second = graph_.constant(b);
-    if (first == nullptr || second == nullptr || first->data_type != second->data_type) return false;
-    const auto bytes = stored(*first);
-    return bytes && bytes == stored(*second);
+    return first != nullptr && second != nullptr && first->data_type == second->data_type &&
+           first->raw_data.view() == second->raw_data.view();
   }
 
   void move(OnnxNode& node, OnnxNode& quantizer) {
@@ -281,8 +265,7 @@ class Rewriter {
     if (!w) return;
     const OnnxTensor *const codes = graph_.constant(w->codes), *const scales = graph_.constant(w->scale);
     const bool is_matrix = codes != nullptr && codes->dims.count() == 2;
-    const bool has_one_scale =
-        scales != nullptr && stored(*scales) && stored(*scales)->size() == sizeof(float);
+    const bool has_one_scale = scales != nullptr && scales->raw_data.size() == sizeof(float);
     if (is_matrix || has_one_scale) several(node, bounds, quantizer, "", false);
   }
 
