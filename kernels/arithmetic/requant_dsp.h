@@ -32,6 +32,25 @@ static inline void store_pairs(uint32_t codes, int16_t* to) {
   memcpy(to + 2, &odd, sizeof odd);
 }
 
+// Text of assembly: the sums s0 to s3 become products with two multipliers in turn, rounded to nearest even and saturated.
+#define ITG_SCALE_FOUR_DSP(even, odd) \
+  "vcvt.f32.s32 s0, s0\n"             \
+  "vcvt.f32.s32 s1, s1\n"             \
+  "vcvt.f32.s32 s2, s2\n"             \
+  "vcvt.f32.s32 s3, s3\n"             \
+  "vmul.f32 s0, s0, " even            \
+  "\n"                                \
+  "vmul.f32 s1, s1, " odd             \
+  "\n"                                \
+  "vmul.f32 s2, s2, " even            \
+  "\n"                                \
+  "vmul.f32 s3, s3, " odd             \
+  "\n"                                \
+  "vcvtr.s32.f32 s0, s0\n"            \
+  "vcvtr.s32.f32 s1, s1\n"            \
+  "vcvtr.s32.f32 s2, s2\n"            \
+  "vcvtr.s32.f32 s3, s3\n"
+
 // requant.h with the conversion that rounds and saturates in one instruction, for Cortex-M. Rounding and
 // clamp commute, since the limits are integers. Sessions run with rounding to nearest even.
 

@@ -9,7 +9,8 @@
 namespace intaglio {
 
 // Of codes that stand `stride` apart: what the loops around this one leave to it.
-[[gnu::noinline, maybe_unused]] static void clamp_codes(int8_t* codes, size_t stride, int32_t count, int32_t lo, int32_t hi) {
+[[gnu::noinline, maybe_unused]] static void clamp_codes(int8_t* codes, size_t stride, int32_t count,
+                                                        int32_t lo, int32_t hi) {
   if (lo == -128 && hi == 127) return;
   for (; count > 0; --count, codes += stride)
     *codes = static_cast<int8_t>(*codes < lo ? lo : *codes > hi ? hi : *codes);
@@ -139,18 +140,7 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(GemmS8Args&
           "8:\n"
           "vmov s0, s1, r3, r4\n"
           "vmov s2, s3, r5, r6\n"
-          "vcvt.f32.s32 s0, s0\n"
-          "vcvt.f32.s32 s1, s1\n"
-          "vcvt.f32.s32 s2, s2\n"
-          "vcvt.f32.s32 s3, s3\n"
-          "vmul.f32 s0, s0, s4\n"
-          "vmul.f32 s1, s1, s4\n"
-          "vmul.f32 s2, s2, s4\n"
-          "vmul.f32 s3, s3, s4\n"
-          "vcvtr.s32.f32 s0, s0\n"
-          "vcvtr.s32.f32 s1, s1\n"
-          "vcvtr.s32.f32 s2, s2\n"
-          "vcvtr.s32.f32 s3, s3\n"
+          ITG_SCALE_FOUR_DSP("s4", "s4")
           "vmov r3, r4, s0, s1\n"
           "vmov r5, r6, s2, s3\n" ITG_LOAD_DSP
           "qadd r3, r3, r9\n"
