@@ -87,6 +87,14 @@ struct Fleet {
     REQUIRE(all.calibrator.save({state.data(), state.size()}).ok());
     return Rounds(view(state), recover);
   }
+  // The same, with what it asks.
+  Rounds asked() const {
+    Rounds question = first_question();
+    Bench here(file, recover);
+    REQUIRE(here.calibrator.load(question.state()).ok());
+    REQUIRE(question.finish(here.calibrator, {}).status == Status::kAnswersMissing);
+    return question;
+  }
   // The model, in how many rounds.
   Bytes calibrate(int32_t& rounds, bool reversed = false) const {
     Rounds question = first_question();
@@ -147,10 +155,7 @@ TEST_CASE("answers to another question, of other samples, and those of another c
   const AlignedBytes file = small_cnn();
   const Samples samples = small_cnn_samples(20);
   Fleet fleet(file, kFew, samples, 2);
-  Rounds question = fleet.first_question();
-  Bench here(file, kFew);
-  REQUIRE(here.calibrator.load(question.state()).ok());
-  REQUIRE(question.finish(here.calibrator, {}).status == Status::kAnswersMissing);
+  Rounds question = fleet.asked();
   const Rounds first = fleet.answers_to(question, fleet.places[0]),
                second = fleet.answers_to(question, fleet.places[1]);
 
@@ -186,10 +191,7 @@ TEST_CASE("each changed byte of a question and of answers is refused, or gives a
   const AlignedBytes file = small_cnn();
   const Samples samples = small_cnn_samples(6);
   Fleet fleet(file, kFew, samples, 1);
-  Rounds question = fleet.first_question();
-  Bench here(file, kFew);
-  REQUIRE(here.calibrator.load(question.state()).ok());
-  REQUIRE(question.finish(here.calibrator, {}).status == Status::kAnswersMissing);
+  Rounds question = fleet.asked();
   const Bytes answers = fleet.answers_to(question, samples).save();
   for (size_t at = 0; at < answers.size(); at += 31) {
     Bytes changed = answers;
