@@ -79,9 +79,10 @@ Range vector_range(const TensorObserver& observer, const Bounds& bounds) {
   const Range seen = seen_range(observer);
   Range range{seen.lo * room_by_peaks(observer.peaks[0]), seen.hi * room_by_peaks(observer.peaks[1])};
   if (observer.two_sided != 0) {
-    constexpr double kShorter = kAutoRules.head.shorter_end;
-    if (range.hi < -kShorter * range.lo) range.hi = -kShorter * range.lo;
-    if (-range.lo < kShorter * range.hi) range.lo = -kShorter * range.hi;
+    constexpr double kWeight = kAutoRules.head.spread_samples;
+    const double shorter = kAutoRules.head.shorter_end * kWeight / (kWeight + samples_of(observer) - 1.0);
+    if (range.hi < -shorter * range.lo) range.hi = -shorter * range.lo;
+    if (-range.lo < shorter * range.hi) range.lo = -shorter * range.hi;
   }
   return within(range, bounds);
 }

@@ -65,6 +65,8 @@ struct HalvesError {
 
 // Whether a method is worth a look. See kAutoRules.other_method.
 Result<bool> may_gain(RecoveryContext& context, RangeMethod method) {
+  if (method == RangeMethod::kMinMax)
+    return context.network->seen.sample_count >= kAutoRules.other_method.minmax_least_samples;
   if (method != RangeMethod::kAciq) return true;
   const Model& fp32 = context.fp32.model;
   Arena scratch = context.int8.arena();
@@ -160,7 +162,10 @@ Error find_method(RecoveryContext& context, const Network& network, FoundMethod&
     for (const bool by_samples : {false, true}) {
       const HalvesError& halves = errors[by_samples ? 1 : 0];
       const bool is_auto = method == RangeMethod::kAuto, is_first = is_auto && !by_samples;
-      if ((by_samples && !corrects) || (!is_first && halves.both.noise >= found.best.error.noise)) continue;
+      const bool is_other = method == RangeMethod::kMinMax && found.best.method != method;
+      const double share = is_other ? kAutoRules.other_method.minmax_most : 1.0;
+      if ((by_samples && !corrects) || (!is_first && halves.both.noise >= share * found.best.error.noise))
+        continue;
       candidate.by_samples = by_samples;
       candidate.error = halves.both;
       found.best = candidate;
@@ -189,7 +194,8 @@ Error MethodErrors::add_half(RecoveryContext& context, const Candidate& candidat
   };
   ITG_TRY(add(every ? RangeMethod::kAuto : candidate.method));
   if (every)
-    for (const RangeMethod tried : kSearch.methods) ITG_TRY(add(tried));
+    for (const RangeMethod tried : kSearch.methods)
+      if (tried != RangeMethod::kMinMax) ITG_TRY(add(tried));
   return kNoError;
 }
 
