@@ -41,6 +41,15 @@ double sqnr_back(const AlignedBytes& model, const Samples& samples, const OnnxEx
   return are_same ? INFINITY : compared.sqnr_db();
 }
 
+// The step of an int8 model's tensor.
+float step_of(const AlignedBytes& bytes, const std::string& name) {
+  const Result<Model> model = Model::open(bytes.view());
+  for (int32_t t = 0; t < model->tensor_count(); ++t)
+    if (model->tensor(t).name == name) return model->tensor(t).quantization.scales[0];
+  FAIL(name);
+  return 0.0f;
+}
+
 // To the bit, but for FakeQuantize, whose ends of ranges are rounded.
 void check_forms(const CalibratedNetwork& net) {
   for (const OnnxForm form : kForms) {
@@ -184,6 +193,42 @@ TEST_CASE("numbers put back to a pool's places") {
                                   }
                                 }),
                                 in_codes()));
+}
+
+TEST_CASE("a Pad with another number than 0, and rows of zeros, as other runtimes compute them rightly") {
+  const CalibratedNetwork net(behind_convolution([](OnnxBuilder& file) {
+                                file.integers("around", {0, 0, 1, 1, 0, 0, 1, 1});
+                                file.floats("fill", {}, {-1.0f});
+                                file.node("Relu", {"c"}, "r");
+                                set(file.node("LpNormalization", {"r"}, "n"), "axis", int64_t{1});
+                                file.node("Pad", {"n", "around", "fill"}, "y");
+                              }),
+                              in_codes());
+  for (const OnnxForm form : kForms) {
+    const auto made = exported(net.int8, form);
+    REQUIRE_MESSAGE(made, made.message());
+    CHECK(sqnr_back(net.int8, net.samples, *made) > (form == OnnxForm::kFakeQuantize ? 30.0 : 1000.0));
+    const onnx_file::ModelProto file = parsed_onnx(made->bytes);
+    std::set<std::string> before_pad, bounds;
+    for (const onnx_file::NodeProto& node : file.graph->node) {
+      if (node.op_type == "Max") before_pad.insert(node.output[0]);
+      if (node.op_type == "Clip") bounds.insert(node.input[1]);
+    }
+    // OpenVINO takes codes through moves to the Pad.
+    for (const onnx_file::NodeProto& node : file.graph->node)
+      if (node.op_type == "Pad")
+        CHECK(before_pad.count(node.input[0]) == (form == OnnxForm::kFakeQuantize ? 1 : 0));
+    // Half a step: less than any norm but that of zeros.
+    const float step = step_of(net.int8, "r");
+    bool is_half = false;
+    for (const onnx_file::TensorProto& tensor : file.graph->initializer)
+      if (bounds.count(tensor.name) == 1 && tensor.raw_data.size() == sizeof(float)) {
+        float least;
+        memcpy(&least, tensor.raw_data.data(), sizeof least);
+        is_half |= least == step / 2;
+      }
+    CHECK(is_half);
+  }
 }
 
 TEST_CASE("FP32 models") {

@@ -226,6 +226,36 @@ TEST_CASE("a depthwise convolution of one channel is an ordinary one") {
         std::vector<float>{5.5f, 6, 6, 0, 0, 0});
 }
 
+TEST_CASE("a layer whose channels are taken apart for the caller is a layer for each part") {
+  enum class Reader { kCaller, kLayer, kWhole };
+  const auto run = [](Reader reader) {
+    OnnxBuilder file(13);
+    file.input("x", {1, 2, 1, 1});
+    file.floats("w", {3, 2, 1, 1}, {1, 0, 0, 1, 1, 1});
+    file.floats("b", {3}, {0, 0.5f, 1});
+    file.floats("other", {1, 1, 1, 1}, {2});
+    file.node("Conv", {"x", "w", "b"}, "all");
+    file.integers("sizes", {2, 1});
+    auto& split = file.node("Split", {"all", "sizes"}, "boxes");
+    split.output.push_back("scores");
+    set(split, "axis", int64_t{1});
+    file.node("Relu", {"scores"}, "above");
+    if (reader == Reader::kLayer) file.node("Conv", {"above", "other"}, "again");
+    set(file.node("Concat", {"boxes", reader == Reader::kLayer ? "again" : "above"}, "y"), "axis",
+        int64_t{1});
+    file.output("y");
+    if (reader == Reader::kWhole) file.output("all");
+    return file.bytes();
+  };
+  const std::vector<float> x{-2, 3};
+  Import parts(run(Reader::kCaller)), layer(run(Reader::kLayer)), whole(run(Reader::kWhole));
+  CHECK(run_import<float>(parts, x) == std::vector<float>{-2, 3.5f, 2});
+  CHECK(parts.count(Op::kConv2d) == 2);
+  CHECK(parts.count(Op::kStridedSlice) == 0);
+  CHECK(layer.count(Op::kStridedSlice) == 2);
+  CHECK(whole.count(Op::kStridedSlice) == 2);
+}
+
 TEST_CASE("PRelu made of small operators is one node") {
   const std::vector<float> x{-2, 3, -4, 5};
   const auto run = [&](bool keras, const std::vector<float>& slopes, const std::vector<int64_t>& dims) {

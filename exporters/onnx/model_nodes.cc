@@ -361,8 +361,12 @@ class Writer {
     const std::string x = value(node, 0, order);
     const auto last = static_cast<int64_t>(axis_in(order, in(node).shape.rank - 1, in(node).shape.rank));
     std::string norm = values_.add_reduction(node, "ReduceL2", x, {last}, true);
-    if (const float least = node.options.as<L2NormalizeOptions>().min_norm; least > 0.0f)
-      norm = values_.add(node, "Clip", {norm, values_.reals(node, "/least", {least})}, "/norm").output[0];
+    // A row of zeros is divided by something, or it is no number. Of codes any other norm is at least a step; FakeQuantize gives what
+    // is nearly 0 for the code of 0.
+    const Quantization& codes = in(node).quantization;
+    const float shortest = codes.scales.empty() ? 0x1p-120f : codes.scales[0] / 2;
+    const float least = std::max(node.options.as<L2NormalizeOptions>().min_norm, shortest);
+    norm = values_.add(node, "Clip", {norm, values_.reals(node, "/least", {least})}, "/norm").output[0];
     values_.finish(node, values_.add(node, "Div", {x, norm}, "/quotient").output[0], order);
   }
 
@@ -449,7 +453,16 @@ class Writer {
       pads[rank + place] = to[a] - from[a] - before;
     }
     std::vector<std::string> list{value(node, 0, order), values_.integers(node, "/pads", pads)};
-    if (options.value != 0.0f) list.push_back(values_.reals(node, "/fill", {options.value}));
+    if (options.value != 0.0f) {
+      // OpenVINO 2026.4 takes codes through moves to such a Pad, and computes it wrongly or refuses it. What changes nothing stops it.
+      if (values_.quantizers().form() == OnnxForm::kFakeQuantize && has_codes(in(node))) {
+        const Quantization& codes = in(node).quantization;
+        const float least = codes.scales[0] * static_cast<float>(-128 - codes.zero_point);
+        list[0] =
+            values_.add(node, "Max", {list[0], values_.reals(node, "/least", {least})}, "/same").output[0];
+      }
+      list.push_back(values_.reals(node, "/fill", {options.value}));
+    }
     values_.finish(node, values_.add(node, "Pad", list).output[0], order);
   }
 

@@ -23,6 +23,8 @@ class Quantizers {
  public:
   Quantizers(OnnxGraph& graph, OnnxForm form) : graph_(graph), form_(form) {}
 
+  OnnxForm form() const { return form_; }
+
   // Values of these names, which nothing has yet. Codes in the order of `dims`, with one scale, or one for each index of `axis`.
   void add_codes(const std::string& name, const std::vector<int64_t>& dims, const std::vector<int8_t>& codes,
                  Span<const float> scales, int32_t axis, int32_t zero_point);

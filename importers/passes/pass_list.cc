@@ -46,6 +46,8 @@ constexpr Pass kPasses[] = {
     {"fuse_prelu", "PRelu and LeakyRelu that are made of small operators become one node.", fuse_prelu},
     {"fuse_gelu", "GELU that is made of small operators, by Erf or by Tanh, becomes one node.", fuse_gelu},
     {"fuse_l2_normalize", "A tensor divided by its norm becomes one node.", fuse_l2_normalize},
+    {"split_answers", "A layer whose channels are taken apart for the caller becomes a layer for each part.",
+     split_answers},
     {"add_masks",
      "A choice between scores and a number far below them, in front of a Softmax, becomes a sum.", add_masks},
     {"merge_quantizers", "A tensor that is quantized several times is quantized once, and then converted.",

@@ -62,6 +62,7 @@ bool replace_depthwise(Draft& draft);
 bool simplify_reshapes(Draft& draft);
 bool sink_reshapes(Draft& draft);
 bool slice_shuffled_channels(Draft& draft);
+bool split_answers(Draft& draft);
 bool split_leaky_relu(Draft& draft);
 
 // `import --stream`: from a network over a whole sequence to one of a step.
