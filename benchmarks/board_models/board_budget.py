@@ -53,6 +53,7 @@ INSTRUCTIONS = {"cortex-m4": (12.09e6, 6.92e6, 3.65e6, 0.425e6), "cortex-m7": (1
 # Whose flash is counted besides; where the linker places code decides a hundredth of it.
 CHIP = {"cortex-m4": "stm32l4r5", "cortex-m7": "stm32h7a3", "cortex-m0plus": "stm32g0b1"}
 CYCLES = {"cortex-m4": (18.65e6, 9.45e6, 4.93e6, 0.476e6),  # estimated (cortex_m_cycles.py)
+          "cortex-m7": (13.51e6, 6.96e6, 3.48e6, 0.327e6),
           "cortex-m3": (70.66e6, 39.81e6, 22.04e6, 1.480e6), "cortex-m0plus": (74.03e6, 42.56e6, 23.24e6, 1.565e6)}
 PLANNED_FLASH = {"cortex-m4": (17030, 21660, 21520, 10140),
                  "cortex-m7": (17040, 21680, 21540, 10150),
