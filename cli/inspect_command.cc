@@ -196,13 +196,13 @@ void print_packing(const Model& model, const SessionReport& session) {
 }
 
 // How long a run takes, of the nodes that have a figure, and which have none.
-void print_cycles(const CycleEstimate& estimate) {
+void print_cycles(const CycleEstimate& estimate, bool streams) {
   const auto percent = [](double value) { return (value < 0 ? "" : "+") + fixed_text(value, 1) + " %"; };
   print("  %-14s %s%s cycles on %s%s: %s ms at %s MHz\n", "time", estimate.unknown() > 0 ? "at least " : "",
         grouped(static_cast<uint64_t>(estimate.cycles() + 0.5)).c_str(), estimate.target.c_str(),
         estimate.chip.empty() ? " without wait states" : (" with the flash of " + estimate.chip).c_str(),
         fixed_text(estimate.ms(estimate.cycles()), 2).c_str(), general_text(estimate.clock_mhz, 6).c_str());
-  print("  %-14s estimated%s, at most %s %% off counted networks\n", "",
+  print("  %-14s estimated%s%s, at most %s %% off counted networks\n", "", streams ? " layer by layer" : "",
         estimate.timed_as == estimate.target ? "" : (" by the timings of " + estimate.timed_as).c_str(),
         fixed_text(estimate.table_error, 1).c_str());
   if (estimate.has_known_errors)
@@ -257,7 +257,7 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
     if (session.planned_bytes > 0)
       print("  %-14s %s bytes of memory (export-c --planned)\n", "planned",
             grouped(session.planned_bytes).c_str());
-    if (session.cycles) print_cycles(*session.cycles);
+    if (session.cycles) print_cycles(*session.cycles, session.streamed_bytes > 0);
     print_packing(model, session);
     print_ceiling(model, session);
   }

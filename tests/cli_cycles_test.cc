@@ -175,8 +175,8 @@ TEST_CASE("work is counted loop by loop, and a node's cycles are its work times 
   REQUIRE(estimate);
   CHECK(estimate->nodes.size() == 2);
   CHECK(estimate->unknown() == 0);
-  CHECK(std::round(*estimate->nodes[0].cycles) == 124946);
-  CHECK(std::round(*estimate->nodes[1].cycles) == 18699);
+  CHECK(std::round(*estimate->nodes[0].cycles) == 124934);
+  CHECK(std::round(*estimate->nodes[1].cycles) == 18691);
   CHECK(estimate->cycles() == *estimate->nodes[0].cycles + *estimate->nodes[1].cycles);
   CHECK(estimate->ms(120000) == 1);
   // Without wait states at a low clock, and with as many as there can be.

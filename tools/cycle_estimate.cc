@@ -67,7 +67,11 @@ std::optional<double> numbers_times(const std::string& owner, const NodeWork& wo
   for (const KernelNumbers& row : kKernelNumbers) {
     if (owner != row.owner || work.kernel != row.kernel) continue;
     double sum = 0;
-    for (size_t i = 0; i < work.amounts.size(); ++i) sum += row.numbers[i] * work.amounts[i];
+    for (size_t i = 0; i < work.amounts.size(); ++i) {
+      if (row.numbers[i] < 0 && work.amounts[i] > 0)
+        return std::nullopt;  // no node that was counted does this
+      sum += row.numbers[i] * work.amounts[i];
+    }
     return sum;
   }
   return std::nullopt;
@@ -164,7 +168,7 @@ Json json_of(const CycleEstimate& estimate) {
   for (size_t n = 0; n < estimate.nodes.size(); ++n) {
     const NodeCycles& node = estimate.nodes[n];
     Json json{{"node", n}, {"kernel", node.kernel}, {"cycles", nullptr}, {"ms", nullptr}};
-    if (node.cycles) json["cycles"] = std::round(*node.cycles), json["ms"] = estimate.ms(*node.cycles);
+    if (node.cycles) json["cycles"] = std::llround(*node.cycles), json["ms"] = estimate.ms(*node.cycles);
     nodes.push_back(std::move(json));
   }
   Json known = nullptr;
@@ -173,7 +177,7 @@ Json json_of(const CycleEstimate& estimate) {
           {"timed_as", estimate.timed_as},
           {"chip", estimate.chip.empty() ? Json(nullptr) : Json(estimate.chip)},
           {"clock_mhz", estimate.clock_mhz},
-          {"cycles", std::round(estimate.cycles())},
+          {"cycles", std::llround(estimate.cycles())},
           {"ms", estimate.ms(estimate.cycles())},
           {"table_error_percent", estimate.table_error},
           {"published_error_percent", known},

@@ -414,26 +414,46 @@ std::vector<double> depthwise(const ConvGeometry& g, const NodeInfo& node) {
           outputs_by_floats(node, pixels)};
 }
 
+// Whether an operator on elements works as cycle_table.py's nodes do: means of maps, slices without steps, one table of a function.
+bool is_usual(const Model& model, const NodeInfo& node) {
+  const Shape in = model.tensor(node.inputs[0]).shape;
+  if (const auto* const reduce = node.options.get<ReduceOptions>())
+    return in.rank == 4 && reduce->axes.size == 2 && reduce->axes[0] == 1 && reduce->axes[1] == 2;
+  if (const auto* const slice = node.options.get<StridedSliceOptions>())
+    return std::all_of(slice->strides.begin(), slice->strides.end(), [](int32_t step) { return step == 1; });
+  return node.op != Op::kLookup || model.tensor(node.inputs[1]).shape.rank == 1;
+}
+
 // Elements moved or computed one by one.
 std::vector<double> element_by_element(const Model& model, const NodeInfo& node) {
   const TensorInfo out = model.tensor(node.outputs[0]);
   const auto outputs = static_cast<double>(out.shape.elements());
-  const double last = out.shape.rank == 0 ? 1 : out.shape[out.shape.rank - 1];
+  int64_t side_by_side = 1;
+  int32_t axis = std::max(out.shape.rank - 1, 0);
+  if (const auto* const concat = node.options.get<ConcatOptions>()) axis = concat->axis;
+  while (node.op == Op::kTranspose && axis > 0 && out.shape[axis] == 1) --axis;
+  for (; axis < out.shape.rank; ++axis) side_by_side *= out.shape[axis];
+  const auto last = static_cast<double>(side_by_side);
   double inputs = 0, input_rows = 0, others = 0;
   for (const int32_t t : node.inputs) {
     if (t < 0) continue;
     const TensorInfo info = model.tensor(t);
+    const auto count = static_cast<double>(info.shape.elements());
     if (!info.is_constant()) {
-      inputs += static_cast<double>(info.shape.elements());
-      input_rows += static_cast<double>(info.shape.elements()) /
-                    (info.shape.rank == 0 ? 1 : info.shape[info.shape.rank - 1]);
+      inputs += count;
+      input_rows += count / (info.shape.rank == 0 ? 1 : info.shape[info.shape.rank - 1]);
     }
     if (info.shape.elements() != out.shape.elements()) others = outputs;  // one operand repeats
   }
-  return {1,       static_cast<double>(node.inputs.size),
-          outputs, outputs / last,
-          inputs,  input_rows,
-          others,  others / last};
+  return {1,
+          static_cast<double>(node.inputs.size),
+          outputs,
+          outputs / last,
+          inputs,
+          input_rows,
+          others,
+          others / last,
+          is_usual(model, node) ? 0 : outputs};
 }
 
 std::vector<double> pool(const Model& model, const NodeInfo& node) {
@@ -492,6 +512,13 @@ NodeWork work_of(const Model& model, int32_t index, const Target& target) {
       if (def->kernel_name != nullptr) work.kernel = std::string(op_name(node.op)) + " " + work.kernel;
       if (const auto* const resize = node.options.get<ResizeOptions>())
         if (resize->interpolation == Interpolation::kBilinear) work.kernel += " bilinear";
+      if (const auto* const transpose = node.options.get<TransposeOptions>()) {
+        const Shape in = model.tensor(node.inputs[0]).shape;
+        int32_t last = 0, greatest = 0;  // of the axes with more than one index
+        for (const int32_t axis : transpose->permutation)
+          if (in[axis] > 1) last = axis, greatest = std::max(greatest, axis);
+        if (last == greatest) work.kernel += " of rows";
+      }
   }
   return work;
 }

@@ -4,16 +4,16 @@
   scripts/setup --bare-metal
   cmake --preset cortex-m4 && cmake --build build/cortex-m4 --target node_cycles      # and cortex-m3, cortex-m0plus
   cmake --build build/host --target make_cycle_models intaglio_cli
-  cycle_table.py [--check] [--folder build/cycle_table]
+  cycle_table.py [--check [--targets NAME...]] [--nodes] [--folder build/cycle_table]
 
-Some 900 nodes of shapes that small networks have (make_cycle_models.cc) run one by one under qemu-system-arm (node_cycles.cc).
+Some 1,200 nodes of shapes that small networks have (make_cycle_models.cc) run one by one under qemu-system-arm (node_cycles.cc).
 cortex_m_cycles.py gives the cycles of each, without wait states and with each chip's flash. A node's amounts of work, as
 tools/node_work.h finds them, times the table's numbers are these cycles: for each kernel, least squares of the relative errors, no
 number below 0. Then whole networks of ../shared are counted in the same way, of which nothing was fitted, and printed beside
 what the table gives; the largest difference stands in the table. --check: the table stays, only the networks are counted. The test
 cli_cycles holds figures that this prints as CHECKED.
 
-Run it again when a kernel for Cortex-M, work_of() or cortex_m_cycles.py changes. It takes two minutes.
+Run it again when a kernel for Cortex-M, work_of() or cortex_m_cycles.py changes. It takes three minutes.
 """
 import argparse
 import collections
@@ -142,7 +142,10 @@ def work(build, model, target):
 
 
 def product(numbers, amounts):
-    return sum(a * b for a, b in zip(numbers, amounts))
+    """None where there is work that no fitted node has."""
+    if any(number < 0 and amount > 0 for number, amount in zip(numbers, amounts)):
+        return None
+    return sum(number * amount for number, amount in zip(numbers, amounts))
 
 
 def chips_of(target):
@@ -150,30 +153,25 @@ def chips_of(target):
 
 
 def fit(target, counter, models, build):
-    """{kernel: {chip or "": numbers}}."""
-    labels = collections.defaultdict(list)
+    """{kernel: {chip or "": numbers}}, -1 for amounts that no node has."""
     seen = collections.defaultdict(list)  # kernel: (amounts, cycles of the core, by chip)
     chips = chips_of(target)
     for model in models:
         runs = {chip: counter.nodes(model, chip) for chip in chips or [None]}
         core = next(iter(runs.values()))
         for i, (kernel, amounts) in enumerate(work(build, model, target)):
-            labels[kernel].append((model.stem, i))
             seen[kernel].append((amounts, core[i][0], {chip: runs[chip][i][1] for chip in chips}))
     table = {}
     for kernel, nodes in sorted(seen.items()):
         rows, cores = [node[0] for node in nodes], [node[1] for node in nodes]
         weights = [1 / core for core in cores]
-        table[kernel] = {"": fitted(rows, cores, weights)}
+        numbers = fitted(rows, cores, weights)
+        errors = sorted(abs(product(numbers, row) / core - 1) for row, core in zip(rows, cores))
+        table[kernel] = {"": [number if any(row[i] for row in rows) else -1 for i, number in enumerate(numbers)]}
         for chip in chips:
             table[kernel][chip] = fitted(rows, [node[2][chip] for node in nodes], weights)
-        errors = sorted(abs(product(table[kernel][""], row) / core - 1) for row, core in zip(rows, cores))
         print(f"{target:14} {kernel:36} {len(nodes):4} nodes, error: half below {errors[len(errors) // 2]:6.1%}, "
               f"nine tenths below {errors[len(errors) * 9 // 10]:6.1%}, most {errors[-1]:6.1%}")
-        if os.environ.get("WORST") == kernel:
-            for row, core, label in sorted(zip(rows, cores, labels[kernel]), key=lambda x: -abs(product(table[kernel][""], x[0]) / x[1] - 1))[:int(os.environ.get('TOP', 12))]:
-                print("   ", core, f"{product(table[kernel][''], row) / core - 1:+.1%}", label, {i: v for i, v in enumerate(row) if v})
-            print({i: round(v, 2) for i, v in enumerate(table[kernel][""]) if v})
     return table
 
 
@@ -182,7 +180,7 @@ def written(tables, differences):
              "// ITG_CYCLE_TARGET(name, by whose timings, most percent that it is off counted networks)",
              "// ITG_CHIP(name, target, most megahertz, megahertz a wait state, least and most percent that the counting is off published",
              "//          cycles: with the chip's flash, and without wait states; all 0: none are known)",
-             "// ITG_KERNEL_CYCLES(target, kernel, cycles for each amount of work_of()...)",
+             "// ITG_KERNEL_CYCLES(target, kernel, cycles for each amount of work_of()...), -1: no node that was counted has of it",
              "// ITG_KERNEL_WAITS(chip, kernel, cycles that its flash adds at its highest clock, likewise...)", "// clang-format off", ""]
     for target in tables:
         lines.append(f'ITG_CYCLE_TARGET("{target}", "{target}", {differences[target]:.1f})')
@@ -213,7 +211,7 @@ def read_table():
     return tables
 
 
-def check(target, counter, table, build, folder):
+def check(target, counter, table, build, folder, by_node):
     """Whole networks beside what the table gives; the largest difference in percent."""
     most = 0
     for name in NETWORKS:
@@ -222,25 +220,26 @@ def check(target, counter, table, build, folder):
             subprocess.run([str(build / "host/cli/intaglio"), "import", str(SHARED / name), "-o", str(model)], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         nodes = work(build, model, target)
-        unknown = sorted({kernel for kernel, _ in nodes if kernel not in table})
         for chip in chips_of(target) or [None]:
             counted = counter.nodes(model, chip)
-            found = [(product(table[kernel][""], amounts), product(table[kernel].get(chip, []), amounts)) if kernel in table else
-                     (0, 0) for kernel, amounts in nodes]
+            cores = [product(table[kernel][""], amounts) if kernel in table else None for kernel, amounts in nodes]
+            unknown = sorted({kernel for (kernel, _), core in zip(nodes, cores) if core is None})
+            waits = [product(table[kernel].get(chip, []), amounts) if kernel in table else 0 for kernel, amounts in nodes]
+            found = [(core or 0, wait) for core, wait in zip(cores, waits)]
             whole = [(sum(node[0] for node in one), sum(map(sum, one))) for one in (counted, found)]
             differences = [100 * (a / b - 1) for a, b in zip(whole[1], whole[0])]
             most = max(most, *map(abs, differences))
             print(f"CHECKED {target} {chip} {pathlib.Path(name).stem[-40:]}: {whole[0][0]} {differences[0]:+.1f} %, with flash "
                   f"{whole[0][1]} {differences[1]:+.1f} % {unknown or ''}")
-            if os.environ.get("NODES"):
-                for (kernel, _), c, f in zip(nodes, counted, found):
-                    print(f"    {kernel:32} {c[0]:9} {f[0] / c[0] - 1:+7.1%} of all {(f[0] - c[0]) / whole[0][0]:+.1%} waits {c[1]:8} {f[1]:8.0f}")
+            for (kernel, _), c, f in zip(nodes, counted, found) if by_node else ():
+                print(f"    {kernel:32} {c[0]:9} {f[0] / c[0] - 1:+7.1%} of all {(f[0] - c[0]) / whole[0][0]:+.1%} waits {c[1]:8} {f[1]:8.0f}")
     return most
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--nodes", action="store_true", help="print each node of the networks, too")
     parser.add_argument("--targets", nargs="*", default=list(MACHINES), choices=MACHINES, help="with --check")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/cycle_table")
     arguments = parser.parse_args()
@@ -257,7 +256,7 @@ def main():
         counter = Counter(target, plugin, build)
         if not arguments.check:
             tables[target] = fit(target, counter, models, build)
-        differences[target] = check(target, counter, tables[target], build, folder)
+        differences[target] = check(target, counter, tables[target], build, folder, arguments.nodes)
     if not arguments.check and arguments.targets == list(MACHINES):
         TABLE.write_text(written(tables, differences), encoding="utf-8")
     return 1 if max(differences.values()) > MOST_PERCENT else 0

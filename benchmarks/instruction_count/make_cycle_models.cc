@@ -188,7 +188,11 @@ void pool(Grid& g, Op op, const ConvCase& c) {
 void elements(Grid& g, int32_t h, int32_t w, int32_t c) {
   const Dims map = {1, h, w, c};
   auto& b = g.b();
-  const int32_t x = g.input(map);
+  const int32_t x = g.input(map), several = g.pick({3, 4, 6, 8, 12});
+  b.node(Op::kConcat, std::vector<int32_t>(static_cast<size_t>(several), x),
+         {g.output({1, several * h, w, c}, DType::kS8, 0.05f, -3)})
+      .options.as<ConcatOptions>()
+      .axis = 1;
   b.node(Op::kAdd, {x, g.input(map)}, {g.output(map, DType::kS8, 0.08f)});
   b.node(Op::kSub, {x, g.input(map)}, {g.output(map, DType::kS8, 0.08f)});
   b.node(Op::kMul, {x, g.input(map)}, {g.output(map, DType::kS8, 0.4f)});
@@ -202,6 +206,13 @@ void elements(Grid& g, int32_t h, int32_t w, int32_t c) {
   b.node(Op::kTranspose, {x}, {g.output({1, c, h, w}, DType::kS8, 0.05f, -3)})
       .options.as<TransposeOptions>()
       .permutation = b.keep({0, 3, 1, 2});
+  b.node(Op::kTranspose, {x}, {g.output({1, w, h, c}, DType::kS8, 0.05f, -3)})
+      .options.as<TransposeOptions>()
+      .permutation = b.keep({0, 2, 1, 3});
+  b.node(Op::kAdd, {x, g.input({1, 1, 1, c})}, {g.output(map, DType::kS8, 0.08f)});
+  b.node(Op::kConcat, {x, g.input({1, 2 * h, w, c})}, {g.output({1, 3 * h, w, c}, DType::kS8, 0.05f, -3)})
+      .options.as<ConcatOptions>()
+      .axis = 1;
   b.node(Op::kConcat, {x, g.input({1, h, w, 2 * c})}, {g.output({1, h, w, 3 * c}, DType::kS8, 0.05f, -3)})
       .options.as<ConcatOptions>()
       .axis = 3;
@@ -226,7 +237,7 @@ void elements(Grid& g, int32_t h, int32_t w, int32_t c) {
   const int32_t reals = g.input(map, DType::kF32);
   b.node(Op::kQuantize, {reals}, {g.output(map)});
   b.node(Op::kDequantize, {x}, {g.output(map, DType::kF32)});
-  g.next(17);
+  g.next(21);
 }
 
 // What computes in FP32 within int8 models: gates of recurrent layers, and what stands behind the last sums.
@@ -279,6 +290,10 @@ int make_grid(const std::string& folder) {
                 {side, g.pick({side, side + 1, 2 * side}), g.pick({4, 8, 15, 16, 24, 32, 44, 64, 96, 128}),
                  g.pick({3, 8, 12, 16, 22, 32, 40, 64, 96, 128}), 1, 1, 1},
                 g.one_in(4));
+  }
+  for (int32_t i = 0; i < 12; ++i) {  // less than a word of depths
+    const int32_t side = g.pick({4, 6, 9, 16});
+    convolution(g, {side, side, g.pick({1, 2, 3}), g.pick({2, 5, 8, 16}), 1, 1, 1}, false);
   }
   for (int32_t i = 0; i < 60; ++i) {  // first layers
     const int32_t kernel = g.pick({3, 3, 3, 5, 7}), side = g.pick({12, 16, 24, 32, 48, 64});
