@@ -7,7 +7,8 @@
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/gemm/gemm_s8.h"
 #include "runtime/op_search.h"
-#include "runtime/ops/conv_geometry.h"
+#include "runtime/ops/conv_2d.h"
+#include "runtime/ops/conv_gemm.h"
 
 namespace intaglio::tools {
 namespace {
@@ -56,26 +57,10 @@ WindowCounts count_windows(const ConvGeometry& g) {
   return counts;
 }
 
-ConvGeometry geometry_of(const Model& model, const NodeInfo& node) {
-  const Shape in = model.tensor(node.inputs[0]).shape, out = model.tensor(node.outputs[0]).shape;
-  ConvGeometry g;
-  if (node.op == Op::kFullyConnected) {
-    const Shape weights = model.tensor(node.inputs[1]).shape;
-    g.oc = weights[0];
-    g.ic = weights[1];
-    g.images = static_cast<int32_t>(in.elements() / g.ic);
-    return g;
-  }
-  g.images = in[0];
-  g.h = in[1];
-  g.w = in[2];
-  g.ic = in[3];
-  g.oh = out[1];
-  g.ow = out[2];
-  g.oc = out[3];
-  if (const auto* const options = node.options.get<Conv2dOptions>()) g.groups = options->groups;
-  g.window = node.options.as<Window2d>();
-  return g;
+// Of a layer or a pool: where a pool's outputs are, a depthwise layer's would be.
+ConvGeometry geometry_of(const NodeView& node) {
+  if (node.info.op == Op::kFullyConnected) return fully_connected_geometry(node);
+  return node.info.op == Op::kConv2d ? conv_2d_geometry(node) : depthwise_geometry(node);
 }
 
 // Whether codes are clamped behind the sums.
@@ -456,8 +441,7 @@ std::vector<double> element_by_element(const Model& model, const NodeInfo& node)
           is_usual(model, node) ? 0 : outputs};
 }
 
-std::vector<double> pool(const Model& model, const NodeInfo& node) {
-  const ConvGeometry g = geometry_of(model, node);
+std::vector<double> pool(const ConvGeometry& g) {
   const double pixels = g.pixels(), c = g.oc;
   const auto taps = static_cast<double>(count_windows(g).taps_inside);
   return {1, pixels, taps, pixels * c, taps * c};
@@ -467,19 +451,20 @@ std::vector<double> pool(const Model& model, const NodeInfo& node) {
 
 NodeWork work_of(const Model& model, int32_t index, const Target& target) {
   const NodeInfo node = model.node(index);
+  const NodeView view{index, node, &model};
   const OpDef* const def = find_op(all_ops(), model, node);
   NodeWork work{std::string(op_name(node.op)) + " " + dtype_name(model.tensor(node.outputs[0]).dtype), {}};
   if (def == nullptr) return work;
   PlanContext context;
   context.isa = target.plan_target().kernels();
   NodePlan plan;
-  if (def->kernel_name != nullptr && def->plan({index, node, &model}, context, &plan).ok())
+  if (def->kernel_name != nullptr && def->plan(view, context, &plan).ok())
     work.kernel = def->kernel_name(plan.kernel);
   const bool narrow = is_narrow(node);
   switch (node.op) {
     case Op::kConv2d:
     case Op::kFullyConnected: {
-      const ConvGeometry g = geometry_of(model, node);
+      const ConvGeometry g = geometry_of(view);
       const bool convolves = node.op == Op::kConv2d;
       const bool windows =
           convolves && (!g.pointwise() || model.tensor(node.outputs[0]).dtype == DType::kF32);
@@ -493,13 +478,13 @@ NodeWork work_of(const Model& model, int32_t index, const Target& target) {
       break;
     }
     case Op::kDepthwiseConv2d: {
-      const ConvGeometry g = geometry_of(model, node);
+      const ConvGeometry g = geometry_of(view);
       work.amounts = work.kernel == "dwconv_map_s8_dsp" ? depthwise_map(g, narrow) : depthwise(g, node);
       break;
     }
     case Op::kAvgPool2d:
     case Op::kMaxPool2d:
-      work.amounts = pool(model, node);
+      work.amounts = pool(geometry_of(view));
       work.kernel = std::string(op_name(node.op)) + " " + work.kernel;
       break;
     case Op::kReshape: {  // where the input stands already, nothing is copied
