@@ -419,16 +419,21 @@ std::vector<double> element_by_element(const Model& model, const NodeInfo& node)
   while (node.op == Op::kTranspose && axis > 0 && out.shape[axis] == 1) --axis;
   for (; axis < out.shape.rank; ++axis) side_by_side *= out.shape[axis];
   const auto last = static_cast<double>(side_by_side);
-  double inputs = 0, input_rows = 0, others = 0;
+  double inputs = 0, input_rows = 0, rows_again = 0, elements_again = 0;
   for (const int32_t t : node.inputs) {
     if (t < 0) continue;
     const TensorInfo info = model.tensor(t);
     const auto count = static_cast<double>(info.shape.elements());
-    if (!info.is_constant()) {
+    const bool is_operand = node.op == Op::kAdd || node.op == Op::kSub || node.op == Op::kMul;
+    if (is_operand || !info.is_constant()) {
       inputs += count;
       input_rows += count / (info.shape.rank == 0 ? 1 : info.shape[info.shape.rank - 1]);
     }
-    if (info.shape.elements() != out.shape.elements()) others = outputs;  // one operand repeats
+    if (info.shape.elements() == out.shape.elements()) continue;
+    // One operand repeats: each of its rows, or each of its elements along a row.
+    const bool by_rows =
+        info.shape.rank > 0 && info.shape[info.shape.rank - 1] == out.shape[out.shape.rank - 1];
+    (by_rows ? rows_again : elements_again) = outputs;
   }
   return {1,
           static_cast<double>(node.inputs.size),
@@ -436,8 +441,10 @@ std::vector<double> element_by_element(const Model& model, const NodeInfo& node)
           outputs / last,
           inputs,
           input_rows,
-          others,
-          others / last,
+          rows_again,
+          rows_again / last,
+          elements_again,
+          elements_again / last,
           is_usual(model, node) ? 0 : outputs};
 }
 

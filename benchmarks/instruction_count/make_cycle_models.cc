@@ -210,6 +210,8 @@ void elements(Grid& g, int32_t h, int32_t w, int32_t c) {
       .options.as<TransposeOptions>()
       .permutation = b.keep({0, 2, 1, 3});
   b.node(Op::kAdd, {x, g.input({1, 1, 1, c})}, {g.output(map, DType::kS8, 0.08f)});
+  b.node(Op::kMul, {x, g.input({1, h, w, 1})}, {g.output(map, DType::kS8, 0.4f)});
+  b.node(Op::kAdd, {x, g.input({1, h, w, 1})}, {g.output(map, DType::kS8, 0.08f)});
   b.node(Op::kConcat, {x, g.input({1, 2 * h, w, c})}, {g.output({1, 3 * h, w, c}, DType::kS8, 0.05f, -3)})
       .options.as<ConcatOptions>()
       .axis = 1;
@@ -237,7 +239,7 @@ void elements(Grid& g, int32_t h, int32_t w, int32_t c) {
   const int32_t reals = g.input(map, DType::kF32);
   b.node(Op::kQuantize, {reals}, {g.output(map)});
   b.node(Op::kDequantize, {x}, {g.output(map, DType::kF32)});
-  g.next(21);
+  g.next(23);
 }
 
 // What computes in FP32 within int8 models: gates of recurrent layers, and what stands behind the last sums.
