@@ -136,7 +136,7 @@ TEST_CASE("the table gives the cycles of whole networks that were not fitted") {
     imported = path;
     // Cores without floating point requantize some sums in software: how many depends on the data.
     const bool has_floats = std::string(one.target) == "cortex-m4" || std::string(one.target) == "cortex-m7";
-    const double most = has_floats ? 0.03 : 0.06;
+    const double most = has_floats ? 0.05 : 0.06;
     const std::string inspect =
         "inspect %/counted.itg --json --target " + std::string(one.target) + " --clock ";
     const auto core = folder.json(inspect + "64")["estimate"];
@@ -175,8 +175,8 @@ TEST_CASE("work is counted loop by loop, and a node's cycles are its work times 
   REQUIRE(estimate);
   CHECK(estimate->nodes.size() == 2);
   CHECK(estimate->unknown() == 0);
-  CHECK(std::round(*estimate->nodes[0].cycles) == 124934);
-  CHECK(std::round(*estimate->nodes[1].cycles) == 18691);
+  CHECK(std::round(*estimate->nodes[0].cycles) == 124950);
+  CHECK(std::round(*estimate->nodes[1].cycles) == 18683);
   CHECK(estimate->cycles() == *estimate->nodes[0].cycles + *estimate->nodes[1].cycles);
   CHECK(estimate->ms(120000) == 1);
   // Without wait states at a low clock, and with as many as there can be.

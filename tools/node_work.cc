@@ -20,6 +20,7 @@ struct WindowCounts {
   int64_t outside = 0;        // windows with taps outside
   int64_t fours_outside = 0;  // four windows in a row of which that is so, or that do not stand in one line
   int64_t taps_inside = 0;    // of all windows
+  int64_t lines_outside = 0;  // likewise
 };
 
 bool is_within(int32_t first, int32_t taps, int32_t dilation, int32_t size) {
@@ -45,6 +46,7 @@ WindowCounts count_windows(const ConvGeometry& g) {
       const int32_t left = x * w.stride_w - w.pad_left;
       const bool inside = line_inside && is_within(left, w.kernel_w, w.dilation_w, g.w);
       counts.outside += !inside;
+      counts.lines_outside += w.kernel_h - lines;
       counts.taps_inside += lines * taps_within(left, w.kernel_w, w.dilation_w, g.w);
       if (number % kFour == 0) four_inside = g.ow - x >= kFour;
       four_inside = four_inside && inside;
@@ -54,6 +56,7 @@ WindowCounts count_windows(const ConvGeometry& g) {
   counts.outside *= g.images;
   counts.fours_outside *= g.images;
   counts.taps_inside *= g.images;
+  counts.lines_outside *= g.images;
   return counts;
 }
 
@@ -125,7 +128,7 @@ class DspProducts {
     kPieceLines,
     kPieceWords,
     kPieceCodes,
-    kPaddedTaps,
+    kFilledLines,
     kPairCalls,
     kPairColumns,
     kPairColumnBlocks,
@@ -185,7 +188,6 @@ class DspProducts {
     if (copies < kFewRows || m_ < kFewRows || !by_pairs) return m_;
     const double rows = m_ - std::fmod(m_, 2);
     copies_of(rows, static_cast<double>(counts_.outside));
-    part(kPaddedTaps) = m_ * taps_ - static_cast<double>(counts_.taps_inside);
     pairs(ceil_of(rows, copies), rows);
     return std::fmod(m_, 2);
   }
@@ -193,14 +195,17 @@ class DspProducts {
   // Windows that are copied, of which some are outside in parts.
   void copies_of(double windows, double outside) {
     if (!is_whole_line_ || run_bytes_ < kFour) outside = windows;
-    const double inside = windows - outside, runs = lines_ * runs_;
+    const double inside = windows - outside;
     part(kCopies) += windows;
     part(kPieces) += outside;
     part(kCopiedLines) += inside * lines_;
     part(kCopiedWords) += inside * lines_ * (run_bytes_ / kFour);
-    part(kPieceLines) += outside * runs;
+    const double filled = static_cast<double>(counts_.lines_outside) * windows / m_;
+    const double pieces = std::max(outside * lines_ - filled, 0.0) * runs_;
+    part(kFilledLines) += filled;
+    part(kPieceLines) += pieces;
     part(run_bytes_ < kFour ? kPieceCodes : kPieceWords) +=
-        outside * runs * (run_bytes_ < kFour ? run_bytes_ : run_bytes_ / kFour);
+        pieces * (run_bytes_ < kFour ? run_bytes_ : run_bytes_ / kFour);
   }
 
   void of_tiles(double tiles, double calls) {

@@ -45,7 +45,11 @@ NETWORKS = ("models/resnet8_int8.tflite", "models/vww_96_int8.tflite", "models/k
                 "dmodel_public_dataset-person-mobilenet_v2_0.35_128_tl-mobilenet_v2_0.35_128_tl",
                 "blic_dataset-plant-village-st_fdmobilenet_v1_128_tfs-st_fdmobilenet_v1_128_tfs",
                 "aset-plant-village-st_efficientnet_lc_v1_128_tfs-st_efficientnet_lc_v1_128_tfs",
-                "retrainedmodel_public_dataset-cifar100-resnet_v1_32_32_tfs-resnet_v1_32_32_tfs")))
+                "retrainedmodel_public_dataset-cifar100-resnet_v1_32_32_tfs-resnet_v1_32_32_tfs")),
+            *(f"corpus/{name}.tflite" for name in (
+                "mltk__mltk-utils-test_helper-data-tflite_micro_speech", "TinyMaix__tools-tflite-mnist_valid_q",
+                "shared-apps-fingerprint_authenticator-config-tflite-fingerprint_signature_generator")),
+            "corpus2/ai-edge-quantizer__ai_edge_quantizer-tests-models-conv_fc_mnist_srq_a8w8.tflite")
 
 
 MOST_PERCENT = 6  # of any network; an M0+ takes a different time for other codes
