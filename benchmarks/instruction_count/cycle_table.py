@@ -98,8 +98,7 @@ def fitted(rows, wanted, weights):
             values = solved([[square[i][j] for j in inside] for i in inside], [right[i] for i in inside])
             if min(values) > 0:
                 break
-            step = min(x[i] / (x[i] - value) for i, value in zip(inside, values) if value <= 0 and x[i] - value != 0) if any(
-                value <= 0 and x[i] != value for i, value in zip(inside, values)) else 0
+            step = min((x[i] / (x[i] - value) for i, value in zip(inside, values) if value <= 0 and x[i] != value), default=0)
             for i, value in zip(inside, values):
                 x[i] += step * (value - x[i])
             inside = [i for i in inside if x[i] > 1e-15]
