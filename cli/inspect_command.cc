@@ -27,16 +27,20 @@ constexpr const char* kInspectFooter =
     "               alive at once\n"
     "  session      the memory that running the model needs. It is exact: one byte less is refused\n"
     "  safe pairs   weights whose products AVX2 cannot saturate. They run at full speed, the others at half of it.\n"
-    "               3 x 3 layers that AVX2 computes by Winograd's tiles do not depend on them\n\n"
+    "               3 x 3 layers that AVX2 computes by Winograd's tiles do not depend on them\n"
+    "  time         an estimate, layer by layer; with --ops or --json of each node, too. By rows a run takes longer\n\n"
     "Examples:\n"
     "  intaglio inspect net.int8.itg\n"
     "  intaglio inspect net.int8.itg --target x86-avx2 --threads 4 --json\n"
+    "  intaglio inspect net.int8.itg --target cortex-m4 --clock 120 --chip stm32l4r5\n"
     "  intaglio inspect net.itg --dot | dot -Tsvg -o net.svg";
 
 std::string scale_text(float scale) { return general_text(static_cast<double>(scale), 9); }
 
-void print_ops(const Model& model) {
-  Table table({"node", "operator", "name", "type", "output", "inputs", "safe pairs"}, 6);
+void print_ops(const Model& model, const std::optional<CycleEstimate>& cycles) {
+  std::vector<std::string> titles{"node", "operator", "name", "type", "output", "inputs", "safe pairs"};
+  if (cycles) titles.insert(titles.end(), {"cycles", "ms"});
+  Table table(titles, 6);
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
     std::string inputs;
@@ -47,8 +51,15 @@ void print_ops(const Model& model) {
     const TensorInfo output = model.tensor(node.outputs[0]);
     const auto share = safe_pairs(model, node);
     const std::string percent = share ? fixed_text(100 * *share, 1) + " %" : "";
-    table.add({std::to_string(n), op_name(node.op), node.name, dtype_name(output.dtype),
-               shape_text(output.shape), inputs, percent});
+    std::vector<std::string> row{
+        std::to_string(n),        op_name(node.op), node.name, dtype_name(output.dtype),
+        shape_text(output.shape), inputs,           percent};
+    if (cycles) {
+      const std::optional<double>& of_node = cycles->nodes[static_cast<size_t>(n)].cycles;
+      row.push_back(of_node ? grouped(static_cast<uint64_t>(*of_node + 0.5)) : "");
+      row.push_back(of_node ? fixed_text(cycles->ms(*of_node), 3) : "");
+    }
+    table.add(row);
   }
   table.print();
 }
@@ -184,6 +195,27 @@ void print_packing(const Model& model, const SessionReport& session) {
     print("  %-14s passed over: %s takes other kernels\n", "", session.target.c_str());
 }
 
+// How long a run takes, of the nodes that have a figure, and which have none.
+void print_cycles(const CycleEstimate& estimate, bool streams) {
+  const auto percent = [](double value) { return (value < 0 ? "" : "+") + fixed_text(value, 1) + " %"; };
+  print("  %-14s %s%s cycles on %s%s: %s ms at %s MHz\n", "time", estimate.unknown() > 0 ? "at least " : "",
+        grouped(static_cast<uint64_t>(estimate.cycles() + 0.5)).c_str(), estimate.target.c_str(),
+        estimate.chip.empty() ? " without wait states" : (" with the flash of " + estimate.chip).c_str(),
+        fixed_text(estimate.ms(estimate.cycles()), 2).c_str(), general_text(estimate.clock_mhz, 6).c_str());
+  print("  %-14s estimated%s%s, at most %s %% off counted networks\n", "", streams ? " layer by layer" : "",
+        estimate.timed_as == estimate.target ? "" : (" by the timings of " + estimate.timed_as).c_str(),
+        fixed_text(estimate.table_error, 1).c_str());
+  if (estimate.has_known_errors)
+    print("  %-14s counts of programs whose cycles are published are %s to %s off\n", "",
+          percent(estimate.least_known_error).c_str(), percent(estimate.most_known_error).c_str());
+  std::map<std::string, std::vector<size_t>> unknown;
+  for (size_t n = 0; n < estimate.nodes.size(); ++n)
+    if (!estimate.nodes[n].cycles) unknown[estimate.nodes[n].kernel].push_back(n);
+  for (const auto& [kernel, nodes] : unknown)
+    print("  %-14s %s: %zu %s, the first is node %zu\n", "no figure", kernel.c_str(), nodes.size(),
+          nodes.size() == 1 ? "node" : "nodes", nodes.front());
+}
+
 std::string dot_text(const char* name) {
   std::string text;
   for (const char c : safe(name)) {
@@ -225,10 +257,11 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
     if (session.planned_bytes > 0)
       print("  %-14s %s bytes of memory (export-c --planned)\n", "planned",
             grouped(session.planned_bytes).c_str());
+    if (session.cycles) print_cycles(*session.cycles, session.streamed_bytes > 0);
     print_packing(model, session);
     print_ceiling(model, session);
   }
-  if (arguments.lists.ops) print("\n"), print_ops(model);
+  if (arguments.lists.ops) print("\n"), print_ops(model, session.cycles);
   if (arguments.lists.plan) print("\n"), print_plan(model), print_streamed_plan(model);
   if (arguments.lists.quant) print("\n"), print_quant(model);
 }
@@ -301,11 +334,18 @@ Command add_inspect_command(CLI::App& parent) {
           frame_order_names() + "; gray and bayer may have the bits of a sample behind them (gray10)")
       .checked(readable_by(frame_of))
       .type_name("WxH:ORDER");
+  add_option(*app, "--clock", arguments->choice.cycles.clock_mhz,
+             "estimate how long a run takes on the target at this clock, in megahertz")
+      .type_name("MHZ");
+  add_option(*app, "--chip", arguments->choice.cycles.chip,
+             "count the wait states of this chip's flash, too; else memory has none: " + chip_names())
+      .checked(find_chip)
+      .type_name("NAME");
   add_flag(
       *app, "--json", arguments->json,
       "print one JSON object: {format_version, nodes, weight_bytes, arena_bytes, "
       "arena_lower_bound, left_out_channels, streamed, inputs, outputs, session, calibration, preprocessing}, and what "
-      "--frame and the lists ask for");
+      "--frame, --clock and the lists ask for");
   add_flag(*app, "--dot", arguments->dot, "print the graph in Graphviz' language");
   return make_command(app, arguments, run_inspect);
 }

@@ -38,6 +38,11 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
       if (planned) report.planned_bytes = planned->total();
     }
   }
+  if (choice.cycles.clock_mhz) {
+    const auto cycles = estimate_cycles(file, choice.target, *choice.cycles.clock_mhz, choice.cycles.chip);
+    if (!cycles) return cycles.failure();
+    report.cycles = *cycles;
+  }
   if (!choice.frame.empty()) {
     const auto named = frame_of(choice.frame);
     if (!named) return named.failure();
@@ -228,6 +233,7 @@ Json json_of(const SessionReport& session, const Model& model, const InspectList
             {"calibration", json_of_calibration(model.calibration())},
             {"preprocessing", json_of_images(model)}};
   if (session.frame) json["frame"] = json_of_frame(*session.frame);
+  if (session.cycles) json["estimate"] = json_of(*session.cycles);
   if (lists.ops) json["ops"] = json_of_ops(model);
   if (lists.plan) json["plan"] = json_of_plan(model);
   if (lists.quant) json["quant"] = json_of_quant(model);

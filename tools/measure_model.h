@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/cycle_estimate.h"
 #include "tools/frames.h"
 #include "tools/json.h"
 #include "tools/loaded_model.h"
@@ -14,7 +15,8 @@ namespace intaglio::tools {
 struct InspectChoice {
   std::string target;  // of targets(); empty: this machine
   ExecutionOptions execution;
-  std::string frame;  // "640x480:yuyv"; empty: none
+  std::string frame;   // "640x480:yuyv"; empty: none
+  CycleChoice cycles;  // with a target
 };
 
 struct SessionReport {
@@ -24,7 +26,8 @@ struct SessionReport {
   size_t planned_bytes = 0;   // of one that export-c --planned made for the target; 0: no target was named
   size_t streamed_bytes = 0;  // of one that runs by the model's streamed plan; 0: it has none
   std::string problem;        // why there is no session; empty where there is one
-  std::optional<ModelFrame> frame;  // where one was named
+  std::optional<ModelFrame> frame;      // where one was named
+  std::optional<CycleEstimate> cycles;  // where a clock was
 };
 Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectChoice& choice);
 
@@ -63,7 +66,7 @@ struct InspectLists {
 };
 
 // {format_version, nodes, weight_bytes, arena_bytes, arena_lower_bound, left_out_channels, streamed, inputs, outputs, session,
-// calibration, preprocessing}, a frame where one was named, and the lists.
+// calibration, preprocessing}, a frame and an estimate of time where they were asked for, and the lists.
 Json json_of(const SessionReport& session, const Model& model, const InspectLists& lists);
 
 struct TimeChoice {

@@ -127,6 +127,9 @@ inline constexpr OptionRule kOptionRules[] = {
     notes("bench", {"--per-layer"}, {{"--json"}}, "the object holds the layers always"),
     // inspect
     excludes("inspect", {"--isa"}, {{"--target"}}, "a target says its instruction sets"),
+    excludes("inspect", {"--clock"}, {{"--threads"}}, "an estimate is of one thread"),
+    needs("inspect", {"--clock"}, {{"--target"}}, "it is a microcontroller's"),
+    needs("inspect", {"--chip"}, {{"--clock"}}, "it says how long its flash lets a run wait"),
     excludes("inspect", {"--dot"},
              {{"--json"}, {"--ops"}, {"--plan"}, {"--quant"}, {"--target"}, {"--isa"}, {"--threads"}},
              "it is the graph alone"),

@@ -3,19 +3,20 @@
 
   board_budget.py --cpu cortex-m4 --folder BUILD/benchmarks/board_models --size arm-none-eabi-size
                   --objdump arm-none-eabi-objdump
-                  [--plugin instruction_plugin.so --emulator "qemu-system-arm;-M;...;-kernel"]
+                  [--plugin instruction_plugin.so --emulator "qemu-system-arm;-M;...;-kernel" --inspect intaglio]
 
 Flash is everything but the model: start-up, main, our code and libgcc's and libc's; a plan's tables are in it. Memory is
 activations, bookkeeping and scratch, as Session::measure gives it on the board. Instructions are those of one run (two
 runs less one); they are no time. Cycles are estimated from what was executed, for cores whose timings are documented. Each
 model has two programs, and those of pictures three: one that checks it on the board, one whose session the build machine
 planned, and one of these that is fed by rows. The stack, from main() on, is the deepest that stack_bound.py finds; what a run
-uses must not be more. Fails where a figure is above its budget: what was reached, rounded up; and where README.md's table is a
-hundredth away.
+uses must not be more. Fails where a figure is above its budget: what was reached, rounded up; where README.md's table is a
+hundredth away; and where `inspect --clock` is a twentieth off the cycles of a planned program.
 `peer` is TensorFlow Lite Micro with CMSIS-NN, measured in the same way, but for cores without DSP extension: flash at -Os;
 arena; instructions at -O2.
 """
 import argparse
+import json
 import pathlib
 import re
 import subprocess
@@ -24,7 +25,7 @@ import sys
 from stack_bound import stack_bound
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "instruction_count"))
-from cortex_m_cycles import CORES, OF_CHIP, cycles_of_a_run  # noqa: E402
+from cortex_m_cycles import CHIPS, CORES, OF_CHIP, cycles_of_a_run  # noqa: E402
 
 MODELS = ("resnet8", "vww_96", "kws", "ad01")
 NAMES = ("ResNet-8", "VWW 96", "KWS", "AD")  # in README's table, which has the figures of cortex-m4
@@ -49,8 +50,10 @@ MEMORY = {"cortex-m4": (38976, 57344, 17216, 2304), "cortex-m7": (38976, 57344, 
 INSTRUCTIONS = {"cortex-m4": (12.09e6, 6.92e6, 3.65e6, 0.425e6), "cortex-m7": (12.09e6, 6.92e6, 3.65e6, 0.425e6),
                 "cortex-m55": (3.11e6, 3.10e6, 1.19e6, 0.088e6),
                 "cortex-m3": (53.64e6, 29.97e6, 16.47e6, 1.114e6), "cortex-m0plus": (54.0e6, 30.91e6, 16.74e6, 1.138e6)}
-CHIP = {"cortex-m4": "stm32l4r5"}  # whose flash is counted besides; where the linker places code decides a hundredth of it
+# Whose flash is counted besides; where the linker places code decides a hundredth of it.
+CHIP = {"cortex-m4": "stm32l4r5", "cortex-m7": "stm32h7a3", "cortex-m0plus": "stm32g0b1"}
 CYCLES = {"cortex-m4": (18.65e6, 9.45e6, 4.93e6, 0.476e6),  # estimated (cortex_m_cycles.py)
+          "cortex-m7": (13.51e6, 6.96e6, 3.48e6, 0.327e6),
           "cortex-m3": (70.66e6, 39.81e6, 22.04e6, 1.480e6), "cortex-m0plus": (74.03e6, 42.56e6, 23.24e6, 1.565e6)}
 PLANNED_FLASH = {"cortex-m4": (17030, 21660, 21520, 10140),
                  "cortex-m7": (17040, 21680, 21540, 10150),
@@ -130,6 +133,7 @@ def main():
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--plugin")
     parser.add_argument("--emulator")
+    parser.add_argument("--inspect")
     arguments = parser.parse_args()
     folder, cpu, failed = pathlib.Path(arguments.folder), arguments.cpu, []
 
@@ -170,8 +174,20 @@ def main():
                 line += f" {cycles:10}" + (f" {sum(found.values()):10}" if chip else "")
                 if cycles > CYCLES[cpu][i]:
                     failed.append(f"{name}: cycles: {cycles}, budget {CYCLES[cpu][i]}")
+                if arguments.inspect and name.endswith("planned"):
+                    compare(name, MODELS[i], chip, cycles, sum(found.values()))
         print(f"{name:17} {line}")
         return flash_bytes, sizes[0], instructions
+
+    def compare(name, model, chip, *counted):
+        """Cycles without wait states, and with a chip's flash, beside what the command says of the model."""
+        clock = CHIPS[chip].mhz if chip else 100
+        for cycles, words in zip(counted, [[], ["--chip", chip]] if chip else [[]]):
+            done = subprocess.run([arguments.inspect, "inspect", folder / model / "model.itg", "--json", "--target", cpu, "--clock",
+                                   str(clock), *words], capture_output=True, text=True, check=True)
+            estimate = json.loads(done.stdout)["estimate"]["cycles"]
+            if abs(estimate / cycles - 1) > 0.05:
+                failed.append(f"{name}: inspect says {estimate} cycles, counted are {cycles}: run cycle_table.py")
 
     def measure_rows(name, sizes):
         """One line: the program that is fed by rows. Its stack is what a run uses, since calls through a streamed plan's

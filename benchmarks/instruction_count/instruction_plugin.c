@@ -12,7 +12,9 @@
 // uint32, one after another. FILE.runs gets a line for each run: its number, start, bytes in hexadecimal and function.
 // With flash=END,line=BYTES,code=N,data=N a flash below the address END (hexadecimal) is read through a cache of N lines for
 // code and one for data, each with the least recently used line replaced: "flash CODE DATA SPLIT" are the misses of both, and
-// the loads and stores anywhere that cross a word of four bytes.
+// the loads and stores anywhere that cross a word of four bytes. No lines of code: no fetch is a miss. No lines of data: each read is.
+// With blocks=on,part=ADDRESS (hexadecimal) each time that the run of instructions there begins, "part" and what was counted of runs
+// and of the flash since the last time are printed, and nothing of that at the end.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,6 +76,7 @@ static Function* functions;
 static Run* runs;
 static Run* last_run;
 static bool by_function, by_block;
+static uint64_t part_start = UINT64_MAX;
 static const char* trace_path;
 static FILE* trace_runs;
 static uint32_t traced_runs;
@@ -81,7 +84,7 @@ static Trace current, complete;  // since the last mark, and between the last tw
 
 // Lines, the last used first.
 typedef struct Cache {
-  uint64_t lines[256];
+  uint64_t lines[512];
   size_t count, room;
   uint64_t misses;
 } Cache;
@@ -91,6 +94,10 @@ static Cache code_cache, data_cache;
 
 static void fetch(Cache* cache, uint64_t line) {
   if (cache->count > 0 && cache->lines[0] == line) return;
+  if (cache->room == 0) {
+    ++cache->misses;
+    return;
+  }
   size_t at = 0;
   while (at < cache->count && cache->lines[at] != line) ++at;
   if (at == cache->count) {
@@ -112,7 +119,7 @@ static void on_access(unsigned cpu, uint32_t info, uint64_t address, void* unuse
 }
 
 static void fetch_code(uint64_t start, uint64_t end) {
-  if (start >= flash_end) return;
+  if (start >= flash_end || code_cache.room == 0) return;
   for (uint64_t line = start / flash_line; line <= (end - 1) / flash_line; ++line) fetch(&code_cache, line);
 }
 
@@ -129,11 +136,32 @@ static uint64_t* counter_of(const char* name) {
   return &f->count;
 }
 
+static void print_counts(void) {
+  char line[128];
+  if (flash_line > 0) {
+    snprintf(line, sizeof line, "flash %llu %llu %llu\n", (unsigned long long)code_cache.misses,
+             (unsigned long long)data_cache.misses, (unsigned long long)split);
+    qemu_plugin_outs(line);
+  }
+  for (Run* r = runs; r != NULL; r = r->next) {
+    if (r->count == 0) continue;
+    snprintf(line, sizeof line, "block %llx %llx %llu %llu\n", (unsigned long long)r->start,
+             (unsigned long long)r->end, (unsigned long long)r->count, (unsigned long long)r->taken);
+    qemu_plugin_outs(line);
+    r->count = r->taken = 0;
+  }
+  code_cache.misses = data_cache.misses = split = 0;
+}
+
 static void on_block(unsigned cpu, void* data) {
   (void)cpu;
   Run* const run = data;
   // A block ends with the first bytes of an instruction that crosses a page, which is the next block.
   if (last_run != NULL && (run->start <= last_run->last || run->start > last_run->end)) ++last_run->taken;
+  if (run->start == part_start) {
+    qemu_plugin_outs("part\n");
+    print_counts();
+  }
   ++run->count;
   last_run = run;
   if (flash_line > 0) fetch_code(run->start, run->end);
@@ -221,21 +249,11 @@ static void on_exit_of_guest(PluginId id, void* unused) {
   snprintf(line, sizeof line, "instructions %llu\n", (unsigned long long)total);
   qemu_plugin_outs(line);
   if (trace_path != NULL) write_trace();
-  if (flash_line > 0) {
-    snprintf(line, sizeof line, "flash %llu %llu %llu\n", (unsigned long long)code_cache.misses,
-             (unsigned long long)data_cache.misses, (unsigned long long)split);
-    qemu_plugin_outs(line);
-  }
   for (const Function* f = functions; f != NULL; f = f->next) {
     snprintf(line, sizeof line, "instructions %llu %s\n", (unsigned long long)f->count, f->name);
     qemu_plugin_outs(line);
   }
-  for (const Run* r = runs; r != NULL; r = r->next) {
-    if (r->count == 0) continue;
-    snprintf(line, sizeof line, "block %llx %llx %llu %llu\n", (unsigned long long)r->start,
-             (unsigned long long)r->end, (unsigned long long)r->count, (unsigned long long)r->taken);
-    qemu_plugin_outs(line);
-  }
+  if (part_start == UINT64_MAX) print_counts();
 }
 
 static bool read_number(const char* argument, const char* name, int base, unsigned long long most,
@@ -243,8 +261,8 @@ static bool read_number(const char* argument, const char* name, int base, unsign
   const size_t size = strlen(name);
   if (strncmp(argument, name, size) != 0) return false;
   *value = strtoull(argument + size, NULL, base);
-  if (*value < 1 || *value > most) {
-    fprintf(stderr, "instruction_plugin: %s is not in 1 to %llu\n", argument, most);
+  if (*value > most) {
+    fprintf(stderr, "instruction_plugin: %s is above %llu\n", argument, most);
     exit(2);
   }
   return true;
@@ -258,10 +276,12 @@ EXPORTED int qemu_plugin_install(PluginId id, const struct Info* info, int argc,
       flash_end = number;
     } else if (read_number(argv[i], "line=", 10, 4096, &number)) {
       flash_line = (unsigned)number;
-    } else if (read_number(argv[i], "code=", 10, 256, &number)) {
+    } else if (read_number(argv[i], "code=", 10, 512, &number)) {
       code_cache.room = number;
-    } else if (read_number(argv[i], "data=", 10, 256, &number)) {
+    } else if (read_number(argv[i], "data=", 10, 512, &number)) {
       data_cache.room = number;
+    } else if (read_number(argv[i], "part=", 16, UINT32_MAX, &number)) {
+      part_start = number;
     } else if (strcmp(argv[i], "functions=on") == 0) {
       by_function = true;
     } else if (strcmp(argv[i], "blocks=on") == 0) {
@@ -277,7 +297,7 @@ EXPORTED int qemu_plugin_install(PluginId id, const struct Info* info, int argc,
       trace_runs = fopen(name, "w");
       if (trace_runs == NULL) return -1;
     }
-  if (flash_line > 0 && (flash_end == 0 || code_cache.room == 0 || data_cache.room == 0)) return -1;
+  if ((flash_line > 0) != (flash_end > 0)) return -1;
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit_of_guest, NULL);
   return 0;

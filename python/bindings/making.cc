@@ -413,6 +413,8 @@ py::object inspect(const Runner& model, const py::dict& options) {
   tools::InspectChoice choice;
   keywords.take("target", choice.target);
   keywords.take("frame", choice.frame);
+  keywords.take("clock", choice.cycles.clock_mhz);
+  keywords.take("chip", choice.cycles.chip);
   choice.execution = execution_of(keywords);
   tools::InspectLists lists;
   keywords.take("ops", lists.ops);

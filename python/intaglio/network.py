@@ -235,17 +235,24 @@ class Network:
     # Its needs.
 
     def inspect(self, target: Optional[str] = None, threads: Optional[int] = None, *, ops: bool = False, plan: bool = False,
-                quant: bool = False, frame: Optional[str] = None) -> Report:
+                quant: bool = False, frame: Optional[str] = None, clock: Optional[float] = None,
+                chip: Optional[str] = None) -> Report:
         """What the file holds, and what a session needs: on this machine, with the network's own threads and instruction sets
         unless `threads` is given; or on a target, with one thread unless it is.
 
         ops: list the nodes. plan: list where each activation lies in the arena, and when. quant: list scales and zero points.
         frame: what a camera's frames of this size and order of pixels need: "640x480:yuyv".
+        clock: in megahertz: how long a run takes on the target, a microcontroller, estimated (key `estimate`). chip: with the wait
+        states of this chip's flash, such as 'stm32l4r5'.
         """
+        if clock is not None and target is None:
+            raise ValueError("clock= is a microcontroller's: name it by target=")
+        if chip is not None and clock is None:
+            raise ValueError("chip= says how long its flash lets a run wait: give clock=")
         own: Dict[str, Any] = {} if target is not None else self._execution()
         if threads is not None:
             own["threads"] = _checked_threads(threads)
-        options = {**own, "target": target, "ops": ops, "plan": plan, "quant": quant, "frame": frame}
+        options = {**own, "target": target, "ops": ops, "plan": plan, "quant": quant, "frame": frame, "clock": clock, "chip": chip}
         return Report(_intaglio.inspect(self._runner, options), f"inspect {self.name}")
 
     def measure(self, target: Optional[str] = None, threads: Optional[int] = None) -> Report:

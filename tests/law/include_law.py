@@ -79,6 +79,7 @@ RULES = [
                            "importers/params/params_layers.h",
                            "importers/tflite/tflite_generated.h"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
     Rule(["tools/pair_safety.cc"], ["intaglio/*", "tools/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
+    Rule(["tools/node_work.cc"], ["intaglio/*", "tools/*", "kernels/gemm/gemm_s8.h", "kernels/dwconv/dwconv_map_s8.h", "runtime/op_search.h", "runtime/ops/conv_2d.h", "runtime/ops/conv_gemm.h"], ANY),
     Rule(["tools/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "tools/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY, never=PRIVATE_CALIBRATOR),
     Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "tools/*", "cli/*"], ANY, never=PRIVATE_CALIBRATOR),
     Rule(["python/bindings/*"], ["intaglio/*", "calibrator/host/*", "importers/*.h", "tools/*", "cli/*", "python/bindings/*"], ANY),

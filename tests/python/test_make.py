@@ -320,6 +320,17 @@ def test_measure_is_exact_for_a_target(command, int8, tmp_path):
     assert dict(int8.measure("cortex-m4")) != dict(int8.measure("cortex-m55"))
 
 
+def test_inspect_estimates_the_time_of_a_run(command, int8, tmp_path):
+    int8.save(tmp_path / "int8.itg")
+    said = command("inspect", tmp_path / "int8.itg", "--target", "cortex-m4", "--clock", 120, "--chip", "stm32l4r5", "--json").stdout
+    estimate = int8.inspect("cortex-m4", clock=120, chip="stm32l4r5")["estimate"]
+    wanted = json.loads(said)["estimate"]
+    assert [dict(node) for node in estimate["nodes"]] == wanted.pop("nodes")
+    assert {name: estimate[name] for name in wanted} == wanted
+    assert estimate["cycles"] > int8.inspect("cortex-m4", clock=120)["estimate"]["cycles"] > 0
+    assert "estimate" not in int8.inspect("cortex-m4")
+
+
 def test_progress_is_told_and_can_end_the_work(net, pictures):
     stages = []
     intaglio.calibrate(net, pictures, progress=lambda stage, done, total: stages.append((stage, done, total)))

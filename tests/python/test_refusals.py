@@ -261,6 +261,12 @@ def test_wrong_options(net, pictures, demo):
         net.threads = 0
     with pytest.raises(intaglio.Error, match="^target=cortex-m5: is not known"):
         net.measure("cortex-m5")
+    with pytest.raises(ValueError, match="clock= .*target="):
+        net.inspect(clock=120)
+    with pytest.raises(ValueError, match="chip= .*clock="):
+        net.inspect("cortex-m4", chip="stm32l4r5")
+    with pytest.raises(intaglio.Error, match="clock=-1: megahertz are above 0"):
+        net.inspect("cortex-m4", clock=-1)
     for wrong in (lambda: net.bench(threads=0), lambda: net.inspect(threads=65), lambda: net.bench(repeats=0)):
         with pytest.raises(ValueError, match="threads: .*1 to 64|repeats: 0 is below 1"):
             wrong()
