@@ -111,7 +111,8 @@ class Finish {
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(context_.build(best_));
     const bool is_observed_again = (options_.recover & recovery::kDepthwiseScales) != 0;
-    if (is_observed_again && has_probes(calibration_.fp32.model, job_.seen.sample_count))
+    if (is_observed_again && job_.seen.sample_count <= kMostRanked &&
+        has_probes(calibration_.fp32.model, job_.seen.sample_count))
       ITG_TRY(context_.waiting.put_off(samples_.rank_among_all(int8_.bytes())));
     constexpr RecoveryMask kUnjudged = recovery::kBiasCorrection | recovery::kDepthwiseScales;
     if (job_.dry_run && (options_.recover & ~kUnjudged) == 0) return kNoError;  // nothing asks for it

@@ -22,7 +22,7 @@ enum class Part : uint8_t {
 // the smaller one where it is large enough. Recoveries that take minutes are judged by all.
 inline constexpr int32_t kFewestJudges = 12;
 
-// So many samples elsewhere have a rank: probes, which need one, are for fewer (ranges/auto_rules.h).
+// So many samples elsewhere have a rank.
 inline constexpr size_t kMostRanked = 16;
 
 inline constexpr size_t kMaxModelInputs = 256;  // the loader's limit

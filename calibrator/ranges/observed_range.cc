@@ -42,7 +42,9 @@ double probes_share(double samples, bool in_head) {
   constexpr double kFull = kAutoRules.probes.full_samples;
   constexpr double kHeadFull = kAutoRules.probes.head_full_samples;
   constexpr double kHeadNone = kAutoRules.probes.head_no_samples;
-  const double share = in_head ? (kHeadNone - samples) / (kHeadNone - kHeadFull) : kFull / samples;
+  constexpr double kLeast = kAutoRules.probes.least_share;
+  const double of_many = kFull / samples > kLeast ? kFull / samples : kLeast;
+  const double share = in_head ? (kHeadNone - samples) / (kHeadNone - kHeadFull) : of_many;
   return share < 1.0 ? (share > 0.0 ? share : 0.0) : 1.0;
 }
 

@@ -11,11 +11,18 @@ namespace {
 Error walk(RecoveryContext& context, const Observing& observing, int32_t most_probed) {
   const FloatModel& fp32 = context.fp32;
   const int32_t count = context.samples.count();
-  const bool has = has_probes(fp32.model, context.network->seen.sample_count);
+  const uint32_t all = context.network->seen.sample_count;
+  const bool has = has_probes(fp32.model, all);
+  // As many as asked for by their rank, or about as many by their digest where samples elsewhere have no rank.
+  const auto is_probed = [&](int32_t i) {
+    if (most_probed == INT32_MAX) return true;
+    if (all <= kMostRanked) return context.samples.rank(i) < most_probed;
+    return uint64_t{context.samples.digest(i).bytes[0]} * all < 256 * static_cast<uint64_t>(most_probed);
+  };
   for (int32_t i = 0; i < count; ++i) {
     ITG_TRY(context.step("observing once more", i, count));
     for (const Probe probe : kProbes) {
-      if (!has || (most_probed < INT32_MAX && context.samples.rank(i) >= most_probed)) break;
+      if (!has || !is_probed(i)) break;
       ITG_TRY(context.samples.load(i));
       observe_probe(fp32, observing, 0, fp32.executor, probe);
     }

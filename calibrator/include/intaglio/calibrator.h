@@ -279,7 +279,7 @@ class Calibrator {
                                    const CalibratorOptions& options = {});
 
   // Observes one sample: the bytes of each model input, in the order of Model::inputs(). A sample that is given
-  // twice counts twice. Each of the first 16 pictures takes three runs (docs/calibration_law.md, probes).
+  // twice counts twice. Each of the first 64 pictures takes three runs (docs/calibration_law.md, probes).
   //
   // Errors: another number of inputs (kSampleCount), an input of another size (kSampleSize), and a sample that makes
   // an activation infinite or not a number (kNonFiniteActivation). That sample is not counted.
