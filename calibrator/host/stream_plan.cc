@@ -15,6 +15,7 @@ namespace {
 
 constexpr int32_t kMostNodes = 128;  // of a segment
 constexpr int32_t kMostBand = 32;
+constexpr int32_t kMostBandAlone = 512;  // of a single node, which has no line buffer
 
 // A cut of the nodes: pieces of one node run as a whole, others by rows.
 using Cut = std::vector<PlannedSegment>;
@@ -35,9 +36,11 @@ class StreamPlanner {
   void find_segments() {
     const int32_t nodes = network_.node_count();
     for (int32_t first = 0; first < nodes; ++first)
-      for (int32_t past = first + 2; past <= std::min(nodes, first + kMostNodes); ++past) {
+      for (int32_t past = first + 1; past <= std::min(nodes, first + kMostNodes); ++past) {
         if (!network_.node(past - 1).access.by_rows) break;
-        if (auto segment = best_segment(first, past, 1)) segments_[{first, past}] = *segment;
+        auto segment = past - first == 1 ? plan_segment(network_, first, past, 1, false)
+                                         : best_segment(first, past, 1);
+        if (segment && (past - first > 1 || segment->under >= 0)) segments_[{first, past}] = *segment;
       }
   }
 
@@ -62,8 +65,9 @@ class StreamPlanner {
       for (size_t first = past; first-- > 0 && past - first <= kMostNodes;) {
         if (best[first] == UINT64_MAX || cost(first, past) > bytes) continue;
         const uint64_t calls =
-            best[first] + (past - first == 1 ? network_.node(static_cast<int32_t>(first)).call_cost
-                                             : chosen(segment(first, past), bytes, wide).calls);
+            best[first] + (past - first == 1 && whole_cost(first) <= bytes
+                               ? network_.node(static_cast<int32_t>(first)).call_cost
+                               : chosen(segment(first, past), bytes, wide).calls);
         if (calls >= best[past]) continue;
         best[past] = calls;
         from[past] = first;
@@ -71,7 +75,8 @@ class StreamPlanner {
     if (best[nodes] == UINT64_MAX) return {};
     Cut cut;
     for (size_t past = nodes; past > 0; past = from[past])
-      if (past - from[past] > 1) cut.push_back(chosen(segment(from[past], past), bytes, wide));
+      if (past - from[past] > 1 || whole_cost(from[past]) > bytes)
+        cut.push_back(chosen(segment(from[past], past), bytes, wide));
     std::reverse(cut.begin(), cut.end());
     return cut;
   }
@@ -87,6 +92,10 @@ class StreamPlanner {
     const auto [found, is_new] = wide_.try_emplace({segment.first, past, band, feeds});
     if (is_new) found->second = plan_segment(network_, segment.first, past, band, feeds);
     return found->second;
+  }
+
+  int32_t most_band(const PlannedSegment& segment) const {
+    return segment.rows.size() > 1 ? kMostBand : std::min(network_.node(segment.first).height, kMostBandAlone);
   }
 
   Placed place(const Cut& cut, OpList ops) {
@@ -133,8 +142,14 @@ class StreamPlanner {
       block_of[t] = static_cast<int32_t>(blocks.size());
       blocks.push_back({writer < 0 ? -1 : begin[static_cast<size_t>(writer)], last, bytes[t], 0, 0});
     }
+    std::vector<BlockOverlap> overlaps;
+    for (const PlannedSegment& s : cut)
+      if (s.under >= 0)
+        overlaps.push_back({block_of[static_cast<size_t>(network_.node(s.first).output)],
+                            block_of[static_cast<size_t>(s.under)], s.below});
     Placed placed;
-    placed.bytes = place_blocks({blocks.data(), blocks.size()}, network_.node_count(), arena_);
+    placed.bytes = place_blocks({blocks.data(), blocks.size()}, network_.node_count(), arena_,
+                                {overlaps.data(), overlaps.size()});
     for (size_t t = 0; t < tensors.size(); ++t)
       placed.offsets.push_back(block_of[t] < 0 ? Model::kNoOffset
                                                : blocks[static_cast<size_t>(block_of[t])].offset);
@@ -153,14 +168,17 @@ class StreamPlanner {
 
   // Bytes while nodes [first, past) run; UINT64_MAX where they cannot run together.
   uint64_t cost(size_t first, size_t past) const {
-    if (past - first > 1) {
-      const auto found = segments_.find({static_cast<int32_t>(first), static_cast<int32_t>(past)});
-      return found == segments_.end() ? UINT64_MAX : around_[first] + found->second.bytes;
-    }
-    const NodeInfo info = model_.node(static_cast<int32_t>(first));
+    const auto found = segments_.find({static_cast<int32_t>(first), static_cast<int32_t>(past)});
+    const uint64_t by_rows = found == segments_.end() ? UINT64_MAX : around_[first] + found->second.bytes;
+    return past - first > 1 ? by_rows : std::min(by_rows, whole_cost(first));
+  }
+
+  // Bytes while node `n` runs as a whole.
+  uint64_t whole_cost(size_t n) const {
+    const NodeInfo info = model_.node(static_cast<int32_t>(n));
     uint64_t made = 0;
     for (const int32_t output : info.outputs) made += network_.tensors()[static_cast<size_t>(output)].bytes;
-    return around_[first] + (network_.node(static_cast<int32_t>(first)).in_place ? 0 : made);
+    return around_[n] + (network_.node(static_cast<int32_t>(n)).in_place ? 0 : made);
   }
 
   // With a picture that is fed, if that takes less.
@@ -175,7 +193,7 @@ class StreamPlanner {
   // The same nodes, with `wide` in the bands with the fewest calls that fit, of these the lowest.
   const PlannedSegment& chosen(const PlannedSegment& narrow, uint64_t bytes, bool wide) {
     const PlannedSegment* best = &narrow;
-    for (int32_t band = 2; wide && band <= kMostBand; ++band) {
+    for (int32_t band = 2; wide && band <= most_band(narrow); ++band) {
       const std::optional<PlannedSegment>& other = in_bands(narrow, band);
       if (other && other->calls < best->calls &&
           around_[static_cast<size_t>(narrow.first)] + other->bytes <= bytes)
@@ -225,20 +243,23 @@ struct FoundPlan {
   Placed placed;
 };
 
-// Segments whose bands can be higher in the same memory, or within `bytes`, get them.
-void widen(StreamPlanner& planner, OpList ops, uint64_t bytes, FoundPlan* plan) {
+// Segments whose bands can be higher in the same memory, or within `bytes`, get them: whether any did.
+bool widen(StreamPlanner& planner, OpList ops, uint64_t bytes, FoundPlan* plan) {
   const uint64_t most = std::max(bytes, plan->placed.bytes);
+  bool widened = false;
   for (PlannedSegment& segment : plan->cut)
-    for (int32_t band = kMostBand; band > segment.band; --band) {
+    for (int32_t band = planner.most_band(segment); band > segment.band; --band) {
       std::optional<PlannedSegment> higher = planner.in_bands(segment, band);
       if (!higher || higher->calls >= segment.calls) continue;
       std::swap(segment, *higher);
       if (Placed placed = planner.place(plan->cut, ops); placed.bytes <= most) {
         plan->placed = std::move(placed);
+        widened = true;
         break;
       }
       std::swap(segment, *higher);
     }
+  return widened;
 }
 
 // As StreamGoal says; where nothing fits, the least that there is.
@@ -264,7 +285,8 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
        within += step(within))
     for (const bool wide : {true, false})
       if (best.placed.bytes > wanted) look(within, wide);
-  widen(planner, ops, wanted, &best);
+  while (widen(planner, ops, wanted, &best)) {  // others have moved, too
+  }
   return best;
 }
 
@@ -315,6 +337,7 @@ Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& a
   ITG_TRY(open_graph(model, graph, arena));
   const Result<Model> streamed = StreamedModel::open(model);
   if (!streamed) return streamed.error();
+  StreamPlanner planner(model, ops, false, arena);
   Cut cut;
   for (int32_t s = 0; s < StreamedModel::segment_count(*streamed); ++s) {
     const SegmentInfo info = StreamedModel::segment(*streamed, s);
@@ -327,9 +350,10 @@ Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& a
     for (int32_t n = info.first; n < info.first + info.count; ++n)
       segment.places.push_back(
           align_block(StreamedModel::place_bytes(*streamed, StreamedModel::outputs(*streamed, n)[0], n)));
-    cut.push_back(segment);
+    const auto alone = info.count == 1 ? planner.segment_of({info.first, info.first + 1, info.band})
+                                       : std::optional<PlannedSegment>();
+    cut.push_back(alone ? *alone : segment);
   }
-  StreamPlanner planner(model, ops, false, arena);
   set_plan(cut, planner.place(cut, ops), graph, arena);
   return write_model(graph, arena);
 }

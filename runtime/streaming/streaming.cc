@@ -12,7 +12,7 @@ namespace {
 
 // A segment's nodes run at one time.
 struct SegmentedPlan {
-  static constexpr bool kFeeds = true;
+  static constexpr bool kByRows = true;
   const Model* model;
 
   int32_t fed_until(int32_t tensor) const {
@@ -31,7 +31,27 @@ struct SegmentedPlan {
     const SegmentInfo s = segment(n);
     return s.count == 0 ? n : s.first + s.count - 1;
   }
-  bool in_place(int32_t n) const { return segment(n).count == 0; }
+  bool by_rows(int32_t n) const { return segment(n).count != 0; }
+  // A segment of one node makes its output in bands from the first row to the last. What it writes ends before the first row that
+  // this band or a later one reads, wherever it reads `input`.
+  bool may_follow(int32_t n, int32_t tensor, int32_t input) const {
+    const SegmentInfo s = segment(n);
+    const RowWalk walk = walk_of(s, n - s.first);
+    if (s.count != 1 || walk.stride != 1 || walk.lead != 0 || walk.rows != 0 || s.picture_rows != 0)
+      return false;
+    const NodeView node{n, model->node(n), model};
+    const RowAccess access = row_access(node);
+    const int64_t above =
+        int64_t{model->activation_offset(input)} - int64_t{model->activation_offset(tensor)};
+    for (int32_t k = 0; k < node.input_count(); ++k)
+      if (node.input_index(k) == input &&
+          (!reads_rows(node, k) || access_of_input(access, k).per != 1 ||
+           above < access_of_input(access, k).least_above(node.output().shape[1], s.band,
+                                                          row_bytes_of(node.output()),
+                                                          row_bytes_of(node.input(k)))))
+        return false;
+    return true;
+  }
   uint32_t bytes(const Model&, int32_t tensor) const {
     return StreamedModel::place_bytes(*model, tensor, writer_of(*model, tensor));
   }
