@@ -38,8 +38,8 @@ class StreamPlanner {
     for (int32_t first = 0; first < nodes; ++first)
       for (int32_t past = first + 1; past <= std::min(nodes, first + kMostNodes); ++past) {
         if (!network_.node(past - 1).access.by_rows) break;
-        auto segment = past - first == 1 ? plan_segment(network_, first, past, 1, false)
-                                         : best_segment(first, past, 1);
+        auto segment =
+            past - first == 1 ? plan_segment(network_, first, past, 1, false) : best_segment(first, past, 1);
         if (segment && (past - first > 1 || segment->under >= 0)) segments_[{first, past}] = *segment;
       }
   }
@@ -64,10 +64,9 @@ class StreamPlanner {
     for (size_t past = 1; past <= nodes; ++past)
       for (size_t first = past; first-- > 0 && past - first <= kMostNodes;) {
         if (best[first] == UINT64_MAX || cost(first, past) > bytes) continue;
-        const uint64_t calls =
-            best[first] + (past - first == 1 && whole_cost(first) <= bytes
-                               ? network_.node(static_cast<int32_t>(first)).call_cost
-                               : chosen(segment(first, past), bytes, wide).calls);
+        const uint64_t calls = best[first] + (past - first == 1 && whole_cost(first) <= bytes
+                                                  ? network_.node(static_cast<int32_t>(first)).call_cost
+                                                  : chosen(segment(first, past), bytes, wide).calls);
         if (calls >= best[past]) continue;
         best[past] = calls;
         from[past] = first;
@@ -95,7 +94,8 @@ class StreamPlanner {
   }
 
   int32_t most_band(const PlannedSegment& segment) const {
-    return segment.rows.size() > 1 ? kMostBand : std::min(network_.node(segment.first).height, kMostBandAlone);
+    return segment.rows.size() > 1 ? kMostBand
+                                   : std::min(network_.node(segment.first).height, kMostBandAlone);
   }
 
   Placed place(const Cut& cut, OpList ops) {

@@ -221,11 +221,11 @@ class SegmentPlanner {
       int64_t below = 0;
       for (const RowNetwork::Input& other : n.inputs) {
         if (other.tensor != input.tensor) continue;
-        below = other.by_rows && other.window.per == 1
-                    ? std::max(below, other.window.least_above(n.height, band_,
-                                                               static_cast<int64_t>(n.row_bytes),
-                                                               static_cast<int64_t>(other.row_bytes)))
-                    : INT64_MAX / 2;
+        below =
+            other.by_rows && other.window.per == 1
+                ? std::max(below, other.window.least_above(n.height, band_, static_cast<int64_t>(n.row_bytes),
+                                                           static_cast<int64_t>(other.row_bytes)))
+                : INT64_MAX / 2;
       }
       const uint64_t bytes = align_block(static_cast<uint64_t>(below));
       if (bytes >= segment->bytes) continue;

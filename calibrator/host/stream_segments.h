@@ -61,7 +61,8 @@ struct PlannedSegment {
   std::vector<uint64_t> places;                                    // bytes at each output's place, aligned
   int32_t under = -1;  // of a single node: the input on whose rows the output may stand; -1: none
   uint64_t below = 0;  // from so many bytes on below that input, aligned
-  uint64_t bytes = 0;  // of all places; less those of a picture that is fed and has no other, and those upon `under`
+  uint64_t bytes =
+      0;  // of all places; less those of a picture that is fed and has no other, and those upon `under`
   uint64_t calls = 0;  // for bands, by their call_cost
 };
 
