@@ -93,6 +93,18 @@ class StreamPlanner {
     return found->second;
   }
 
+  // A single node whose output stands apart from its input after all runs as a whole.
+  void drop_idle(Cut* cut, const Placed& placed) const {
+    const auto stands_apart = [&](const PlannedSegment& s) {
+      if (s.rows.size() > 1) return false;
+      const auto out = static_cast<size_t>(network_.node(s.first).output), in = static_cast<size_t>(s.under);
+      return s.under < 0 || placed.offsets[in] >= placed.offsets[out] + network_.tensors()[out].bytes ||
+             placed.offsets[out] >= placed.offsets[in] + network_.tensors()[in].bytes;
+    };
+    const auto kept = std::remove_if(cut->begin(), cut->end(), stands_apart);
+    if (kept != cut->begin()) cut->erase(kept, cut->end());
+  }
+
   int32_t most_band(const PlannedSegment& segment) const {
     return segment.rows.size() > 1 ? kMostBand
                                    : std::min(network_.node(segment.first).height, kMostBandAlone);
@@ -287,6 +299,7 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
       if (best.placed.bytes > wanted) look(within, wide);
   while (widen(planner, ops, wanted, &best)) {  // others have moved, too
   }
+  planner.drop_idle(&best.cut, best.placed);
   return best;
 }
 
