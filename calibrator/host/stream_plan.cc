@@ -32,15 +32,16 @@ class StreamPlanner {
     for (int32_t n = 0; n < network_.node_count(); ++n) around_.push_back(network_.bytes_around(n));
   }
 
-  // All that can be: what the cuts below choose from.
-  void find_segments() {
+  // All that can be: what the cuts below choose from. `over_inputs`: a node alone may overwrite rows of its input.
+  void find_segments(bool over_inputs) {
     const int32_t nodes = network_.node_count();
     for (int32_t first = 0; first < nodes; ++first)
       for (int32_t past = first + 1; past <= std::min(nodes, first + kMostNodes); ++past) {
         if (!network_.node(past - 1).access.by_rows) break;
         auto segment =
             past - first == 1 ? plan_segment(network_, first, past, 1, false) : best_segment(first, past, 1);
-        if (segment && (past - first > 1 || segment->under >= 0)) segments_[{first, past}] = *segment;
+        if (segment && (past - first > 1 || (over_inputs && segment->under >= 0)))
+          segments_[{first, past}] = *segment;
       }
   }
 
@@ -275,10 +276,10 @@ bool widen(StreamPlanner& planner, OpList ops, uint64_t bytes, FoundPlan* plan) 
 }
 
 // As StreamGoal says; where nothing fits, the least that there is.
-FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most_bytes, bool feeds_rows,
-                    Arena& arena) {
+FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most_bytes, bool over_inputs,
+                    bool feeds_rows, Arena& arena) {
   StreamPlanner planner(model, ops, feeds_rows, arena);
-  planner.find_segments();
+  planner.find_segments(over_inputs);
   const uint64_t least = planner.least_bytes(), wanted = most_bytes.value_or(least);
   FoundPlan best;
   const auto look = [&](uint64_t within, bool wide) {
@@ -310,16 +311,19 @@ Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const S
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));
   FoundPlan best;
-  const auto look = [&](std::optional<uint64_t> within, bool feeds_rows) {
-    FoundPlan found = find_plan(model, ops, within, feeds_rows, arena);
-    if (found.placed.bytes < best.placed.bytes) best = std::move(found);
-  };
   const std::optional<uint64_t> most_bytes = goal.most_bytes;
-  look(most_bytes, goal.feeds_rows);
-  if (goal.feeds_rows && best.placed.bytes > most_bytes.value_or(0)) look(most_bytes, false);
-  // The plan that was sought for a number may have gaps: the least plan may keep to it all the same.
-  if (most_bytes && best.placed.bytes > *most_bytes) look({}, goal.feeds_rows);
-  if (most_bytes && goal.feeds_rows && best.placed.bytes > *most_bytes) look({}, false);
+  // A plan may have gaps, so what allows less may give more.
+  const auto look = [&](std::optional<uint64_t> within) {
+    for (const bool over_inputs : {true, false})
+      for (const bool feeds_rows : {true, false}) {
+        if ((feeds_rows && !goal.feeds_rows) || best.placed.bytes <= most_bytes.value_or(0)) continue;
+        FoundPlan found = find_plan(model, ops, within, over_inputs, feeds_rows, arena);
+        if (found.placed.bytes < best.placed.bytes) best = std::move(found);
+      }
+  };
+  look(most_bytes);
+  // So the least plan may keep to a number all the same.
+  if (most_bytes && best.placed.bytes > *most_bytes) look({});
   if (most_bytes && best.placed.bytes > *most_bytes)
     return Error{Status::kActivationsTooSmall, -1, -1, static_cast<int64_t>(*most_bytes),
                  static_cast<int64_t>(best.placed.bytes)};
