@@ -134,9 +134,10 @@ TEST_CASE("an output stands on rows of its input in as many bytes as its windows
   Error error;
   const Bytes expected = run(model, false, isa::kAll, 1, &error);
   REQUIRE(error.ok());
-  for (const IsaMask isa : {isa::kScalar, isa::kAll})
+  for (const IsaName& isa : kIsaNames)
     for (const int32_t width : {1, 3}) {
-      CHECK(run(model, true, isa, width, &error) == expected);
+      CAPTURE(isa.name);
+      CHECK(run(model, true, isa.bit, width, &error) == expected);
       CHECK(error.ok());
     }
 }
@@ -226,7 +227,7 @@ TEST_CASE(
     Error error;
     const Bytes expected = run(model, false, isa::kScalar, 1, &error);
     REQUIRE(error.ok());
-    for (const IsaMask isa : {isa::kScalar, isa::kAll}) {
+    for (const IsaMask isa : {isa::kScalar, isa::kAvx2, isa::kAll}) {
       REQUIRE(run(model, true, isa, isa == isa::kAll ? 3 : 1, &error) == expected);
       REQUIRE(error.ok());
     }

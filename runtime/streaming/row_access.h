@@ -36,14 +36,14 @@ struct RowAccess {
   //   past * row_bytes - max(0, y * stride - pad) * input_row_bytes
   // over the bands [y, past). That is linear in y but for the bands that begin in the padding above, and for the last.
   int64_t least_above(int64_t rows, int64_t band, int64_t row_bytes, int64_t input_row_bytes) const {
-    const auto of_band = [&](int64_t b) {
-      const int64_t y = b * band, past = y + band < rows ? y + band : rows, begin = y * stride - pad;
-      return past * row_bytes - (begin > 0 ? begin : 0) * input_row_bytes;
-    };
     const int64_t last = (rows - 1) / band, above = pad > 0 ? pad / stride / band : 0;
-    int64_t most = of_band(last);
-    for (const int64_t b : {above, above + 1, last - 1})
-      if (b >= 0 && b < last && of_band(b) > most) most = of_band(b);
+    int64_t most = INT64_MIN;
+    for (int64_t b : {above, above + 1, last - 1, last}) {
+      b = b < 0 ? 0 : b < last ? b : last;
+      const int64_t y = b * band, past = b < last ? y + band : rows, begin = y * stride - pad;
+      const int64_t bytes = past * row_bytes - (begin > 0 ? begin : 0) * input_row_bytes;
+      most = bytes > most ? bytes : most;
+    }
     return most;
   }
 };

@@ -41,15 +41,17 @@ struct SegmentedPlan {
       return false;
     const NodeView node{n, model->node(n), model};
     const RowAccess access = row_access(node);
+    const TensorInfo in = model->tensor(input), out = model->tensor(tensor);
+    const int64_t row_bytes = row_bytes_of(out), input_row_bytes = row_bytes_of(in);
     const int64_t above =
         int64_t{model->activation_offset(input)} - int64_t{model->activation_offset(tensor)};
-    for (int32_t k = 0; k < node.input_count(); ++k)
-      if (node.input_index(k) == input &&
-          (!reads_rows(node, k) || access_of_input(access, k).per != 1 ||
-           above < access_of_input(access, k).least_above(node.output().shape[1], s.band,
-                                                          row_bytes_of(node.output()),
-                                                          row_bytes_of(node.input(k)))))
+    for (int32_t k = 0; k < node.input_count(); ++k) {
+      if (node.input_index(k) != input) continue;
+      const RowAccess& window = k == 0 ? access : kRowByRow;
+      if (!reads_rows(node.info.op, k, in, out) || window.per != 1 ||
+          above < window.least_above(out.shape[1], s.band, row_bytes, input_row_bytes))
         return false;
+    }
     return true;
   }
   uint32_t bytes(const Model&, int32_t tensor) const {
