@@ -213,8 +213,7 @@ std::vector<StreamedNodes> every_node(const Model& model, Random& random) {
   return nodes;
 }
 
-TEST_CASE(
-    "random networks: a place or a band that the loader takes gives the same bytes, and one step closer is refused") {
+TEST_CASE("random networks: what the loader takes gives the same bytes, and one step closer is refused") {
   int32_t overlapping = 0, closest = 0, taken = 0, refused = 0;
   for (uint32_t seed = 4000; seed < 4150; ++seed) {
     CAPTURE(seed);
