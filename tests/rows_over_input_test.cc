@@ -202,6 +202,84 @@ TEST_CASE("a node that keeps no whole step with its input's rows stands apart fr
               {Status::kPlanOverlap, 0, index_of(*made, "y"), index_of(*made, "x"), 0});
 }
 
+// Maps of four columns, of eight rows or as given, and what is upon them.
+struct Maps : ModelBuilder {
+  int32_t map(const char* name, int32_t channels = 4, int32_t rows = 8, int32_t width = 4) {
+    return tensor(name, DType::kS8, {1, rows, width, channels}, 0.05f, -7);
+  }
+  // What a session says where the nodes are one segment, in bands of one row, and tensor `over` stands `below` bytes below `under`.
+  Error error_over(int32_t nodes, const char* over, const char* under, uint32_t below) {
+    const auto made = unpack(cut(finish().view(), {{0, nodes, 1}}));
+    const auto out = static_cast<size_t>(index_of(*made, over)),
+               in = static_cast<size_t>(index_of(*made, under));
+    const auto bytes = [&](size_t t) {
+      return static_cast<uint32_t>(value_bytes(*made->tensors[t]) + 15) / 16 * 16;
+    };
+    auto& plan = *made->streamed;
+    plan.offsets[out] = 0;
+    plan.offsets[in] = below;
+    uint32_t end = std::max(bytes(out), below + bytes(in));
+    for (size_t t = 0; t < made->tensors.size(); ++t) {
+      if (made->tensors[t]->buffer >= 0 || t == out || t == in) continue;
+      plan.offsets[t] = end;
+      end += bytes(t);
+    }
+    plan.activation_bytes = end;
+    const Error error = streamed_error(*made);
+    if (error.ok()) return error;
+    CHECK(error.status == Status::kPlanOverlap);
+    CHECK(error.node == nodes - 1);
+    CHECK(error.tensor == index_of(*made, over));
+    CHECK(error.value == index_of(*made, under));
+    return error;
+  }
+};
+
+TEST_CASE("only rows that are read by rows, once, and of a node alone may be overwritten") {
+  {  // A mean's sums of 32 bits take four times its output's bytes.
+    Maps m;
+    const int32_t x = m.map("x", 16), d = m.map("d", 16, 1, 1);
+    m.input(x);
+    m.output(d);
+    m.node(Op::kMean, {x}, {d}).options.as<ReduceOptions>().axes = m.keep({1, 2});
+    CHECK(!m.error_over(1, "d", "x", 16).ok());
+  }
+  for (const uint32_t below : {112u, 128u}) {  // A factor that is the same for all rows is read in each band.
+    Maps m;
+    const int32_t x = m.map("x"), factor = m.map("factor", 4, 1, 1), y = m.map("y");
+    m.input(x);
+    m.input(factor);
+    m.output(y);
+    m.node(Op::kMul, {x, factor}, {y});
+    CHECK(m.error_over(1, "y", "factor", below).ok() == (below == 128));
+  }
+  for (const uint32_t below : {0u, 16u}) {  // A residual has no window: band 0 reads and writes row 0.
+    Maps m;
+    const int32_t x = m.map("x"), residual = m.map("residual"), y = m.map("y");
+    m.input(x);
+    m.input(residual);
+    m.output(y);
+    const int32_t w =
+        m.constant("w", DType::kS8, {4, 3, 3, 4}, Random(5).codes(144), std::vector<float>(4, 0.01f), 0);
+    NodeOptions& options = m.node(Op::kConv2d, {x, w, -1, residual}, {y}).options;
+    Window2d& window = options.as<Window2d>();
+    window.kernel_h = window.kernel_w = 3;
+    window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
+    options.as<Intermediate>() = {0.04f, 5};
+    CHECK(m.error_over(1, "y", "residual", below).ok() == (below == 16));
+  }
+  {  // In a segment of two nodes the second one's output stands on what the first one reads.
+    Maps m;
+    const int32_t x = m.map("x"), a = m.map("a"), y = m.map("y"),
+                  table = m.constant("table", DType::kS8, {256}, std::vector<int8_t>(256, 5));
+    m.input(x);
+    m.output(y);
+    m.node(Op::kLookup, {x, table}, {a});
+    m.node(Op::kLookup, {a, table}, {y});
+    CHECK(!m.error_over(2, "y", "x", 16).ok());
+  }
+}
+
 // Each node that can run by rows alone, in bands of any height.
 std::vector<StreamedNodes> every_node(const Model& model, Random& random) {
   std::vector<StreamedNodes> nodes;
