@@ -16,9 +16,9 @@ struct PlanArguments {
 constexpr const char* kPlanFooter =
     "A streamed plan runs segments of layers a few rows at a time. The tensors between them stand in line buffers, so\n"
     "that activations need less memory than the largest layers. Nothing is computed twice, and outputs are the same\n"
-    "bytes. A layer may also run alone, a few rows at a time, and overwrite rows of its input that it has read: that takes few\n"
-    "more instructions. The file keeps the flat plan too: 'run --streamed', 'bench --streamed' and 'export-c' use the\n"
-    "streamed one.\n\n"
+    "bytes. A layer may also run alone, a few rows at a time, and overwrite rows of its input that it has read: that costs\n"
+    "little time. The file keeps the flat plan too: 'run --streamed', 'bench --streamed' and 'export-c' use the streamed\n"
+    "one.\n\n"
     "--memory says how much the activations may take:\n"
     "  least   as little as can be\n"
     "  BYTES   at most so many, by rows only where it is needed, in as few steps as that allows\n"
