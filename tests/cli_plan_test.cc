@@ -83,6 +83,8 @@ TEST_CASE("a plan whose layers overwrite rows of their input says so") {
   CHECK(holds(folder.good("inspect %/over.itg --plan").out,
               " at a step, over rows of the input that are read\n"));
   CHECK(holds(folder.good("verify %/over.itg").out, "it gives the same outputs"));
+  folder.good("export-c %/over.itg -o %/over --target cortex-m4 --planned");
+  CHECK(holds(folder.text("over/net_model.cc"), ", &intaglio::kRowsAlone};"));
 }
 
 TEST_CASE("an exported model runs by rows, checked and planned") {

@@ -57,6 +57,22 @@ AlignedBytes cut(Span<const uint8_t> file, const std::vector<StreamedNodes>& seg
 
 AlignedBytes overlapping_file() { return cut(growing_network().view(), {{0, 1, 2}, {1, 2, 2}}); }
 
+Bytes run(Session& session) {
+  const std::vector<int8_t> picture = Random(3).codes(session.input().info.bytes());
+  Bytes all;
+  for (int32_t times = 0; times < 2; ++times) {
+    memcpy(session.input().data, picture.data(), picture.size());
+    session.run();
+    all.clear();
+    for (size_t i = 0; i < session.model().outputs().size; ++i) {
+      const TensorView y = session.output(static_cast<int32_t>(i));
+      const auto* const bytes = static_cast<const uint8_t*>(y.data);
+      all.insert(all.end(), bytes, bytes + y.info.bytes());
+    }
+  }
+  return all;
+}
+
 // The outputs by the streamed plan, or by the flat one; empty: the session is refused.
 Bytes run(const Model& flat, bool streamed, IsaMask isa, int32_t width, Error* error) {
   const Result<Model> model = streamed ? stream_rows(flat) : Result<Model>(flat);
@@ -76,19 +92,7 @@ Bytes run(const Model& flat, bool streamed, IsaMask isa, int32_t width, Error* e
       Session::create(*model, all_ops(), {persistent.span(), activations.span(), scratch.span()}, options);
   *error = session.error();
   if (!session) return {};
-  const std::vector<int8_t> picture = Random(3).codes(session->input().info.bytes());
-  Bytes all;
-  for (int32_t times = 0; times < 2; ++times) {
-    memcpy(session->input().data, picture.data(), picture.size());
-    session->run();
-    all.clear();
-    for (size_t i = 0; i < model->outputs().size; ++i) {
-      const TensorView y = session->output(static_cast<int32_t>(i));
-      const auto* const bytes = static_cast<const uint8_t*>(y.data);
-      all.insert(all.end(), bytes, bytes + y.info.bytes());
-    }
-  }
-  return all;
+  return run(*session);
 }
 
 Error streamed_error(const ModelT& made) {
@@ -308,6 +312,9 @@ TEST_CASE("random networks: what the loader takes gives the same bytes, and one 
       REQUIRE(run(model, true, isa, isa == isa::kAll ? 3 : 1, &error) == expected);
       REQUIRE(error.ok());
     }
+    PlannedSession ahead(planned.view(), {cpu_isa() & kCompiledIsa, false});
+    REQUIRE_MESSAGE(ahead.error().ok(), text_of(ahead.error()));
+    REQUIRE(run(ahead.session()) == expected);
     for (const StreamedNodes& node : nodes) {
       const auto made = unpack(planned);
       auto& offsets = made->streamed->offsets;

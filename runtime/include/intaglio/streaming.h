@@ -16,6 +16,8 @@ namespace intaglio {
 
 // The runner of a session by rows. Named by planned models (intaglio/planned_model.h), not by programs.
 extern const Streaming kStreaming;
+// A smaller one, for plans in which each node runs alone and no rows of padding are made by a Pad.
+extern const Streaming kRowsAlone;
 
 // The model by its streamed plan: sessions of it run by rows, and activation_bytes() and activation_offset() are the
 // streamed plan's. A model without such a plan comes back as it is. The plan is checked: an error says which row would be read
