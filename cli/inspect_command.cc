@@ -98,14 +98,17 @@ void print_streamed_plan(const Model& model) {
   const auto plan = streamed_plan(model);
   if (!plan || !*plan) return;
   for (const StreamedPlan::Segment& segment : (**plan).segments) {
-    print("\nby rows: nodes %d to %d, %d %s at a step\n", segment.first_node, segment.last_node, segment.band,
-          segment.band == 1 ? "row" : "rows");
+    print("\nby rows: nodes %d to %d, %d %s at a step%s\n", segment.first_node, segment.last_node,
+          segment.band, segment.band == 1 ? "row" : "rows",
+          segment.overwritten < 0 ? "" : ", over rows of the input that are read");
     Table table({"tensor", "in memory", "offset", "bytes", "rows", "of", "node"}, 2);
     for (const LineBuffer& buffer : segment.buffers)
       table.add({model.tensor(buffer.tensor).name, drawn_rows(buffer.rows, buffer.height),
                  grouped(buffer.offset), grouped(buffer.bytes), grouped(static_cast<uint64_t>(buffer.rows)),
                  grouped(static_cast<uint64_t>(buffer.height)),
-                 buffer.node < 0 ? "fed" : std::to_string(buffer.node)});
+                 buffer.node >= 0     ? std::to_string(buffer.node)
+                 : segment.feeds_rows ? "fed"
+                                      : "input"});
     table.print();
   }
 }

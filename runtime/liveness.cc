@@ -7,10 +7,9 @@ namespace {
 
 // Each node at its own time, each tensor whole.
 struct FlatPlan {
-  static constexpr bool kFeeds = false;
+  static constexpr bool kByRows = false;
   int32_t first_of(int32_t n) const { return n; }
   int32_t last_of(int32_t n) const { return n; }
-  bool in_place(int32_t) const { return true; }
   uint32_t bytes(const Model& model, int32_t tensor) const {
     return static_cast<uint32_t>(model.tensor(tensor).bytes());
   }

@@ -11,8 +11,9 @@ namespace intaglio {
 static_assert(kMaxTensors <= UINT16_MAX && kMaxNodes + 1 <= UINT16_MAX);
 
 // Plan says of node n when the nodes that run together with it begin and end (first_of, last_of: n itself where it
-// runs alone), whether it may work in place, and how many bytes a tensor takes in the plan. Where a model's input may come while
-// nodes run (kFeeds), it says until which node (fed_until; -1: it is there before).
+// runs alone), and how many bytes a tensor takes in the plan. Where nodes may run by rows (kByRows), it says whether node n does
+// (by_rows), whether its output may then stand on rows of an input (may_follow), and until which node the model's input comes
+// (fed_until; -1: it is there before).
 template <typename Plan>
 class OverlapCheck {
  public:
@@ -41,7 +42,7 @@ class OverlapCheck {
     }
     for (const int32_t output : model_.outputs()) use(output, nodes);
     for (int32_t i = 0; i < model_.state_count(); ++i) use(model_.state(i).output, nodes);
-    if constexpr (Plan::kFeeds)  // it is written until then, whether a node reads it or not
+    if constexpr (Plan::kByRows)  // it is written until then, whether a node reads it or not
       for (const int32_t input : model_.inputs())
         if (const int32_t fed = plan_.fed_until(input); fed > last_use_of(input)) use(input, fed);
   }
@@ -82,9 +83,11 @@ class OverlapCheck {
     return kNoError;
   }
 
-  // In place: the operator allows it, the input dies here, and both fill the same bytes.
+  // In place: the operator allows it, the input dies here, and both fill the same bytes. By rows: as the plan says.
   bool may_stand_on(int32_t n, int32_t tensor, int32_t input) const {
-    if (n < 0 || last_use_of(input) != n || !plan_.in_place(n)) return false;
+    if (n < 0 || last_use_of(input) != n) return false;
+    if constexpr (Plan::kByRows)
+      if (plan_.by_rows(n)) return plan_.may_follow(n, tensor, input);
     const NodeInfo node = model_.node(n);
     const OpDef* const def = find_op(ops_, model_, node);
     if (def == nullptr || def->alias_input < 0 || static_cast<size_t>(def->alias_input) >= node.inputs.size)

@@ -70,6 +70,23 @@ TEST_CASE("plan gives the least memory, a number of bytes, or takes rows out aga
   CHECK(folder.json("inspect %/flat.itg --json")["streamed"].is_null());
 }
 
+TEST_CASE("a plan whose layers overwrite rows of their input says so") {
+  const Folder folder;
+  // Two tensors of 6144 that share all but a third of their rows: no line buffer.
+  folder.good("plan %/net.itg -o %/over.itg --memory 9000");
+  const auto plan = folder.json("inspect %/over.itg --json --plan")["streamed"];
+  CHECK(plan["arena_bytes"].get<int>() <= 9000);
+  for (const auto& segment : plan["segments"]) CHECK(segment["first_node"] == segment["last_node"]);
+  const auto& first = plan["segments"][0];
+  CHECK(first["overwrites"] == first["tensors"][0]["name"]);
+  CHECK(first["tensors"][0]["offset"] > first["tensors"][1]["offset"]);
+  CHECK(holds(folder.good("inspect %/over.itg --plan").out,
+              " at a step, over rows of the input that are read\n"));
+  CHECK(holds(folder.good("verify %/over.itg").out, "it gives the same outputs"));
+  folder.good("export-c %/over.itg -o %/over --target cortex-m4 --planned");
+  CHECK(holds(folder.text("over/net_model.cc"), ", &intaglio::kRowsAlone};"));
+}
+
 TEST_CASE("an exported model runs by rows, checked and planned") {
   const Folder folder;
   folder.good("plan %/net.itg -o %/least.itg");

@@ -234,7 +234,7 @@ TEST_CASE("a fed picture that no node reads keeps its place until all of it has 
   b.node(Op::kLookup, {other, table}, {z});
   const AlignedBytes flat = b.finish();
   HostArena arena;
-  const StreamedNodes nodes{0, 1, 1};
+  const StreamedNodes nodes{0, 2, 1};
   const auto file = stream_segments(*Model::open(flat.view()), all_ops(), {&nodes, 1}, true, arena.arena());
   REQUIRE(file.error().ok());
   const auto made = unpack(AlignedBytes(*file));

@@ -228,7 +228,9 @@ std::string planned_program(const ExportedModel& e) {
       "    {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, 0, 0}, 0x%xu, 0x%xu%s};\n\n",
       p, p, m, static_cast<unsigned>(plan.crc32), plan.prepared.size() > 0 ? "kPrepared" : "nullptr", m, m, m,
       static_cast<unsigned>(plan.isa), static_cast<unsigned>(plan.listed),
-      plan.streamed ? ", &intaglio::kStreaming" : "");
+      !plan.streamed    ? ""
+      : plan.rows_alone ? ", &intaglio::kRowsAlone"
+                        : ", &intaglio::kStreaming");
   c.add(
       "const itg_planned_model* %s_planned_model(void) {\n"
       "  return reinterpret_cast<const itg_planned_model*>(&%s_planned);\n}\n\n"

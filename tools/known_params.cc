@@ -11,6 +11,7 @@
 #include "calibrator/quantization/int8_nodes.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/wide_weights.h"
+#include "runtime/liveness.h"
 #include "tools/calibration_figures.h"
 #include "tools/loaded_model.h"
 
@@ -265,13 +266,6 @@ std::vector<std::string> labels_of(const Model& model, const std::vector<int32_t
     if (std::find(labels.begin(), labels.end(), label_of(model, node)) == labels.end())
       labels.emplace_back(label_of(model, node));
   return labels;
-}
-
-int32_t writer_of(const Model& model, int32_t tensor) {
-  for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t output : model.node_outputs(n))
-      if (output == tensor) return n;
-  return -1;
 }
 
 struct NodesInFloat {

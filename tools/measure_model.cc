@@ -6,6 +6,7 @@
 #include "calibrator/host/accuracy/layer_sensitivity.h"
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
+#include "runtime/liveness.h"
 #include "runtime/streaming/streamed_model.h"
 #include "tools/model_contents.h"
 
@@ -80,6 +81,18 @@ std::vector<PlacedTensor> placed_tensors(const Model& model) {
   return placed;
 }
 
+namespace {
+
+// Whether two activations share bytes.
+bool stands_on(const Model& model, int32_t tensor, int32_t other) {
+  if (model.tensor(other).is_constant()) return false;
+  const uint64_t begin = model.activation_offset(tensor), other_begin = model.activation_offset(other);
+  return begin < other_begin + model.tensor(other).bytes() &&
+         other_begin < begin + model.tensor(tensor).bytes();
+}
+
+}  // namespace
+
 Result<std::optional<StreamedPlan>> streamed_plan(const Model& model) {
   if (!model.has_streamed_plan()) return std::optional<StreamedPlan>();
   const Result<Model> streamed = StreamedModel::open(model);
@@ -91,16 +104,22 @@ Result<std::optional<StreamedPlan>> streamed_plan(const Model& model) {
     const bool feeds_rows = segment.picture_rows != 0;
     StreamedPlan::Segment lines{
         segment.first, segment.first + segment.count - 1, segment.band, feeds_rows, {}};
-    for (int32_t i = feeds_rows ? kPictureWalk : 0; i < segment.count; ++i) {
-      const int32_t node = i == kPictureWalk ? -1 : segment.first + i;
-      const int32_t tensor =
-          i == kPictureWalk ? streamed->inputs()[0] : StreamedModel::outputs(*streamed, node)[0];
+    const auto add = [&](int32_t tensor, int32_t node, int32_t rows) {
       const Shape shape = streamed->tensor(tensor).shape;
-      const int32_t height = shape.rank == 4 ? shape[1] : 1, rows = walk_of(segment, i).rows;
+      const int32_t height = shape.rank == 4 ? shape[1] : 1;
       lines.buffers.push_back({tensor, node, rows > 0 ? rows : height, height,
                                streamed->activation_offset(tensor),
                                StreamedModel::place_bytes(*streamed, tensor, node)});
-    }
+    };
+    if (segment.count == 1)
+      for (const int32_t input : streamed->node_inputs(segment.first))
+        if (input >= 0 && stands_on(*streamed, StreamedModel::outputs(*streamed, segment.first)[0], input))
+          lines.overwritten = input;
+    if (lines.overwritten >= 0) add(lines.overwritten, writer_of(*streamed, lines.overwritten), 0);
+    if (feeds_rows) add(streamed->inputs()[0], -1, walk_of(segment, kPictureWalk).rows);
+    for (int32_t i = 0; i < segment.count; ++i)
+      add(StreamedModel::outputs(*streamed, segment.first + i)[0], segment.first + i,
+          walk_of(segment, i).rows);
     plan.segments.push_back(std::move(lines));
   }
   return std::optional<StreamedPlan>(std::move(plan));
@@ -157,7 +176,9 @@ Json json_of_streamed(const Model& model, bool with_tensors) {
     Json json{{"first_node", segment.first_node},
               {"last_node", segment.last_node},
               {"band", segment.band},
-              {"feeds_rows", segment.feeds_rows}};
+              {"feeds_rows", segment.feeds_rows},
+              {"overwrites",
+               segment.overwritten < 0 ? Json(nullptr) : Json(model.tensor(segment.overwritten).name)}};
     for (const LineBuffer& buffer : segment.buffers)
       if (with_tensors)
         json["tensors"].push_back({{"name", model.tensor(buffer.tensor).name},

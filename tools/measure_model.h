@@ -38,7 +38,7 @@ struct PlacedTensor {
 };
 std::vector<PlacedTensor> placed_tensors(const Model& model);
 
-// The output of a node (-1: a picture that is fed by rows) in a streamed plan, of which `rows` of `height` are in memory.
+// The output of a node (-1: an input of the model) in a streamed plan, of which `rows` of `height` are in memory.
 struct LineBuffer {
   int32_t tensor, node, rows, height;
   uint32_t offset, bytes;
@@ -48,6 +48,8 @@ struct StreamedPlan {
     int32_t first_node, last_node, band;  // rows at a step
     bool feeds_rows;
     std::vector<LineBuffer> buffers;
+    // Of a single node whose output overwrites rows of an input that it has read: that input, which `buffers` begins with; -1: none.
+    int32_t overwritten = -1;
   };
   size_t arena_bytes = 0;
   std::vector<Segment> segments;

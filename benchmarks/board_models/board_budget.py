@@ -73,6 +73,7 @@ ROWS_INSTRUCTIONS = {"cortex-m4": (12.63e6, 9.03e6, 5.72e6), "cortex-m7": (12.63
                      "cortex-m55": (3.95e6, 4.53e6, 2.51e6),
                      "cortex-m3": (54.47e6, 31.41e6, 17.74e6), "cortex-m0plus": (55.43e6, 33.32e6, 18.91e6)}
 ROWS_STACK = {"cortex-m4": 2750, "cortex-m7": 2750, "cortex-m55": 2912, "cortex-m3": 2864, "cortex-m0plus": 3030}
+MOST_OVER_INPUT = 1.01  # instructions where outputs overwrite rows of their input, by those of layer by layer
 MOST_PER_TENSOR, MOST_PER_NODE = 16, 32  # bytes of bookkeeping
 
 
@@ -230,6 +231,11 @@ def main():
             sizes = constants(rows)
             fed = measure_rows(model, [sizes[f"NET_{part}_BYTES"] for part in
                                           ("MEMORY", "ACTIVATION", "PERSISTENT", "SCRATCH")])
+        if arguments.plugin and (folder / f"{model}_over_1.elf").exists():
+            over = run_of(lambda kind: folder / f"{model}_over_{kind}.elf")
+            print(f"{model + ' over input':17} {'':114}{over:10}")
+            if over > MOST_OVER_INPUT * ahead[2]:
+                failed.append(f"{model}: instructions over rows of the input: {over}, planned {ahead[2]}")
         if cpu == "cortex-m4":
             flash_peer, memory_peer, instructions_peer = (peer[cpu][i] for peer in (PEER_FLASH, PEER_MEMORY, PEER_INSTRUCTIONS))
             failed += stale(NAMES[i], [(found[0], flash_peer) for found in (checked, ahead, fed)] +

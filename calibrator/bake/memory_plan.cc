@@ -30,14 +30,18 @@ constexpr Before kOrders[] = {
 
 class Placement {
  public:
-  Placement(Span<MemoryBlock> blocks, Arena& arena)
+  Placement(Span<MemoryBlock> blocks, Span<const BlockOverlap> overlaps, Arena& arena)
       : blocks_(blocks),
+        overlaps_(overlaps),
         order_(arena.make<int32_t>(blocks.size)),
         best_offsets_(arena.make<uint64_t>(blocks.size)) {}
 
   uint64_t place(int32_t nodes) {
     find_crowds(nodes);
-    for (const Before before : kOrders) place_in_order(before);
+    for (const Before before : kOrders) {
+      place_in_order(before, false);
+      if (!overlaps_.empty()) place_in_order(before, true);
+    }
     for (size_t i = 0; i < blocks_.size; ++i) blocks_[i].offset = best_offsets_[i];
     return best_bytes_;
   }
@@ -53,7 +57,8 @@ class Placement {
     }
   }
 
-  void place_in_order(Before before) {
+  // `upwards`: a block that may stand on another comes before it, so that there is room below.
+  void place_in_order(Before before, bool upwards) {
     const size_t count = blocks_.size;
     for (size_t i = 0; i < count; ++i) {  // insertion sort: stable, so the same everywhere
       size_t at = i;
@@ -63,8 +68,10 @@ class Placement {
     }
     uint64_t end = 0;
     for (size_t i = 0; i < count; ++i) {
+      while (upwards && bring_forward(i)) {
+      }
       MemoryBlock& block = blocks_[static_cast<size_t>(order_[i])];
-      block.offset = lowest_gap(block, i);
+      block.offset = lowest_gap(order_[i], i);
       sort_in(i);
       end = block.offset + block.bytes > end ? block.offset + block.bytes : end;
     }
@@ -73,16 +80,39 @@ class Placement {
     for (size_t i = 0; i < count; ++i) best_offsets_[i] = blocks_[i].offset;
   }
 
-  // First offset where `block` meets none of the `placed` blocks, which stand first and by their offsets in the order.
-  uint64_t lowest_gap(const MemoryBlock& block, size_t placed) const {
+  // Whether a block that may stand on the one at place `at` of the order stood behind it, and now has its place.
+  bool bring_forward(size_t at) {
+    for (const BlockOverlap& overlap : overlaps_)
+      for (size_t i = at + 1; overlap.under == order_[at] && i < blocks_.size; ++i) {
+        if (order_[i] != overlap.over) continue;
+        for (; i > at; --i) order_[i] = order_[i - 1];
+        order_[at] = overlap.over;
+        return true;
+      }
+    return false;
+  }
+
+  // First offset where block `index` meets none of the `placed` blocks, which stand first and by their offsets in the order.
+  uint64_t lowest_gap(int32_t index, size_t placed) const {
+    const MemoryBlock& block = blocks_[static_cast<size_t>(index)];
     uint64_t offset = 0;
     for (size_t i = 0; i < placed; ++i) {
       const MemoryBlock& other = blocks_[static_cast<size_t>(order_[i])];
       if (other.offset >= offset + block.bytes) break;
-      if (offset < other.offset + other.bytes && alive_together(block, other))
-        offset = other.offset + other.bytes;
+      if (!alive_together(block, other) || other.offset >= offset + bytes_below(index, order_[i])) continue;
+      const uint64_t end = other.offset + bytes_below(order_[i], index);
+      if (offset >= end) continue;
+      offset = end;
+      if (!overlaps_.empty()) i = static_cast<size_t>(-1);  // it may stand under one of those before
     }
     return offset;
+  }
+
+  // How many bytes above block `lower` block `upper` may stand, where both live.
+  uint64_t bytes_below(int32_t lower, int32_t upper) const {
+    for (const BlockOverlap& overlap : overlaps_)
+      if (overlap.over == lower && overlap.under == upper) return overlap.below;
+    return blocks_[static_cast<size_t>(lower)].bytes;
   }
 
   void sort_in(size_t placed) {
@@ -95,6 +125,7 @@ class Placement {
   }
 
   Span<MemoryBlock> blocks_;
+  Span<const BlockOverlap> overlaps_;
   Span<int32_t> order_;
   Span<uint64_t> best_offsets_;
   uint64_t best_bytes_ = UINT64_MAX;
@@ -102,8 +133,9 @@ class Placement {
 
 }  // namespace
 
-uint64_t place_blocks(Span<MemoryBlock> blocks, int32_t nodes, Arena& arena) {
-  Placement placement(blocks, arena);
+uint64_t place_blocks(Span<MemoryBlock> blocks, int32_t nodes, Arena& arena,
+                      Span<const BlockOverlap> overlaps) {
+  Placement placement(blocks, overlaps, arena);
   return arena.exhausted() ? UINT64_MAX : placement.place(nodes);
 }
 

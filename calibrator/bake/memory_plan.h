@@ -30,8 +30,16 @@ inline uint64_t align_block(uint64_t bytes) {
   return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
+// Block `over` may stand on block `under` from so many bytes on below its start: where a node overwrites rows of its input that it
+// has read. In numbers of blocks.
+struct BlockOverlap {
+  int32_t over = 0, under = 0;
+  uint64_t below = 0;
+};
+
 // Sets `offset` and `crowd` of blocks that live between -1 and `nodes`: the best of several greedy orders.
 // Deterministic. Gives the bytes of all together. `arena` holds two numbers a block.
-uint64_t place_blocks(Span<MemoryBlock> blocks, int32_t nodes, Arena& arena);
+uint64_t place_blocks(Span<MemoryBlock> blocks, int32_t nodes, Arena& arena,
+                      Span<const BlockOverlap> overlaps = {});
 
 }  // namespace intaglio

@@ -84,6 +84,18 @@ Error check_all(const Model& model) {
   return kNoError;
 }
 
+// What kRowsAlone takes, of a model by its streamed plan.
+bool runs_rows_alone(const Model& model) {
+  for (int32_t i = 0; i < StreamedModel::segment_count(model); ++i) {
+    const SegmentInfo segment = StreamedModel::segment(model, i);
+    const RowWalk walk = walk_of(segment, 0);
+    if (segment.count != 1 || segment.picture_rows != 0 || walk.stride != 1 || walk.lead != 0 ||
+        walk.rows != 0 || model.node(segment.first).op == Op::kPad)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 IsaMask PlanTarget::kernels() const {
@@ -109,6 +121,7 @@ Result<ModelPlan> plan_model(const Model& model, const PlanTarget& target) {
   if (!choices) return choices.error();
   ModelPlan plan;
   plan.streamed = target.streamed && model.has_streamed_plan();
+  plan.rows_alone = plan.streamed && runs_rows_alone(*opened);
   plan.isa = target.kernels();
   plan.listed = target.cortex_m ? plan.isa : isa::kAll;
   plan.needs = needs_of(*opened, *choices);
@@ -153,7 +166,7 @@ PlannedModel ModelPlan::planned(const Model& model, std::vector<const OpRun*>& r
   planned.needs = needs;
   planned.isa = isa;
   planned.listed = listed;
-  if (streamed) planned.streaming = &kStreaming;
+  if (streamed) planned.streaming = rows_alone ? &kRowsAlone : &kStreaming;
   return planned;
 }
 

@@ -29,6 +29,7 @@ struct ModelPlan {
   IsaMask isa = isa::kScalar, listed = isa::kAll;
   uint32_t crc32 = 0;  // of the model's bytes
   bool streamed = false;
+  bool rows_alone = false;  // likewise, and kRowsAlone runs it
 
   // For a session on this machine. `runs` is filled, and outlives what is returned, as this plan does.
   PlannedModel planned(const Model& model, std::vector<const OpRun*>& runs) const;

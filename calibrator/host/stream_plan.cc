@@ -15,6 +15,7 @@ namespace {
 
 constexpr int32_t kMostNodes = 128;  // of a segment
 constexpr int32_t kMostBand = 32;
+constexpr int32_t kMostBandAlone = 512;  // of a single node, which has no line buffer
 
 // A cut of the nodes: pieces of one node run as a whole, others by rows.
 using Cut = std::vector<PlannedSegment>;
@@ -31,13 +32,16 @@ class StreamPlanner {
     for (int32_t n = 0; n < network_.node_count(); ++n) around_.push_back(network_.bytes_around(n));
   }
 
-  // All that can be: what the cuts below choose from.
-  void find_segments() {
+  // All that can be: what the cuts below choose from. `over_inputs`: a node alone may overwrite rows of its input.
+  void find_segments(bool over_inputs) {
     const int32_t nodes = network_.node_count();
     for (int32_t first = 0; first < nodes; ++first)
-      for (int32_t past = first + 2; past <= std::min(nodes, first + kMostNodes); ++past) {
+      for (int32_t past = first + 1; past <= std::min(nodes, first + kMostNodes); ++past) {
         if (!network_.node(past - 1).access.by_rows) break;
-        if (auto segment = best_segment(first, past, 1)) segments_[{first, past}] = *segment;
+        auto segment =
+            past - first == 1 ? plan_segment(network_, first, past, 1, false) : best_segment(first, past, 1);
+        if (segment && (past - first > 1 || (over_inputs && segment->under >= 0)))
+          segments_[{first, past}] = *segment;
       }
   }
 
@@ -61,9 +65,9 @@ class StreamPlanner {
     for (size_t past = 1; past <= nodes; ++past)
       for (size_t first = past; first-- > 0 && past - first <= kMostNodes;) {
         if (best[first] == UINT64_MAX || cost(first, past) > bytes) continue;
-        const uint64_t calls =
-            best[first] + (past - first == 1 ? network_.node(static_cast<int32_t>(first)).call_cost
-                                             : chosen(segment(first, past), bytes, wide).calls);
+        const uint64_t calls = best[first] + (past - first == 1 && whole_cost(first) <= bytes
+                                                  ? network_.node(static_cast<int32_t>(first)).call_cost
+                                                  : chosen(segment(first, past), bytes, wide).calls);
         if (calls >= best[past]) continue;
         best[past] = calls;
         from[past] = first;
@@ -71,7 +75,8 @@ class StreamPlanner {
     if (best[nodes] == UINT64_MAX) return {};
     Cut cut;
     for (size_t past = nodes; past > 0; past = from[past])
-      if (past - from[past] > 1) cut.push_back(chosen(segment(from[past], past), bytes, wide));
+      if (past - from[past] > 1 || whole_cost(from[past]) > bytes)
+        cut.push_back(chosen(segment(from[past], past), bytes, wide));
     std::reverse(cut.begin(), cut.end());
     return cut;
   }
@@ -87,6 +92,23 @@ class StreamPlanner {
     const auto [found, is_new] = wide_.try_emplace({segment.first, past, band, feeds});
     if (is_new) found->second = plan_segment(network_, segment.first, past, band, feeds);
     return found->second;
+  }
+
+  // A single node whose output stands apart from its input after all runs as a whole.
+  void drop_idle(Cut* cut, const Placed& placed) const {
+    const auto stands_apart = [&](const PlannedSegment& s) {
+      if (s.rows.size() > 1) return false;
+      const auto out = static_cast<size_t>(network_.node(s.first).output), in = static_cast<size_t>(s.under);
+      return s.under < 0 || placed.offsets[in] >= placed.offsets[out] + network_.tensors()[out].bytes ||
+             placed.offsets[out] >= placed.offsets[in] + network_.tensors()[in].bytes;
+    };
+    const auto kept = std::remove_if(cut->begin(), cut->end(), stands_apart);
+    if (kept != cut->begin()) cut->erase(kept, cut->end());
+  }
+
+  int32_t most_band(const PlannedSegment& segment) const {
+    return segment.rows.size() > 1 ? kMostBand
+                                   : std::min(network_.node(segment.first).height, kMostBandAlone);
   }
 
   Placed place(const Cut& cut, OpList ops) {
@@ -133,8 +155,14 @@ class StreamPlanner {
       block_of[t] = static_cast<int32_t>(blocks.size());
       blocks.push_back({writer < 0 ? -1 : begin[static_cast<size_t>(writer)], last, bytes[t], 0, 0});
     }
+    std::vector<BlockOverlap> overlaps;
+    for (const PlannedSegment& s : cut)
+      if (s.under >= 0)
+        overlaps.push_back({block_of[static_cast<size_t>(network_.node(s.first).output)],
+                            block_of[static_cast<size_t>(s.under)], s.below});
     Placed placed;
-    placed.bytes = place_blocks({blocks.data(), blocks.size()}, network_.node_count(), arena_);
+    placed.bytes = place_blocks({blocks.data(), blocks.size()}, network_.node_count(), arena_,
+                                {overlaps.data(), overlaps.size()});
     for (size_t t = 0; t < tensors.size(); ++t)
       placed.offsets.push_back(block_of[t] < 0 ? Model::kNoOffset
                                                : blocks[static_cast<size_t>(block_of[t])].offset);
@@ -153,14 +181,17 @@ class StreamPlanner {
 
   // Bytes while nodes [first, past) run; UINT64_MAX where they cannot run together.
   uint64_t cost(size_t first, size_t past) const {
-    if (past - first > 1) {
-      const auto found = segments_.find({static_cast<int32_t>(first), static_cast<int32_t>(past)});
-      return found == segments_.end() ? UINT64_MAX : around_[first] + found->second.bytes;
-    }
-    const NodeInfo info = model_.node(static_cast<int32_t>(first));
+    const auto found = segments_.find({static_cast<int32_t>(first), static_cast<int32_t>(past)});
+    const uint64_t by_rows = found == segments_.end() ? UINT64_MAX : around_[first] + found->second.bytes;
+    return past - first > 1 ? by_rows : std::min(by_rows, whole_cost(first));
+  }
+
+  // Bytes while node `n` runs as a whole.
+  uint64_t whole_cost(size_t n) const {
+    const NodeInfo info = model_.node(static_cast<int32_t>(n));
     uint64_t made = 0;
     for (const int32_t output : info.outputs) made += network_.tensors()[static_cast<size_t>(output)].bytes;
-    return around_[first] + (network_.node(static_cast<int32_t>(first)).in_place ? 0 : made);
+    return around_[n] + (network_.node(static_cast<int32_t>(n)).in_place ? 0 : made);
   }
 
   // With a picture that is fed, if that takes less.
@@ -175,7 +206,7 @@ class StreamPlanner {
   // The same nodes, with `wide` in the bands with the fewest calls that fit, of these the lowest.
   const PlannedSegment& chosen(const PlannedSegment& narrow, uint64_t bytes, bool wide) {
     const PlannedSegment* best = &narrow;
-    for (int32_t band = 2; wide && band <= kMostBand; ++band) {
+    for (int32_t band = 2; wide && band <= most_band(narrow); ++band) {
       const std::optional<PlannedSegment>& other = in_bands(narrow, band);
       if (other && other->calls < best->calls &&
           around_[static_cast<size_t>(narrow.first)] + other->bytes <= bytes)
@@ -225,27 +256,30 @@ struct FoundPlan {
   Placed placed;
 };
 
-// Segments whose bands can be higher in the same memory, or within `bytes`, get them.
-void widen(StreamPlanner& planner, OpList ops, uint64_t bytes, FoundPlan* plan) {
+// Segments whose bands can be higher in the same memory, or within `bytes`, get them: whether any did.
+bool widen(StreamPlanner& planner, OpList ops, uint64_t bytes, FoundPlan* plan) {
   const uint64_t most = std::max(bytes, plan->placed.bytes);
+  bool widened = false;
   for (PlannedSegment& segment : plan->cut)
-    for (int32_t band = kMostBand; band > segment.band; --band) {
+    for (int32_t band = planner.most_band(segment); band > segment.band; --band) {
       std::optional<PlannedSegment> higher = planner.in_bands(segment, band);
       if (!higher || higher->calls >= segment.calls) continue;
       std::swap(segment, *higher);
       if (Placed placed = planner.place(plan->cut, ops); placed.bytes <= most) {
         plan->placed = std::move(placed);
+        widened = true;
         break;
       }
       std::swap(segment, *higher);
     }
+  return widened;
 }
 
 // As StreamGoal says; where nothing fits, the least that there is.
-FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most_bytes, bool feeds_rows,
-                    Arena& arena) {
+FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most_bytes, bool over_inputs,
+                    bool feeds_rows, Arena& arena) {
   StreamPlanner planner(model, ops, feeds_rows, arena);
-  planner.find_segments();
+  planner.find_segments(over_inputs);
   const uint64_t least = planner.least_bytes(), wanted = most_bytes.value_or(least);
   FoundPlan best;
   const auto look = [&](uint64_t within, bool wide) {
@@ -264,7 +298,9 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
        within += step(within))
     for (const bool wide : {true, false})
       if (best.placed.bytes > wanted) look(within, wide);
-  widen(planner, ops, wanted, &best);
+  while (widen(planner, ops, wanted, &best)) {  // others have moved, too
+  }
+  planner.drop_idle(&best.cut, best.placed);
   return best;
 }
 
@@ -275,16 +311,19 @@ Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const S
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));
   FoundPlan best;
-  const auto look = [&](std::optional<uint64_t> within, bool feeds_rows) {
-    FoundPlan found = find_plan(model, ops, within, feeds_rows, arena);
-    if (found.placed.bytes < best.placed.bytes) best = std::move(found);
-  };
   const std::optional<uint64_t> most_bytes = goal.most_bytes;
-  look(most_bytes, goal.feeds_rows);
-  if (goal.feeds_rows && best.placed.bytes > most_bytes.value_or(0)) look(most_bytes, false);
-  // The plan that was sought for a number may have gaps: the least plan may keep to it all the same.
-  if (most_bytes && best.placed.bytes > *most_bytes) look({}, goal.feeds_rows);
-  if (most_bytes && goal.feeds_rows && best.placed.bytes > *most_bytes) look({}, false);
+  // A plan may have gaps, so what allows less may give more.
+  const auto look = [&](std::optional<uint64_t> within) {
+    for (const bool over_inputs : {true, false})
+      for (const bool feeds_rows : {true, false}) {
+        if ((feeds_rows && !goal.feeds_rows) || best.placed.bytes <= most_bytes.value_or(0)) continue;
+        FoundPlan found = find_plan(model, ops, within, over_inputs, feeds_rows, arena);
+        if (found.placed.bytes < best.placed.bytes) best = std::move(found);
+      }
+  };
+  look(most_bytes);
+  // So the least plan may keep to a number all the same.
+  if (most_bytes && best.placed.bytes > *most_bytes) look({});
   if (most_bytes && best.placed.bytes > *most_bytes)
     return Error{Status::kActivationsTooSmall, -1, -1, static_cast<int64_t>(*most_bytes),
                  static_cast<int64_t>(best.placed.bytes)};
@@ -315,6 +354,7 @@ Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& a
   ITG_TRY(open_graph(model, graph, arena));
   const Result<Model> streamed = StreamedModel::open(model);
   if (!streamed) return streamed.error();
+  StreamPlanner planner(model, ops, false, arena);
   Cut cut;
   for (int32_t s = 0; s < StreamedModel::segment_count(*streamed); ++s) {
     const SegmentInfo info = StreamedModel::segment(*streamed, s);
@@ -327,9 +367,10 @@ Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& a
     for (int32_t n = info.first; n < info.first + info.count; ++n)
       segment.places.push_back(
           align_block(StreamedModel::place_bytes(*streamed, StreamedModel::outputs(*streamed, n)[0], n)));
-    cut.push_back(segment);
+    const auto alone = info.count == 1 ? planner.segment_of({info.first, info.first + 1, info.band})
+                                       : std::optional<PlannedSegment>();
+    cut.push_back(alone ? *alone : segment);
   }
-  StreamPlanner planner(model, ops, false, arena);
   set_plan(cut, planner.place(cut, ops), graph, arena);
   return write_model(graph, arena);
 }

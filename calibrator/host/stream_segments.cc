@@ -209,7 +209,29 @@ class SegmentPlanner {
       const int64_t steps = node(i).height * int64_t{stride}, a_call = std::max<int64_t>(band_, stride);
       segment.calls += static_cast<uint64_t>((steps + a_call - 1) / a_call) * node(i).call_cost;
     }
+    if (count_ == 1 && picture_ == nullptr && segment.rows[0] == 0) find_input_below(&segment);
     return segment;
+  }
+
+  // The rule that a session checks: see runtime/streaming/streaming.cc.
+  void find_input_below(PlannedSegment* segment) const {
+    const RowNetwork::Node& n = node(0);
+    for (const RowNetwork::Input& input : n.inputs) {
+      if (network_.tensors()[static_cast<size_t>(input.tensor)].last_use != first_) continue;
+      int64_t below = 0;
+      for (const RowNetwork::Input& other : n.inputs) {
+        if (other.tensor != input.tensor) continue;
+        below =
+            other.by_rows && other.window.per == 1
+                ? std::max(below, other.window.least_above(n.height, band_, static_cast<int64_t>(n.row_bytes),
+                                                           static_cast<int64_t>(other.row_bytes)))
+                : INT64_MAX / 2;
+      }
+      const uint64_t bytes = align_block(static_cast<uint64_t>(below));
+      if (bytes >= segment->bytes) continue;
+      segment->under = input.tensor;
+      segment->below = segment->bytes = bytes;
+    }
   }
 
   const RowNetwork& network_;
@@ -239,7 +261,8 @@ RowNetwork::RowNetwork(const Model& model, OpList ops, bool feeds_rows) {
       const bool by_rows = node.access.by_rows && reads_rows(view, k);
       const int32_t tensor = view.input_index(k);
       node.inputs.push_back({tensor, tensors_[static_cast<size_t>(tensor)].writer, by_rows,
-                             by_rows ? access_of_input(node.access, k) : RowAccess()});
+                             by_rows ? access_of_input(node.access, k) : RowAccess(),
+                             by_rows ? static_cast<uint64_t>(row_bytes_of(view.input(k))) : 0});
     }
     if (node.access.by_rows) {
       node.height = counted_rows(view, node.access.reduces);

@@ -22,6 +22,7 @@ class RowNetwork {
     int32_t writer = -1;   // node that writes it; -1: a source of the model
     bool by_rows = false;  // and not whole
     RowAccess window;
+    uint64_t row_bytes = 0;  // where it is read by rows
   };
   struct Node {
     RowAccess access;
@@ -58,7 +59,10 @@ struct PlannedSegment {
   int32_t picture_stride = 0, picture_lead = 0, picture_rows = 0;  // 0: not fed
   uint64_t picture_place = 0;                                      // bytes at its place, aligned
   std::vector<uint64_t> places;                                    // bytes at each output's place, aligned
-  uint64_t bytes = 0;  // of all places; less those of a picture that is fed and has no other
+  int32_t under = -1;  // of a single node: the input on whose rows the output may stand; -1: none
+  uint64_t below = 0;  // from so many bytes on below that input, aligned
+  uint64_t bytes =
+      0;  // of all places; less those of a picture that is fed and has no other, and those upon `under`
   uint64_t calls = 0;  // for bands, by their call_cost
 };
 

@@ -68,9 +68,4 @@ class BandView : private NodeBand {
   bool empty_ = false;
 };
 
-// Bytes of a row of a picture.
-inline int32_t row_bytes_of(const TensorInfo& info) {
-  return info.shape[2] * info.shape[3] * static_cast<int32_t>(element_bytes(info.dtype));
-}
-
 }  // namespace intaglio

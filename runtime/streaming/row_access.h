@@ -30,6 +30,22 @@ struct RowAccess {
   int64_t kept_rows(int64_t from, int64_t to, int64_t ahead, int32_t band) const {
     return pad + floor_div(ahead + band - 1 + to + from - from / per, from);
   }
+
+  // For a node whose output may stand on rows of this input that it has read, with a `per` of 1: how many bytes above the output the input
+  // must stand at least, where `rows` rows of output are made `band` at a time, in order. It is the most of
+  //   past * row_bytes - max(0, y * stride - pad) * input_row_bytes
+  // over the bands [y, past). That is linear in y but for the bands that begin in the padding above, and for the last.
+  int64_t least_above(int64_t rows, int64_t band, int64_t row_bytes, int64_t input_row_bytes) const {
+    const int64_t last = (rows - 1) / band, above = pad > 0 ? pad / stride / band : 0;
+    int64_t most = INT64_MIN;
+    for (int64_t b : {above, above + 1, last - 1, last}) {
+      b = b < 0 ? 0 : b < last ? b : last;
+      const int64_t y = b * band, past = b < last ? y + band : rows, begin = y * stride - pad;
+      const int64_t bytes = past * row_bytes - (begin > 0 ? begin : 0) * input_row_bytes;
+      most = bytes > most ? bytes : most;
+    }
+    return most;
+  }
 };
 
 inline constexpr RowAccess kRowByRow = {true, false, 1, 1, 0, 1};
@@ -40,6 +56,10 @@ inline constexpr int32_t kMaxRows = 1 << 20;   // of a tensor, and of a segment'
 
 // NHWC, batch 1, of so many rows that a walk can count them.
 bool is_picture(const TensorInfo& tensor);
+// Bytes of a row of a picture.
+inline int32_t row_bytes_of(const TensorInfo& info) {
+  return info.shape[2] * info.shape[3] * static_cast<int32_t>(element_bytes(info.dtype));
+}
 
 RowAccess row_access(const NodeView& node);
 // The same of a node that is known to run by rows; `reduces`: it is a mean.

@@ -12,7 +12,7 @@ namespace {
 
 // A segment's nodes run at one time.
 struct SegmentedPlan {
-  static constexpr bool kFeeds = true;
+  static constexpr bool kByRows = true;
   const Model* model;
 
   int32_t fed_until(int32_t tensor) const {
@@ -31,7 +31,29 @@ struct SegmentedPlan {
     const SegmentInfo s = segment(n);
     return s.count == 0 ? n : s.first + s.count - 1;
   }
-  bool in_place(int32_t n) const { return segment(n).count == 0; }
+  bool by_rows(int32_t n) const { return segment(n).count != 0; }
+  // A segment of one node makes its output in bands from the first row to the last. What it writes ends before the first row that
+  // this band or a later one reads, wherever it reads `input`.
+  bool may_follow(int32_t n, int32_t tensor, int32_t input) const {
+    const SegmentInfo s = segment(n);
+    const RowWalk walk = walk_of(s, n - s.first);
+    if (s.count != 1 || walk.stride != 1 || walk.lead != 0 || walk.rows != 0 || s.picture_rows != 0)
+      return false;
+    const NodeView node{n, model->node(n), model};
+    const RowAccess access = row_access(node);
+    const TensorInfo in = model->tensor(input), out = model->tensor(tensor);
+    const int64_t row_bytes = row_bytes_of(out), input_row_bytes = row_bytes_of(in);
+    const int64_t above =
+        int64_t{model->activation_offset(input)} - int64_t{model->activation_offset(tensor)};
+    for (int32_t k = 0; k < node.input_count(); ++k) {
+      if (node.input_index(k) != input) continue;
+      const RowAccess& window = k == 0 ? access : kRowByRow;
+      if (!reads_rows(node.info.op, k, in, out) || window.per != 1 ||
+          above < window.least_above(out.shape[1], s.band, row_bytes, input_row_bytes))
+        return false;
+    }
+    return true;
+  }
   uint32_t bytes(const Model&, int32_t tensor) const {
     return StreamedModel::place_bytes(*model, tensor, writer_of(*model, tensor));
   }

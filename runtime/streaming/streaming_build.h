@@ -1,6 +1,6 @@
 // Whether sessions of this build can run rows through line buffers (intaglio/streaming.h). It costs each operator a few
 // instructions and bytes, so a Cortex-M's build has it only where it is asked for: ITG_STREAMING=1. Without it
-// stream_rows() and kStreaming are not defined, and a program that names them does not link.
+// stream_rows(), kStreaming and kRowsAlone are not defined, and a program that names them does not link.
 #pragma once
 
 #ifndef ITG_STREAMING

@@ -141,7 +141,20 @@ inline std::vector<AlignedBytes> fuzz_models() {
       models.emplace_back(*stream_model(*Model::open(flat), all_ops(), {{}, feeds_rows}, arena.arena()));
   };
   for (const size_t i : {size_t{2}, size_t{3}}) add_streamed(AlignedBytes(models[i].view()).view());
-  for (const uint32_t network : {3u, 8u, 21u}) add_streamed(RandomPictureNetwork(network).finish().view());
+  for (const uint32_t network : {3u, 8u, 21u}) {
+    const AlignedBytes flat = RandomPictureNetwork(network).finish();
+    add_streamed(flat.view());
+    // Each node alone by rows, so that outputs stand on rows of their inputs.
+    std::vector<StreamedNodes> alone;
+    for (int32_t n = 0; n < Model::open(flat.view())->node_count(); ++n) {
+      alone.push_back({n, n + 1, 2});
+      const Span<const StreamedNodes> last{&alone.back(), 1};
+      if (!stream_segments(*Model::open(flat.view()), all_ops(), last, false, arena.arena()))
+        alone.pop_back();
+    }
+    models.emplace_back(*stream_segments(*Model::open(flat.view()), all_ops(), {alone.data(), alone.size()},
+                                         false, arena.arena()));
+  }
   const SlotSetting wide{-1, SlotRole::kActivations, -1, 16};
   CalibratorOptions options;
   options.slots = {&wide, 1};

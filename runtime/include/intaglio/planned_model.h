@@ -33,7 +33,7 @@ struct PlannedModel {
   SessionNeeds needs;          // exact, for one thread
   IsaMask isa = isa::kScalar;  // the instruction sets that its kernels need
   IsaMask listed = isa::kAll;  // those of the library that it was made with: kernels are numbered by them
-  const Streaming* streaming = nullptr;  // &kStreaming where the plan is the streamed one
+  const Streaming* streaming = nullptr;  // &kStreaming or &kRowsAlone where the plan is the streamed one
 
   // Whether the model's bytes are still those that were exported (else kBadChecksum). Reads all of them.
   Error check() const;

@@ -150,6 +150,7 @@ class Session {
 
  private:
   friend class SegmentRun;
+  friend class RowsAloneRun;
   enum class StateMove { kReset, kLoad, kStore };
 
   Error move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor);
