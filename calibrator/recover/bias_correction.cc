@@ -220,11 +220,27 @@ void for_each_mean_output(const RecoveryContext& context, int32_t n, Span<const 
 // Sums of codes are below 2^31, and means that are added up below 2^22.
 constexpr double kSumUnit = 512.0;
 
-// Adds a layer's mean outputs for the sample in this session, in units of kSumUnit of its bias's codes. `room`: for its mean inputs.
-void add_mean_outputs(const RecoveryContext& context, const Session& session, int32_t n, Span<double> room,
-                      int64_t* sums) {
+// What is added up of a layer: its mean inputs where it has one tap, which are few, and else its mean outputs, in units of kSumUnit of
+// its bias's codes.
+bool adds_inputs(const Model& model, const NodeInfo& node) {
+  const TensorInfo input = model.tensor(node.inputs[0]);
+  return model.tensor(node.inputs[1]).shape.rank <= 2 ||
+         patch_size(model, node) == static_cast<size_t>(input.shape.back(0));
+}
+
+size_t sum_count(const RecoveryContext& context, int32_t n) {
+  const Model& model = context.int8.session().model();
+  const Graph& graph = context.int8.graph();
+  return adds_inputs(model, model.node(n)) ? patch_size(model, model.node(n))
+                                           : biases_of(graph, n, *weight_rule(graph, n)).size;
+}
+
+// That of the sample in this session. `room`: for the mean inputs.
+void add_layer(const RecoveryContext& context, const Session& session, int32_t n, Span<double> room,
+               int64_t* sums) {
   const Span<double> inputs{room.data, patch_size(session.model(), session.model().node(n))};
   patch_means(session, n, *context.observing.patch_sums, inputs);
+  if (adds_inputs(session.model(), session.model().node(n))) return add_means(sums, inputs);
   const TensorInfo input = session.model().tensor(session.model().node(n).inputs[0]);
   const double unit = kSumUnit * static_cast<double>(input.quantization.scales[0]);
   for_each_mean_output(context, n, inputs, [&](size_t first, Span<double> outputs) {
@@ -240,20 +256,32 @@ class ShownErrors {
       : halves_{arena.make<double>(channels), arena.make<double>(channels)},
         all_(arena.make<double>(channels)) {}
 
-  // Those of a layer, whose mean outputs samples[h] samples of half h have added up in the first channels' or the others' sums.
-  void show(RecoveryContext& context, int32_t n, const int64_t* samples, const int64_t* sums) {
+  // Those of a layer, of which samples[h] samples of half h have added up the first sums or the others.
+  void show(RecoveryContext& context, int32_t n, const int64_t* samples, const int64_t* sums,
+            Span<double> room) {
     for (const int32_t half : {0, 1}) samples_[half] = static_cast<double>(samples[half]);
     const Graph& graph = context.int8.graph();
     const QuantRule& rule = *weight_rule(graph, n);
     channels_ = biases_of(graph, n, rule).size;
+    const Model& model = context.int8.session().model();
+    const size_t count = sum_count(context, n);
     for (const int32_t half : {0, 1}) {
       const Span<double> errors = of(half);
-      for (size_t c = 0; c < channels_; ++c)
-        errors[c] = samples[half] == 0 ? 0.0
-                                       : kSumUnit * bias_step(graph, n, rule, c) *
-                                             mean_of(sums[static_cast<size_t>(half) * channels_ + c],
-                                                     static_cast<uint32_t>(samples[half]));
+      for (double& error : errors) error = 0.0;
       if (samples[half] == 0) continue;
+      const int64_t* const own = sums + static_cast<size_t>(half) * count;
+      const auto mean = [&](size_t i) { return mean_of(own[i], static_cast<uint32_t>(samples[half])); };
+      if (adds_inputs(model, model.node(n))) {
+        const Span<double> inputs{room.data, count};
+        for (size_t i = 0; i < count; ++i) inputs[i] = mean(i);
+        const Span<const float> scales = weights_of(graph, n, rule).quantization.scales;
+        for_each_mean_output(context, n, inputs, [&](size_t c, Span<double> outputs) {
+          for (size_t l = 0; l < outputs.size; ++l, ++c)
+            errors[c] = outputs[l] * static_cast<double>(scales[c]);
+        });
+      } else {
+        for (size_t c = 0; c < channels_; ++c) errors[c] = kSumUnit * bias_step(graph, n, rule, c) * mean(c);
+      }
       for_each_mean_error(context, n, half, errors.data, 0, context.fp32.executor,
                           [&](size_t c, double shown) { errors[c] = shown; });
     }
@@ -329,7 +357,8 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
   const auto lanes = static_cast<size_t>(context.fp32.lane_count);
   const size_t inputs = patch_size(int8, int8.node(n)), channels = biases_of(graph, n, rule).size;
   const Span<double> room = scratch.make<double>(lanes * inputs);
-  const Span<int64_t> sums = scratch.make<int64_t>(lanes * 2 * channels);  // of both halves, by lanes
+  const size_t count = sum_count(context, n);
+  const Span<int64_t> sums = scratch.make<int64_t>(lanes * 2 * count);  // of both halves, by lanes
   ShownErrors errors(channels, scratch);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
   int64_t members[2] = {};
@@ -340,15 +369,15 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
     const Executor inner = batch.size == 1 ? context.fp32.executor : Executor();
     parallel_for(context.fp32.executor, static_cast<int32_t>(batch.size), [&](int32_t at) {
       const auto lane = static_cast<size_t>(at);
-      add_mean_outputs(context, context.walk.bring(batch[lane], {stand, n}, at, inner), n,
-                       {room.data + lane * inputs, inputs},
-                       sums.data + (2 * lane + static_cast<size_t>(halves[lane])) * channels);
+      add_layer(context, context.walk.bring(batch[lane], {stand, n}, at, inner), n,
+                {room.data + lane * inputs, inputs},
+                sums.data + (2 * lane + static_cast<size_t>(halves[lane])) * count);
     });
     return kNoError;
   });
   ITG_TRY(error);
-  for (size_t i = 2 * channels; i < sums.size; ++i) sums[i % (2 * channels)] += sums[i];
-  errors.show(context, n, members, sums.data);
+  for (size_t i = 2 * count; i < sums.size; ++i) sums[i % (2 * count)] += sums[i];
+  errors.show(context, n, members, sums.data, room);
   const Span<const double> expected = errors.expected(positions_of(int8, n));
   bool moved = false;
   for (size_t c = 0; c < channels; ++c) moved = move_bias(graph, n, rule, c, expected[c]) || moved;
@@ -372,16 +401,17 @@ class AllLayers {
   Error correct() {
     constexpr int32_t kRuns = 2;
     const auto lanes = static_cast<size_t>(context_.fp32.lane_count);
-    size_t channels = 0;
+    size_t channels = 0, count = 0;
     room_ = shifts_.most_of_node();
     for_each_layer([&](int32_t n, size_t own) {
       const size_t inputs = patch_size(int8_, int8_.node(n));
       room_ = inputs > room_ ? inputs : room_;
       most_ = own > most_ ? own : most_;
       channels += own;
+      count += sum_count(context_, n);
     });
     // Samples of each half; of each layer the sums of both halves; the slopes. Then the same of other lanes, without samples.
-    slopes_ = 2 * channels;
+    slopes_ = 2 * count;
     one_lane_ = slopes_ + shifts_.slope_count();
     sums_ = scratch_.make<int64_t>(2 + lanes * one_lane_);
     rooms_ = scratch_.make<double>(lanes * room_);
@@ -391,10 +421,10 @@ class AllLayers {
     if (scratch_.exhausted()) return {Status::kOutOfMemory};
     for (int32_t run = 0; run < kRuns; ++run) {
       for (int64_t& sum : sums_) sum = 0;
-      ITG_TRY(
-          context_.samples.add_up({"mean outputs", context_.int8.bytes(), static_cast<int32_t>(Part::kAll)},
-                                  sums_of(SumKind::kIntegers, Span<int64_t>{sums_.data, 2 + one_lane_}),
-                                  [&] { return add_samples(); }));
+      ITG_TRY(context_.samples.add_up(
+          {"means of layers", context_.int8.bytes(), static_cast<int32_t>(Part::kAll)},
+          sums_of(SumKind::kIntegers, Span<int64_t>{sums_.data, 2 + one_lane_}),
+          [&] { return add_samples(); }));
       move_biases(errors, brought, room);
       ITG_TRY(context_.int8.update_layers());
     }
@@ -402,12 +432,12 @@ class AllLayers {
   }
 
   // With the mean errors of the largest layer.
-  static uint64_t bytes(const Model& fp32, const CalibratorOptions& options, uint64_t channels,
+  static uint64_t bytes(const Model& fp32, const CalibratorOptions& options, uint64_t channels, uint64_t sums,
                         uint64_t most_inputs, uint64_t most_channels) {
     const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
     const MeanShifts::Most slopes = MeanShifts::most(fp32);
     const uint64_t room = slopes.of_node > most_inputs ? slopes.of_node : most_inputs;
-    return MeanShifts::bytes(fp32, options) + sizeof(int64_t) * (2 + lanes * (2 * channels + slopes.all)) +
+    return MeanShifts::bytes(fp32, options) + sizeof(int64_t) * (2 + lanes * (2 * sums + slopes.all)) +
            sizeof(double) * (channels + (lanes + 1) * room + 4 * most_channels) + 8 * alignof(double);
   }
 
@@ -441,9 +471,9 @@ class AllLayers {
     int64_t* const sums = sums_.data + 2 + l * one_lane_;
     size_t first = 0;
     for (int32_t n = 0; n < int8_.node_count(); ++n) {
-      if (const QuantRule* const rule = weight_rule(graph_, n)) {
-        const size_t own = biases_of(graph_, n, *rule).size;
-        add_mean_outputs(context_, session, n, room, sums + first + (half == 0 ? 0 : own));
+      if (weight_rule(graph_, n) != nullptr) {
+        const size_t own = sum_count(context_, n);
+        add_layer(context_, session, n, room, sums + first + (half == 0 ? 0 : own));
         first += 2 * own;
       }
       shifts_.run(session, n, room, sums + slopes_);
@@ -461,8 +491,8 @@ class AllLayers {
         continue;
       }
       const size_t channels = biases_of(graph_, n, *rule).size;
-      errors.show(context_, n, sums_.data, sums_.data + first);
-      first += 2 * channels;
+      errors.show(context_, n, sums_.data, sums_.data + first, room);
+      first += 2 * sum_count(context_, n);
       const Span<double> corrected{corrected_.data + first_channel, channels};
       first_channel += channels;
       const NodeInfo node = int8_.node(n);
@@ -500,7 +530,7 @@ class AllLayers {
 
 // A copy of all biases, and what all layers take at once, which is more than correct_layer() does for one.
 uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& options) {
-  uint64_t biases = 0, most_channels = 0, most_inputs = 0;
+  uint64_t biases = 0, sums = 0, most_channels = 0, most_inputs = 0;
   for (int32_t n = 0; n < fp32.node_count(); ++n) {
     const NodeInfo node = fp32.node(n);
     const OpDef* const def = find_op(float_ops(), fp32, node);
@@ -509,10 +539,13 @@ uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& optio
     const auto channels = static_cast<uint64_t>(weights.shape[def->quant.weight_axis]);
     const uint64_t inputs = patch_size(fp32, node);
     biases += channels;
+    sums += adds_inputs(fp32, node) ? inputs : channels;
     most_channels = channels > most_channels ? channels : most_channels;
     most_inputs = inputs > most_inputs ? inputs : most_inputs;
   }
-  return sizeof(int32_t) * biases + AllLayers::bytes(fp32, options, biases, most_inputs, most_channels);
+  const uint64_t copy = sizeof(int32_t) * biases + alignof(int32_t);
+  if (options.one_pass) return copy;  // no sample runs again
+  return copy + AllLayers::bytes(fp32, options, biases, sums, most_inputs, most_channels);
 }
 
 namespace {

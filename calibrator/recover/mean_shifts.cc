@@ -47,20 +47,31 @@ bool is_cut(const NodeOptions& options) {
   return clamp.min > -kInfinity || clamp.max < kInfinity;
 }
 
-// Mean over the positions of a tensor of a number for each code, by channels.
+// Mean over the positions of a tensor of a number for each code, at most 255, by channels.
 template <typename Number>
-void add_means_of(const int8_t* codes, size_t count, Span<double> sums, Number&& number) {
-  const double position = static_cast<double>(sums.size) / static_cast<double>(count);
-  for (size_t at = 0; at < count; at += sums.size)
-    for (size_t c = 0; c < sums.size; ++c) sums[c] += number(c, codes[at + c]);
-  for (double& sum : sums) sum *= position;
+void find_means(const int8_t* codes, size_t count, Span<double> means, Number&& number) {
+  constexpr size_t kBlock = 64, kFewPositions = 1 << 20;  // whose sums fit 32 bits
+  const size_t channels = means.size;
+  const double position = static_cast<double>(channels) / static_cast<double>(count);
+  for (size_t first = 0; first < channels; first += kBlock) {
+    const size_t width = channels - first < kBlock ? channels - first : kBlock;
+    for (size_t start = 0; start < count; start += kFewPositions * channels) {
+      const size_t rest = count - start,
+                   end = rest < kFewPositions * channels ? count : count - rest + kFewPositions * channels;
+      int32_t sums[kBlock] = {};
+      for (size_t at = start + first; at < end; at += channels)
+        for (size_t c = 0; c < width; ++c) sums[c] += number(first + c, codes[at + c]);
+      for (size_t c = 0; c < width; ++c) means[first + c] += position * sums[c];
+    }
+  }
 }
 
 void find_shares(const Session& session, const NodeInfo& node, Span<double> shares) {
   const auto clamp = node.options.value<Clamp>();
   const TensorInfo out = session.model().tensor(node.outputs[0]);
-  add_means_of(codes_of(session, node.outputs[0]), static_cast<size_t>(out.shape.elements()), shares,
-               [&](size_t, int8_t code) { return code > clamp.lo && code < clamp.hi ? 1.0 : 0.0; });
+  const int32_t lo = clamp.lo, hi = clamp.hi;
+  find_means(codes_of(session, node.outputs[0]), static_cast<size_t>(out.shape.elements()), shares,
+             [=](size_t, int32_t code) { return (code > lo ? 1 : 0) & (code < hi ? 1 : 0); });
 }
 
 // The tables of a Lookup: one, one a channel, or some and which of them each channel has.
@@ -74,13 +85,14 @@ void find_table_slopes(const Session& session, const NodeInfo& node, Span<double
   const auto* const groups =
       has_groups ? reinterpret_cast<const int8_t*>(model.tensor(node.inputs[2]).constant.data) : nullptr;
   const size_t apart = !has_groups && tables.constant.size == kCodes ? 0 : kCodes;
-  add_means_of(codes_of(session, node.inputs[0]), static_cast<size_t>(in.shape.elements()), slopes,
-               [&](size_t c, int8_t code) {
-                 const int8_t* const own = table + (has_groups ? static_cast<size_t>(groups[c]) : c) * apart;
-                 const int32_t low = code < -128 + kReach ? 0 : code + 128 - kReach,
-                               high = code > 127 - kReach ? 255 : code + 128 + kReach;
-                 return static_cast<double>(own[high] - own[low]) / (high - low);
-               });
+  find_means(codes_of(session, node.inputs[0]), static_cast<size_t>(in.shape.elements()), slopes,
+             [=](size_t c, int32_t code) {
+               const int8_t* const own = table + (has_groups ? static_cast<size_t>(groups[c]) : c) * apart;
+               const int32_t low = code < -128 + kReach ? 0 : code + 128 - kReach,
+                             high = code > 127 - kReach ? 255 : code + 128 + kReach;
+               return own[high] - own[low];
+             });
+  for (double& slope : slopes) slope /= 2 * kReach;
 }
 
 // Of both inputs, one behind the other: the mean of the other one.
@@ -92,9 +104,8 @@ void find_factors(const Session& session, const NodeInfo& node, Span<double> roo
     const size_t own = channels_of(other);
     const Span<double> factors{room.data + i * channels, channels};
     const int32_t zero_point = other.quantization.zero_point;
-    add_means_of(codes_of(session, node.inputs[1 - i]), static_cast<size_t>(other.shape.elements()),
-                 Span<double>{factors.data, own},
-                 [&](size_t, int8_t code) { return static_cast<double>(code - zero_point); });
+    find_means(codes_of(session, node.inputs[1 - i]), static_cast<size_t>(other.shape.elements()),
+               Span<double>{factors.data, own}, [=](size_t, int32_t code) { return code - zero_point; });
     const double scale = scale_of(model, node.inputs[1 - i]) * scale_of(model, node.inputs[i]) /
                          scale_of(model, node.outputs[0]);
     for (size_t c = 0; c < own; ++c) factors[c] *= scale;
