@@ -530,6 +530,7 @@ class AllLayers {
 
 // A copy of all biases, and what all layers take at once, which is more than correct_layer() does for one.
 uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& options) {
+  if ((options.recover & recovery::kBiasCorrection) == 0) return 0;
   uint64_t biases = 0, sums = 0, most_channels = 0, most_inputs = 0;
   for (int32_t n = 0; n < fp32.node_count(); ++n) {
     const NodeInfo node = fp32.node(n);
