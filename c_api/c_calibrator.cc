@@ -10,7 +10,6 @@ static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
               ITG_RECOVER_DEPTHWISE_SCALES == recovery::kDepthwiseScales &&
               ITG_RECOVER_RANGE_METHOD == recovery::kRangeMethod &&
               ITG_RECOVER_BIAS_ABSORPTION == recovery::kBiasAbsorption &&
-              ITG_RECOVER_MEANS_ALONE == recovery::kMeansAlone &&
               ITG_RECOVERY_NO_SOURCE == static_cast<int>(RecoveryVerdict::kNoSource) &&
               ITG_RECOVERY_UNJUDGED == static_cast<int>(RecoveryVerdict::kUnjudged));
 #define ITG_RANGE_METHOD(id, c_name, ...) \

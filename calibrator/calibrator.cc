@@ -157,10 +157,10 @@ Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples,
   ITG_TRY(check_float(model));
   uint64_t elements = 0;
   for (const int32_t output : model.outputs()) elements += output_tensor(model, output).elements;
-  // Activations of the int8 model take about a quarter; what alignment and borders to FP32 add is the rest.
-  uint64_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
-  // Those held out go through the FP32 model, too.
-  if ((options.recover & recovery::kLayers) != 0) activations += model.activation_bytes() / 3;
+  // Samples stand before a layer that changes. Activations of the int8 model take about a quarter; what alignment and borders to FP32
+  // add is the rest. Those held out go through the FP32 model, too.
+  const bool stand = (options.recover & recovery::kLayers) != 0;
+  const uint64_t activations = stand ? 2 * (model.activation_bytes() / 3) + 16 * kMemoryAlignment : 0;
   const uint64_t outputs = elements * sizeof(float) + 3 * sizeof(SampleName) + 2 * kMemoryAlignment;
   const uint64_t tensors = 32 * static_cast<uint64_t>(model.tensor_count() + 2 * model.node_count());
   const uint64_t bytes =

@@ -32,7 +32,7 @@ class Finish {
                  job.answers),
         arena_(job.memory.output),
         judge_(calibration.fp32, calibration.observing.outputs, calibration.exact_outputs, options_.progress,
-               int8_, samples_, walk_, arena_),
+               int8_, samples_, arena_),
         depthwise_scales_(calibration.fp32, job.seen, options_, arena_),
         equalizer_(calibration.fp32, job.seen, options_, arena_),
         absorber_(calibration.fp32, job.seen, options_, arena_),
@@ -55,7 +55,6 @@ class Finish {
     finished_.reported = job.seen.observers;
     best_.network = &given_;
     best_.method = job.earlier != nullptr ? job.earlier->method : options_.method;
-    best_.by_samples = job.earlier == nullptr || job.earlier->by_samples;
   }
 
   // The order of a calibration.

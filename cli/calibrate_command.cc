@@ -285,7 +285,7 @@ Command add_calibrate_command(CLI::App& parent) {
       *app, "--recover", arguments->recover,
       "steps that lessen the error of quantization: none, or a list of default (depthwise,method,bias, and cle where "
       "normalizations have factors; in a list without it), " +
-          recovery_names() + ", means (bias, from what was observed alone)")
+          recovery_names())
       .checked(readable_by(parse_recover))
       .type_name("LIST")
       .show_default();

@@ -182,6 +182,7 @@ struct QuantRule {
   bool folds_residual = false;    // an Add: a convolution before it may take it in as its residual
   bool inputs_as_output = false;  // a Concat: every input has the output's scale and zero point
   bool sums = false;              // an Add, a Sub: some tools give its inputs one scale
+  bool multiplies = false;        // a Mul
   bool clips = false;             // a Clamp: a layer before it may saturate in its stead
   bool normalizes = false;        // divides by a norm of the values beside it
   ChannelRule channels = ChannelRule::kMixes;

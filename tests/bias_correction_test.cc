@@ -3,6 +3,7 @@
 
 #include "tests/support/calibrate.h"
 #include "tests/support/decibels.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/random.h"
 #include "tests/support/real_values.h"
 
@@ -68,12 +69,73 @@ double gain_db(size_t count, float least, float most) {
   return gain / kDraws;
 }
 
+// Convolutions of 1 x 1 with a ReLU each. With `shuffled` channels go another way between them, as in ShuffleNet.
+AlignedBytes deep_map(bool shuffled) {
+  ModelBuilder net;
+  Random random(23);
+  const std::vector<int32_t> map = {1, 4, 4, kWidth}, parts = {1, 4, 4, 2, kWidth / 2},
+                             swapped = {1, 4, 4, kWidth / 2, 2};
+  static constexpr int32_t kSwap[] = {0, 1, 2, 4, 3};
+  int32_t x = net.tensor("x", DType::kF32, map);
+  net.input(x);
+  for (int32_t layer = 0; layer < kDepth; ++layer) {
+    const std::string at = std::to_string(layer);
+    const auto add = [&](Op op, std::vector<int32_t> inputs, const std::vector<int32_t>& shape,
+                         const char* name) -> GraphNode& {
+      const int32_t y = net.tensor(name + at, DType::kF32, shape);
+      inputs.insert(inputs.begin(), x);
+      x = y;
+      return net.node(op, inputs, {y});
+    };
+    const int32_t w = net.constant("w" + at, DType::kF32, {kWidth, 1, 1, kWidth},
+                                   random.reals(kWidth * kWidth, -0.25f, 0.25f)),
+                  b = net.constant("b" + at, DType::kF32, {kWidth}, random.reals(kWidth, 0.0f, 0.4f));
+    add(Op::kConv2d, {w, b}, map, "y").options.as<Clamp>().min = 0.0f;
+    if (!shuffled || layer + 1 == kDepth) continue;
+    add(Op::kReshape, {}, parts, "p");
+    add(Op::kTranspose, {}, swapped, "s").options.as<TransposeOptions>().permutation = {kSwap, 5};
+    add(Op::kReshape, {}, map, "m");
+  }
+  net.output(x);
+  return net.finish();
+}
+
 }  // namespace
 
-TEST_CASE("one sample, or a few, of vectors without a mean: other samples lose nothing by the correction") {
+TEST_CASE("layers that are corrected at once: none corrects again what those before it have corrected") {
+  constexpr size_t kPlaces = 16;
+  Random random(5);
+  Samples samples(16);
+  for (auto& sample : samples) {
+    sample = random.reals(kPlaces * kWidth, -1.0f, 1.0f);
+    for (size_t place = 0; place < kPlaces; ++place)
+      sample[place * kWidth + 3] = 6.0f;  // clipped: an error that all layers show
+  }
+  CalibratorOptions options;
+  options.method = RangeMethod::kPercentile;
+  options.percentile = 0.95;
+  options.recover = recovery::kBiasCorrection;
+  for (const bool shuffled : {false, true}) {
+    CAPTURE(shuffled);
+    const AlignedBytes net = deep_map(shuffled);
+    const Model model = *Model::open(net.view());
+    AlignedBytes memory(Calibrator::measure(model, options)->total());
+    Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
+    const SampleSource source = source_of(samples);
+    REQUIRE(calibrator.add_all(source).ok());
+    REQUIRE(calibrator.finish({}, &source).ok());
+    const Span<const RecoveryRecord> records = calibrator.report().recoveries;
+    REQUIRE(records.size == 2);
+    CHECK(records[1].verdict == RecoveryVerdict::kKept);
+    CHECK(records[1].after < 0.25 * records[1].before);
+  }
+}
+
+TEST_CASE(
+    "one sample, or a few, of vectors without a mean: other samples lose next to nothing by the correction") {
   for (const size_t count : {1, 2, 3, 5}) {
     CAPTURE(count);
-    CHECK(gain_db(count, -1.0f, 1.0f) > -0.1);
+    CHECK(gain_db(count, -1.0f, 1.0f) > -0.2);
   }
 }
 

@@ -128,33 +128,40 @@ Bytes at_once(const AlignedBytes& file, RecoveryMask recover, const Samples& sam
   return bench.model_bytes();
 }
 
-constexpr RecoveryMask kFew = recovery::kDefault | recovery::kMeansAlone;
-
 }  // namespace
 
 TEST_CASE("samples in 1, 2, 7 and 50 places give the bytes of one calibration, recoveries included") {
-  for (const uint32_t seed : {1u, 2u, 5u})
-    for (const size_t count : {3u, 14u, 50u}) {  // too few for most recoveries; with probes; a half judges
-      const AlignedBytes file = small_cnn(seed, seed == 2 ? 0.01f : 1.0f);
-      const Samples samples = small_cnn_samples(count, 7 + seed);
-      for (const RecoveryMask recover :
-           {recovery::kDefault, kFew, recovery::kDefault | recovery::kEqualization}) {
-        const Bytes expected = at_once(file, recover, samples);
-        for (const size_t places : {1u, 2u, 7u, 50u}) {
-          if (places > count || (places == 50 && recover != kFew)) continue;
-          INFO(seed << " " << count << " " << recover << " " << places);
-          int32_t rounds = 0;
-          CHECK(Fleet(file, recover, samples, places).calibrate(rounds, places == 7) == expected);
-          if (recover == kFew) CHECK(rounds <= 8);
-        }
-      }
+  struct Case {
+    uint32_t seed;
+    size_t samples;
+    std::vector<size_t> places;
+    RecoveryMask recover = recovery::kDefault;
+  };
+  // Too few samples for most recoveries; with probes; a half of them judges.
+  const Case cases[] = {{1, 3, {1, 2}},
+                        {2, 14, {1, 2, 7}},
+                        {5, 14, {2}},
+                        {1, 50, {2, 50}},
+                        {2, 50, {7}},
+                        {5, 14, {2}, recovery::kDefault | recovery::kEqualization},
+                        {1, 50, {2}, recovery::kDefault | recovery::kEqualization}};
+  for (const Case& each : cases) {
+    const AlignedBytes file = small_cnn(each.seed, each.seed == 2 ? 0.01f : 1.0f);
+    const Samples samples = small_cnn_samples(each.samples, 7 + each.seed);
+    const Bytes expected = at_once(file, each.recover, samples);
+    for (const size_t places : each.places) {
+      INFO(each.seed << " " << each.samples << " " << each.recover << " " << places);
+      int32_t rounds = 0;
+      CHECK(Fleet(file, each.recover, samples, places).calibrate(rounds, places == 7) == expected);
+      if (each.recover == recovery::kDefault) CHECK(rounds <= 8);
     }
+  }
 }
 
 TEST_CASE("answers to another question, of other samples, and those of another calibration are refused") {
   const AlignedBytes file = small_cnn();
   const Samples samples = small_cnn_samples(20);
-  Fleet fleet(file, kFew, samples, 2);
+  Fleet fleet(file, recovery::kDefault, samples, 2);
   Rounds question = fleet.asked();
   const Rounds first = fleet.answers_to(question, fleet.places[0]),
                second = fleet.answers_to(question, fleet.places[1]);
@@ -168,7 +175,7 @@ TEST_CASE("answers to another question, of other samples, and those of another c
   CHECK(question.take(twice).status == Status::kSamplesDiffer);
 
   // Other options, and another network under the same name.
-  Bench other(file, kFew);
+  Bench other(file, recovery::kDefault);
   other.options.power_of_two = true;
   other.calibrator = *Calibrator::create(other.model, other.memory.span(), other.options);
   REQUIRE(other.calibrator.load(question.state()).ok());
@@ -180,7 +187,7 @@ TEST_CASE("answers to another question, of other samples, and those of another c
   REQUIRE(all.add(second).ok());
   Rounds next = question;
   REQUIRE(next.take(all).ok());
-  Bench again(file, kFew);
+  Bench again(file, recovery::kDefault);
   REQUIRE(again.calibrator.load(next.state()).ok());
   REQUIRE(next.finish(again.calibrator, {}).status == Status::kAnswersMissing);
   CHECK(!first.answers(next));
@@ -190,7 +197,7 @@ TEST_CASE("answers to another question, of other samples, and those of another c
 TEST_CASE("each changed byte of a question and of answers is refused, or gives a model or an error") {
   const AlignedBytes file = small_cnn();
   const Samples samples = small_cnn_samples(6);
-  Fleet fleet(file, kFew, samples, 1);
+  Fleet fleet(file, recovery::kDefault, samples, 1);
   Rounds question = fleet.asked();
   const Bytes answers = fleet.answers_to(question, samples).save();
   for (size_t at = 0; at < answers.size(); at += 31) {
@@ -202,7 +209,7 @@ TEST_CASE("each changed byte of a question and of answers is refused, or gives a
     const Result<Rounds> read = Rounds::read(view(changed));
     Rounds next = question;
     if (!read || !next.take(*read).ok()) continue;
-    Bench again(file, kFew);
+    Bench again(file, recovery::kDefault);
     REQUIRE(again.calibrator.load(next.state()).ok());
     const Error error = next.finish(again.calibrator, {});
     const bool is_said =

@@ -13,10 +13,10 @@ struct Calibration {
   int32_t loads = 0;  // of samples, by finish()
 };
 
-Calibration calibrate(const Model& model, const Samples& samples, size_t spare_bytes) {
+Calibration calibrate(const Model& model, const Samples& samples, size_t spare_bytes,
+                      RecoveryMask recover = recovery::kRangeMethod | recovery::kBiasCorrection) {
   CalibratorOptions options;
-  options.recover =
-      recovery::kRangeMethod | recovery::kBiasCorrection;  // others load each sample whatever there is
+  options.recover = recover;
   AlignedBytes memory(Calibrator::measure(model, options)->total() + spare_bytes);
   Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
   struct Counted {
@@ -44,15 +44,17 @@ TEST_CASE("memory beyond what is needed saves runs and changes no byte") {
   const AlignedBytes file = small_cnn();
   const Model model = *Model::open(file.view());
   const Samples samples = small_cnn_samples(9);
-  const size_t useful = *Calibrator::replay_bytes(model, 9);
-  const Calibration least = calibrate(model, samples, 0);
-  CHECK(least.loads <
+  CalibratorOptions options;
+  options.recover = recovery::kLearnedScales;  // samples stand before a layer
+  const size_t useful = *Calibrator::replay_bytes(model, 9, options);
+  const Calibration least = calibrate(model, samples, 0, options.recover);
+  CHECK(calibrate(model, samples, 0).loads <
         40 * 9);  // a few samples' digests are known whatever memory there is: no look at a half loads one
   // Less than a step of alignment is no memory.
-  CHECK(calibrate(model, samples, kMemoryAlignment - 1).loads == least.loads);
+  CHECK(calibrate(model, samples, kMemoryAlignment - 1, options.recover).loads == least.loads);
   for (const size_t spare : {useful / 2 + 1, useful, 2 * useful}) {
     CAPTURE(spare);
-    const Calibration made = calibrate(model, samples, spare);
+    const Calibration made = calibrate(model, samples, spare, options.recover);
     CHECK(made.bytes == least.bytes);
     CHECK(made.loads <= least.loads);
     if (spare >= useful) CHECK(3 * made.loads < 2 * least.loads);

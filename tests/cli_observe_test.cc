@@ -189,13 +189,12 @@ TEST_CASE("rounds of questions and answers make the model of all samples, and sa
   places.observe("here");
   places.observe("there");
   places.good("merge %/here.itgcal %/there.itgcal -o %/all.itgcal");
-  const std::string means = " --recover depthwise,method,means";
-  for (const std::string& recover : {means, std::string()}) {
+  {
     std::string from = " --from %/all.itgcal", question;
     int rounds = 1;
     for (;; ++rounds) {
       question = "%/q" + std::to_string(rounds) + ".itgq";
-      const Ran ran = places.run("calibrate %/net.itg -q " + question + from + " -o %/fleet.itg" + recover);
+      const Ran ran = places.run("calibrate %/net.itg -q " + question + from + " -o %/fleet.itg");
       if (ran.code == 0) break;
       REQUIRE(ran.code == 3);
       CHECK(holds(ran.err, "answer it in each place with 'intaglio observe --question'"));
@@ -206,14 +205,14 @@ TEST_CASE("rounds of questions and answers make the model of all samples, and sa
       from = " --from " + question + " --from %/answers.itgcal";
     }
     CHECK(places.get(question.substr(2)) == "");
-    if (!recover.empty()) CHECK(rounds <= 8);
-    places.good("calibrate %/net.itg --images @/calibration -o %/plain.itg" + recover);
+    CHECK(rounds <= 8);
+    places.good("calibrate %/net.itg --images @/calibration -o %/plain.itg");
     CHECK(places.get("fleet.itg") == places.get("plain.itg"));
     std::filesystem::remove(places / "fleet.itg");
   }
 
-  const std::string asks = "calibrate %/net.itg -o %/new.itg -q %/new.itgq" + means;
-  REQUIRE(places.run("calibrate %/net.itg -o %/new.itg -q %/one.itgq --from %/all.itgcal" + means).code == 3);
+  const std::string asks = "calibrate %/net.itg -o %/new.itg -q %/new.itgq";
+  REQUIRE(places.run("calibrate %/net.itg -o %/new.itg -q %/one.itgq --from %/all.itgcal").code == 3);
   places.observe("here", " --question %/one.itgq");
   places.observe("there", " --question %/one.itgq");
   const auto refused = [&](const std::string& words, const std::string& why) {
@@ -229,7 +228,8 @@ TEST_CASE("rounds of questions and answers make the model of all samples, and sa
   refused(" --from %/one.itgq --from %/here.itgcal --from %/there.itgcal --symmetric",
           "one.itgq: asks about another calibration");
   places.bad(
-      "calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/one.itgq --from %/here.itgcal --from %/there.itgcal",
+      "calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/one.itgq --from %/here.itgcal --from %/there.itgcal "
+      "--recover method",
       "one.itgq: was asked with another --recover");
   places.bad("calibrate %/net.itg -o %/new.itg -q %/new.itgq --from %/all.itgcal --recover eq",
              "take samples one by one");
@@ -249,7 +249,7 @@ TEST_CASE("rounds of questions and answers make the model of all samples, and sa
   places.put("newer.itgcal", newer);
   refused(" --from %/one.itgq --from %/newer.itgcal",
           "newer.itgcal: was written by another version of the library");
-  const std::string over = "calibrate %/net.itg --from %/all.itgcal -o %/new.itg" + means + " -q ";
+  const std::string over = "calibrate %/net.itg --from %/all.itgcal -o %/new.itg -q ";
   places.bad(over + "%/all.itgcal", "all.itgcal: is the input");
   places.bad(over + "%/new.itg", "new.itg: is another file to write");
   CHECK(places.get("new.itg") == "");

@@ -92,7 +92,7 @@ std::vector<uint8_t> calibrate_as(const Model& model, const Samples& samples,
   const SampleSource source = source_of(samples);
   REQUIRE(calibrator->add_all(source).ok());
   Calibration& calibration = Calibration::of(*calibrator);
-  const Candidate earlier{options.method, true, biases, nullptr, {}, {}};
+  const Candidate earlier{options.method, biases, nullptr, {}, {}};
   const FinishJob job{calibration.options, calibration.seen, calibration.memory, &earlier};
   REQUIRE(finish_calibration(calibration, job, {}, &source, calibration.finished).ok());
   const Span<const uint8_t> bytes = calibrator->report().bytes;

@@ -109,39 +109,6 @@ TEST_CASE(
   }
 }
 
-// vector -> fully connected, which reads the element that lies far off, too.
-AlignedBytes one_product(int32_t depth) {
-  ModelBuilder net;
-  Random random(6);
-  std::vector<float> weights = random.reals(static_cast<size_t>(kOutputs * depth), -0.5f, 0.5f);
-  for (int32_t o = 0; o < kOutputs; ++o) weights[static_cast<size_t>(o * depth + 3)] = 0.1f;
-  const int32_t x = net.tensor("x", DType::kF32, {1, depth}), y = net.tensor("y", DType::kF32, {1, kOutputs});
-  net.input(x);
-  net.node(Op::kFullyConnected,
-           {x, net.constant("w", DType::kF32, {kOutputs, depth}, weights),
-            net.constant("b", DType::kF32, {kOutputs}, std::vector<float>(kOutputs))},
-           {y});
-  net.output(y);
-  return net.finish();
-}
-
-TEST_CASE(
-    "a method is judged behind the correction: a value that is clipped in every sample goes into the biases") {
-  constexpr int32_t kLong = 8192;
-  Samples samples(200, std::vector<float>(kLong));
-  Random random(10);
-  for (auto& sample : samples) {
-    for (float& v : sample) v = random.real(-1.0f, 1.0f);
-    sample[3] = 60.0f;
-  }
-  const AlignedBytes net = one_product(kLong);
-  CalibratorOptions alone;
-  alone.recover = recovery::kBiasCorrection;
-  const Outcome corrected = calibrate(samples, {}, true, net), plain = calibrate(samples, alone, true, net);
-  CHECK(corrected.method != "auto");
-  CHECK(corrected.error < 0.1 * plain.error);
-}
-
 // With the model of one half auto is far worse than others, with that of the other half it is not.
 TEST_CASE("a value far off in one half of the samples alone, whichever it is, is found") {
   for (const int32_t half : {0, 1}) {

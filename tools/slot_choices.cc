@@ -278,11 +278,10 @@ Outcome<std::optional<RecoveryMask>> parse_recover(const std::string& list) {
     for (const RecoveryRule& rule : recovery_rules())
       if (name == rule.name) bit = rule.bit;
     if (name == "default") bit = recovery::kDefault;
-    if (name == "means") bit = recovery::kBiasCorrection | recovery::kMeansAlone;
     if (bit == recovery::kNone)
       return Failure{option_word("recover") + ": '" + name + "' " +
                      (name == "none" ? "cannot be combined" : "is no recovery") + "; there are " +
-                     recovery_names() + ", means, default for the usual ones, and none, alone"};
+                     recovery_names() + ", default for the usual ones, and none, alone"};
     mask |= bit;
     start = comma + 1;
   }

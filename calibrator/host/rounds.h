@@ -13,7 +13,7 @@
 namespace intaglio {
 
 // The recoveries whose questions are sums. The others take samples one by one.
-inline constexpr RecoveryMask kAskable = recovery::kDefault | recovery::kMeansAlone | recovery::kEqualization;
+inline constexpr RecoveryMask kAskable = recovery::kDefault | recovery::kEqualization;
 
 class Rounds {
  public:

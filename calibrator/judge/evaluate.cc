@@ -290,8 +290,9 @@ int32_t run_outputs(Session& fp32, Span<const OutputTensor> outputs, float* valu
   return done;
 }
 
-int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pairs, const float* exact,
-                        NetworkError* errors, const OutputLook& look) {
+int32_t compare_outputs(Session& int8, Span<const OutputPair> pairs, const float* exact, NetworkError* errors,
+                        const OutputLook& look) {
+  int32_t node = 0;
   for (size_t i = 0; i < pairs.size; ++i) {
     const OutputPair& pair = pairs[i];
     NetworkError& error = errors[i] = {};

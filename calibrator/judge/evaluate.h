@@ -73,10 +73,9 @@ struct OutputLook {
   void (*look)(void* context, size_t pair, const float* exact, const TensorView& found) = nullptr;
   void* context = nullptr;
 };
-// Runs a session of the int8 model from the node before which it stands, as far as its outputs, and compares them with these
-// values. Returns as above.
-int32_t compare_outputs(Session& int8, int32_t node, Span<const OutputPair> pairs, const float* exact,
-                        NetworkError* errors, const OutputLook& look = {});
+// Runs a session of the int8 model as far as its outputs, and compares them with these values. Returns as above.
+int32_t compare_outputs(Session& int8, Span<const OutputPair> pairs, const float* exact, NetworkError* errors,
+                        const OutputLook& look = {});
 
 // Every layer of the int8 model against the same layer in FP32, over all samples.
 

@@ -5,14 +5,13 @@
 namespace intaglio {
 
 Judge::Judge(FloatModel& fp32, Span<const OutputTensor> outputs, Span<float> exact_values,
-             const Progress& progress, Int8Model& int8, Replay& samples, SampleWalk& walk, Arena& arena)
+             const Progress& progress, Int8Model& int8, Replay& samples, Arena& arena)
     : fp32_(fp32),
       exact_outputs_(outputs),
       exact_values_(exact_values),
       progress_(progress),
       int8_(int8),
       samples_(samples),
-      walk_(walk),
       outputs_(arena.make<OutputPair>(outputs.size)),
       sums_(arena.make<Sums>(outputs_.size)),
       figures_(arena.make<NetworkError>(static_cast<size_t>(fp32.lane_count) * outputs_.size)) {}
@@ -29,9 +28,7 @@ Error Judge::ask(const Question& question, NetworkError& answer) {
   Question asked = question;
   if (asked.part == Part::kJudges && samples_.all_judge()) asked.part = Part::kAll;
   const bool is_told = asked.part == Part::kAll || asked.part == Part::kJudges || asked.part == Part::kOthers;
-  const bool tells = is_told && asked.node < 0 && samples_.wants_results();
-  is_walked_ = asked.node >= 0 && can_start_at(asked.node);
-  if (!is_walked_) asked.node = -1;
+  const bool tells = is_told && samples_.wants_results();
   const auto walk = [&] {
     Error error;
     fp32_.threads.hold([&] { error = run(asked, tells); });
@@ -50,12 +47,6 @@ Error Judge::ask(const Question& question, NetworkError& answer) {
   return kNoError;
 }
 
-void Judge::tell_results() {
-  if (!is_walked_ || !samples_.wants_results() || !walk_.keeps(samples_.count())) return;
-  for (int32_t i = 0; i < samples_.count(); ++i) samples_.tell(i, walk_.standing(i));
-  told_revision_ = int8_.revision();
-}
-
 Error Judge::complete(const NetworkError& judged, NetworkError& whole) {
   const int64_t now = int8_.revision();
   const bool told = !samples_.wants_results() || told_revision_ == now;
@@ -71,23 +62,16 @@ Error Judge::complete(const NetworkError& judged, NetworkError& whole) {
   return kNoError;
 }
 
-// Whether nothing that is compared is written before this node.
-bool Judge::can_start_at(int32_t node) const {
-  for (const OutputPair& output : outputs_)
-    if (output.tensor >= 0 && output.node < node) return false;
-  return true;
-}
-
 Error Judge::run(const Question& question, bool tells) {
   const bool may_end = question.most < kNoLimit && outputs_.size == 1 && !samples_.are_elsewhere();
   return samples_.for_each_batch(question.part, [&](Span<const int32_t> batch) -> Error {
     if (may_end && total().noise > question.most) return kNoError;
-    bool judges[kMaxLanes];
+    bool judges[kMaxLanes] = {};
     for (size_t lane = 0; lane < batch.size; ++lane) {
       ITG_TRY(tell(progress_, question.stage, batch[lane], samples_.count()));
       ITG_TRY(samples_.belongs(batch[lane], Part::kJudges, &judges[lane]));
     }
-    ITG_TRY(add(batch, judges, tells || is_walked_, question.node));
+    ITG_TRY(add(batch, judges, tells));
     for (int32_t lane = 0; lane < static_cast<int32_t>(batch.size) && tells; ++lane)
       samples_.tell(batch[static_cast<size_t>(lane)], int8_.lanes().of(int8_.session(), lane));
     return kNoError;
@@ -97,20 +81,11 @@ Error Judge::run(const Question& question, bool tells) {
 // Runs these samples side by side; the FP32 model only where its outputs are not known. With `to_the_end` also what stands
 // behind the outputs that are compared: the model's outputs are then those of its lanes' sessions. judges[lane]: whether
 // judged() counts the sample.
-Error Judge::add(Span<const int32_t> which, const bool* judges, bool to_the_end, int32_t from) {
-  int32_t walked[kMaxLanes], loaded[kMaxLanes];
-  for (size_t lane = 0; lane < which.size; ++lane) {
-    // The FP32 model needs the inputs of a sample that the walk has kept, too.
-    const bool is_walked = from >= 0 && samples_.reference(which[lane]) != nullptr;
-    walked[lane] = is_walked ? which[lane] : -1;
-    loaded[lane] = is_walked ? -1 : which[lane];
-  }
-  if (from >= 0) ITG_TRY(walk_.fetch({walked, which.size}));
-  ITG_TRY(samples_.load_each({loaded, which.size}));
+Error Judge::add(Span<const int32_t> which, const bool* judges, bool to_the_end) {
+  ITG_TRY(samples_.load_each(which));
   const Executor inner = which.size == 1 ? fp32_.executor : Executor();
-  parallel_for(fp32_.executor, static_cast<int32_t>(which.size), [&](int32_t lane) {
-    run_lane(which[static_cast<size_t>(lane)], lane, inner, to_the_end, from);
-  });
+  parallel_for(fp32_.executor, static_cast<int32_t>(which.size),
+               [&](int32_t lane) { run_lane(which[static_cast<size_t>(lane)], lane, inner, to_the_end); });
   for (size_t at = 0; at < which.size * sums_.size; ++at) {
     Sums& sums = sums_[at % sums_.size];
     const bool judges_it = judges[at / sums_.size];
@@ -120,13 +95,10 @@ Error Judge::add(Span<const int32_t> which, const bool* judges, bool to_the_end,
   return kNoError;
 }
 
-void Judge::run_lane(int32_t i, int32_t lane, const Executor& executor, bool to_the_end, int32_t from) {
+void Judge::run_lane(int32_t i, int32_t lane, const Executor& executor, bool to_the_end) {
   Session fp32 = fp32_.lanes.of(fp32_.reference, lane, executor);
   Session int8 = int8_.lanes().of(int8_.session(), lane, executor);
-  if (from >= 0)
-    int8 = walk_.bring(i, {from, from}, lane, executor);
-  else
-    copy_inputs(fp32, int8);
+  copy_inputs(fp32, int8);
   const float* exact = samples_.reference(i);
   if (exact == nullptr) {
     float* const values = exact_values_.data + static_cast<size_t>(lane) * output_elements(exact_outputs_);
@@ -134,7 +106,7 @@ void Judge::run_lane(int32_t i, int32_t lane, const Executor& executor, bool to_
     exact = values;
   }
   NetworkError* const figures = figures_.data + static_cast<size_t>(lane) * sums_.size;
-  const int32_t done = compare_outputs(int8, from >= 0 ? from : 0, outputs_, exact, figures);
+  const int32_t done = compare_outputs(int8, outputs_, exact, figures);
   if (to_the_end) int8.run_nodes(done, int8.model().node_count());
 }
 

@@ -6,7 +6,7 @@
 #include "calibrator/bake/int8_model.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/judge/order_free_sum.h"
-#include "calibrator/judge/sample_walk.h"
+#include "calibrator/judge/replay.h"
 
 namespace intaglio {
 
@@ -18,9 +18,6 @@ struct Question {
   Part part = Part::kJudges;  // the samples that answer
   // For a model with one output: the answer ends as soon as the noise is more than this, and is infinite then.
   double most = kNoLimit;
-  // All these samples stand before this node in the walk, which goes on to the end, and ends; -1: they start at the
-  // model's inputs. The source is not told of such an answer: what is measured so is often undone.
-  int32_t node = -1;
 };
 
 // Every step of a calibration gets its figures here. A model and a question come in, exact sums over samples go out: they
@@ -30,14 +27,12 @@ class Judge {
   // `exact_values`: room for the FP32 values of all `outputs` of a sample on each lane. `arena` keeps a few words for each
   // output. All that is referred to outlives the judge.
   Judge(FloatModel& fp32, Span<const OutputTensor> outputs, Span<float> exact_values,
-        const Progress& progress, Int8Model& int8, Replay& samples, SampleWalk& walk, Arena& arena);
+        const Progress& progress, Int8Model& int8, Replay& samples, Arena& arena);
 
   // What it takes of the arena.
   static uint64_t bytes(const Model& fp32, const CalibratorOptions& options);
 
   Error ask(const Question& question, NetworkError& answer);
-  // The source is told the results of a question from a node after all, where its walk has left every sample at hand.
-  void tell_results();
   // The error of the model as it is now over all samples, given that over those that judge. Asks what is missing for it, and
   // for the source to have the results.
   Error complete(const NetworkError& judged, NetworkError& whole);
@@ -48,10 +43,9 @@ class Judge {
     OrderFreeSum other_signal, other_noise;
   };
 
-  bool can_start_at(int32_t node) const;
   Error run(const Question& question, bool tells);
-  Error add(Span<const int32_t> which, const bool* judges, bool to_the_end, int32_t from);
-  void run_lane(int32_t i, int32_t lane, const Executor& executor, bool to_the_end, int32_t from);
+  Error add(Span<const int32_t> which, const bool* judges, bool to_the_end);
+  void run_lane(int32_t i, int32_t lane, const Executor& executor, bool to_the_end);
   NetworkError total() const;
   NetworkError judged() const;
 
@@ -61,11 +55,9 @@ class Judge {
   const Progress& progress_;
   Int8Model& int8_;
   Replay& samples_;
-  SampleWalk& walk_;
   Span<OutputPair> outputs_;
   Span<Sums> sums_;             // of each
   Span<NetworkError> figures_;  // of the sample on each lane, of each output
-  bool is_walked_ = false;      // the last question's answer, the samples' outputs standing in the walk
   NetworkError whole_;          // over all samples, of the int8 model at `whole_revision_`
   int64_t whole_revision_ = -1;
   // Revision of the int8 model whose results the source has been told last: for all samples, for those that judge.

@@ -34,11 +34,6 @@ class SampleWalk {
   // Both, on the first lane, with all threads.
   Result<Session> at(int32_t i, const WalkPlace& place);
 
-  // Whether so many samples, all that were fetched, have memory of their own, where each stands also when it
-  // has been run on from its place.
-  bool keeps(int32_t count) const { return !slots_.empty() && used_ == static_cast<size_t>(count); }
-  Session standing(int32_t i) const { return on_slot(i, 0, Executor()); }
-
  private:
   struct Live {
     int32_t tensor, written_at, last_use;

@@ -150,7 +150,7 @@ Result<Candidate> BiasAbsorber::run(RecoveryContext& context, const Candidate& n
     return now;
   }
   NetworkError before;
-  ITG_TRY(judge_ranges(context, now, false, before));
+  ITG_TRY(judge_ranges(context, now, before));
   Candidate tried = now;
   tried.network = &rewrite_.network();
   MethodErrors errors;

@@ -5,6 +5,7 @@
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/quantization/scales.h"
+#include "calibrator/recover/mean_shifts.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 #include "runtime/real_functions.h"
@@ -61,12 +62,11 @@ void known_or_computed(Span<double> kept, bool known, int32_t first, int32_t cou
   if (place != nullptr) memcpy(place, means, bytes);
 }
 
-// Calls visit(channel, error): the mean output of the FP32 layer over `half` of the samples, less that of the int8 one, given
-// the mean inputs of the latter as reals; nullptr: those of the FP32 model. Channels may be visited at once.
+// Calls visit(channel, error): the mean output of the FP32 layer over `half` of the samples, less that of the int8 one, which is
+// given without biases; nullptr: what it gives for the mean inputs of the FP32 model. Channels may be visited at once.
 template <typename Visit>
-void for_each_mean_error(RecoveryContext& context, int32_t n, int32_t half,
-                         const Span<const double>* int8_means, int32_t lane, const Executor& executor,
-                         Visit&& visit) {
+void for_each_mean_error(RecoveryContext& context, int32_t n, int32_t half, const double* int8_means,
+                         int32_t lane, const Executor& executor, Visit&& visit) {
   const Graph& graph = context.int8.graph();
   const QuantRule& rule = *weight_rule(graph, n);
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
@@ -90,7 +90,6 @@ void for_each_mean_error(RecoveryContext& context, int32_t n, int32_t half,
     fp32_means = context.observing.means_of(node.source, lane);
     exact_means(context, n, half, fp32_means);
   }
-  const Span<const double> inputs = alone ? fp32_means : *int8_means;
   const auto channels = static_cast<int32_t>(biases.size);
   parallel_for(executor, (channels + kMeanLanes - 1) / kMeanLanes, [&](int32_t block) {
     const int32_t first = block * kMeanLanes,
@@ -99,14 +98,16 @@ void for_each_mean_error(RecoveryContext& context, int32_t n, int32_t half,
     known_or_computed(kept.of_reals, kept.knows_reals, first, count, exact_mean, [&] {
       mean_outputs(exact_node, weights.shape, exact, first, count, fp32_means, exact_mean);
     });
-    known_or_computed(alone ? kept.of_codes : Span<double>(), knows_codes, first, count, int8_mean, [&] {
-      mean_outputs(exact_node, weights.shape, codes, first, count, inputs, int8_mean);
-    });
+    if (alone)
+      known_or_computed(kept.of_codes, knows_codes, first, count, int8_mean, [&] {
+        mean_outputs(exact_node, weights.shape, codes, first, count, fp32_means, int8_mean);
+      });
     for (int32_t l = 0; l < count; ++l) {
       const auto c = static_cast<size_t>(first + l);
       const auto scale = static_cast<double>(weights.quantization.scales[c]);
+      const double mean = alone ? int8_mean[l] * scale : int8_means[c];
       visit(c, exact_mean[l] + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0) -
-                   (int8_mean[l] * scale + biases[c] * bias_step(graph, n, rule, c)));
+                   (mean + biases[c] * bias_step(graph, n, rule, c)));
     }
   });
   kept.knows_reals = true;
@@ -175,7 +176,11 @@ double dot(Span<const double> a, Span<const double> b) {
   return sum;
 }
 
-double within_one(double share) { return share > 0.0 ? (share < 1.0 ? share : 1.0) : 0.0; }
+// `value`, or the end of the range from `a` to `b` that is nearest to it.
+double within(double a, double b, double value) {
+  const double least = a < b ? a : b, most = a < b ? b : a;
+  return value < least ? least : value > most ? most : value;
+}
 
 // See correct_layer().
 double share_by_count(double samples, double positions) {
@@ -183,45 +188,64 @@ double share_by_count(double samples, double positions) {
   return samples / (samples + kOfASample + kOfAPosition / positions);
 }
 
-// Calls add(sample, half, lane, executor) for each sample of `part`, on as many lanes as there are. members[h] becomes how
-// many of half h there are.
-template <typename Add>
-Error for_each_member(RecoveryContext& context, Part part, int32_t* members, Add&& add) {
-  Replay& samples = context.samples;
-  const int32_t count = samples.count(), width = context.fp32.lane_count;
-  const auto half_if_one = [&](int32_t i, int32_t* half) -> Error {
-    bool is_one = false, is_odd = false;
-    ITG_TRY(samples.belongs(i, part, &is_one));
-    if (is_one) ITG_TRY(samples.belongs(i, Part::kOddHalf, &is_odd));
-    *half = is_one ? (is_odd ? 1 : 0) : -1;
-    return kNoError;
-  };
-  int32_t half = -1;
-  for (int32_t i = 0; i < count && samples.knows_digests(); ++i) {
-    ITG_TRY(half_if_one(i, &half));
-    if (half >= 0) ++members[half];
+// The halves of the samples of a batch.
+Error find_halves(RecoveryContext& context, Span<const int32_t> batch, int32_t* halves, int64_t* members) {
+  for (size_t lane = 0; lane < batch.size; ++lane) {
+    bool is_odd = false;
+    ITG_TRY(context.samples.belongs(batch[lane], Part::kOddHalf, &is_odd));
+    halves[lane] = is_odd ? 1 : 0;
+    ++members[halves[lane]];
   }
-  const int32_t all = members[0] + members[1];
-  if (all >= width && context.walk.keeps(all)) {  // none waits for another
-    parallel_for(context.fp32.executor, width, [&](int32_t lane) {
-      int32_t own = -1;
-      for (int32_t i = 0, at = 0; i < count; ++i)
-        if (half_if_one(i, &own).ok() && own >= 0 && at++ % width == lane) add(i, own, lane, Executor());
-    });
-    return kNoError;
+  return kNoError;
+}
+
+// Calls visit(first, outputs) for blocks of the channels of an int8 layer: mean outputs without biases, given mean inputs, over the
+// weights' scales.
+template <typename Visit>
+void for_each_mean_output(const RecoveryContext& context, int32_t n, Span<const double> inputs,
+                          Visit&& visit) {
+  const Graph& graph = context.int8.graph();
+  const TensorInfo& weights = weights_of(graph, n, *weight_rule(graph, n));
+  const NodeInfo node = context.int8.session().model().node(n);
+  const auto* const codes = reinterpret_cast<const int8_t*>(weights.constant.data);
+  const auto channels = static_cast<int32_t>(weights.quantization.scales.size);
+  for (int32_t first = 0; first < channels; first += kMeanLanes) {
+    const int32_t count = channels - first < kMeanLanes ? channels - first : kMeanLanes;
+    double outputs[kMeanLanes];
+    mean_outputs(node, weights.shape, codes, first, count, inputs, outputs);
+    visit(static_cast<size_t>(first), Span<double>{outputs, static_cast<size_t>(count)});
   }
-  members[0] = members[1] = 0;
-  return samples.for_each_batch(part, [&](Span<const int32_t> batch) -> Error {
-    int32_t halves[kMaxLanes];
-    for (size_t lane = 0; lane < batch.size; ++lane) {
-      ITG_TRY(half_if_one(batch[lane], &halves[lane]));
-      ++members[halves[lane]];
-    }
-    ITG_TRY(context.walk.fetch(batch));
-    const Executor inner = batch.size == 1 ? context.fp32.executor : Executor();
-    parallel_for(context.fp32.executor, static_cast<int32_t>(batch.size),
-                 [&](int32_t lane) { add(batch[static_cast<size_t>(lane)], halves[lane], lane, inner); });
-    return kNoError;
+}
+
+// Sums of codes are below 2^31, and means that are added up below 2^22.
+constexpr double kSumUnit = 512.0;
+
+// What is added up of a layer: its mean inputs where it has one tap, which are few, and else its mean outputs, in units of kSumUnit of
+// its bias's codes.
+bool adds_inputs(const Model& model, const NodeInfo& node) {
+  const TensorInfo input = model.tensor(node.inputs[0]);
+  return model.tensor(node.inputs[1]).shape.rank <= 2 ||
+         patch_size(model, node) == static_cast<size_t>(input.shape.back(0));
+}
+
+size_t sum_count(const RecoveryContext& context, int32_t n) {
+  const Model& model = context.int8.session().model();
+  const Graph& graph = context.int8.graph();
+  return adds_inputs(model, model.node(n)) ? patch_size(model, model.node(n))
+                                           : biases_of(graph, n, *weight_rule(graph, n)).size;
+}
+
+// That of the sample in this session. `room`: for the mean inputs.
+void add_layer(const RecoveryContext& context, const Session& session, int32_t n, Span<double> room,
+               int64_t* sums) {
+  const Span<double> inputs{room.data, patch_size(session.model(), session.model().node(n))};
+  patch_means(session, n, *context.observing.patch_sums, inputs);
+  if (adds_inputs(session.model(), session.model().node(n))) return add_means(sums, inputs);
+  const TensorInfo input = session.model().tensor(session.model().node(n).inputs[0]);
+  const double unit = kSumUnit * static_cast<double>(input.quantization.scales[0]);
+  for_each_mean_output(context, n, inputs, [&](size_t first, Span<double> outputs) {
+    for (double& output : outputs) output /= unit;
+    add_means(sums + first, outputs);
   });
 }
 
@@ -232,24 +256,67 @@ class ShownErrors {
       : halves_{arena.make<double>(channels), arena.make<double>(channels)},
         all_(arena.make<double>(channels)) {}
 
-  Span<double> of(int32_t half) const { return halves_[half]; }
-  // The errors to correct, from samples[h] samples of half h, with so many positions of each output channel.
-  Span<const double> expected(const int32_t* samples, double positions) {
-    const double count = samples[0] + samples[1];
-    for (size_t c = 0; c < all_.size; ++c)
-      all_[c] = (samples[0] * halves_[0][c] + samples[1] * halves_[1][c]) / count;
-    double share = share_by_count(count, positions);
-    if (samples[0] > 0 && samples[1] > 0) {
-      const double whole = dot(all_, all_);
-      share = whole > 0.0 ? within_one(dot(halves_[0], halves_[1]) / whole) : 0.0;
+  // Those of a layer, of which samples[h] samples of half h have added up the first sums or the others.
+  void show(RecoveryContext& context, int32_t n, const int64_t* samples, const int64_t* sums,
+            Span<double> room) {
+    for (const int32_t half : {0, 1}) samples_[half] = static_cast<double>(samples[half]);
+    const Graph& graph = context.int8.graph();
+    const QuantRule& rule = *weight_rule(graph, n);
+    channels_ = biases_of(graph, n, rule).size;
+    const Model& model = context.int8.session().model();
+    const size_t count = sum_count(context, n);
+    for (const int32_t half : {0, 1}) {
+      const Span<double> errors = of(half);
+      for (double& error : errors) error = 0.0;
+      if (samples[half] == 0) continue;
+      const int64_t* const own = sums + static_cast<size_t>(half) * count;
+      const auto mean = [&](size_t i) { return mean_of(own[i], static_cast<uint32_t>(samples[half])); };
+      if (adds_inputs(model, model.node(n))) {
+        const Span<double> inputs{room.data, count};
+        for (size_t i = 0; i < count; ++i) inputs[i] = mean(i);
+        const Span<const float> scales = weights_of(graph, n, rule).quantization.scales;
+        for_each_mean_output(context, n, inputs, [&](size_t c, Span<double> outputs) {
+          for (size_t l = 0; l < outputs.size; ++l, ++c)
+            errors[c] = outputs[l] * static_cast<double>(scales[c]);
+        });
+      } else {
+        for (size_t c = 0; c < channels_; ++c) errors[c] = kSumUnit * bias_step(graph, n, rule, c) * mean(c);
+      }
+      for_each_mean_error(context, n, half, errors.data, 0, context.fp32.executor,
+                          [&](size_t c, double shown) { errors[c] = shown; });
     }
-    for (double& error : all_) error *= share;
-    return all_;
+  }
+  double mean(size_t c) const {
+    return (samples_[0] * halves_[0][c] + samples_[1] * halves_[1][c]) / (samples_[0] + samples_[1]);
+  }
+  void subtract(size_t c, double error) {
+    for (const Span<double>& half : halves_) half[c] -= error;
+  }
+  // The errors to correct, with so many positions of each output channel.
+  Span<const double> expected(double positions) {
+    const Span<double> all{all_.data, channels_};
+    for (size_t c = 0; c < channels_; ++c) all[c] = mean(c);
+    double share = share_by_count(samples_[0] + samples_[1], positions);
+    if (samples_[0] > 0.0 && samples_[1] > 0.0) {
+      const double whole = dot(all, all);
+      share = whole > 0.0 ? within(0.0, 1.0, dot(of(0), of(1)) / whole) : 0.0;
+    }
+    for (double& error : all) error *= share;
+    return all;
   }
 
  private:
+  Span<double> of(int32_t half) const { return {halves_[half].data, channels_}; }
+
   Span<double> halves_[2], all_;
+  double samples_[2] = {};
+  size_t channels_ = 0;
 };
+
+double positions_of(const Model& model, int32_t n) {
+  const Shape shape = model.tensor(model.node(n).outputs[0]).shape;
+  return static_cast<double>(shape.elements(0, shape.rank - 1));
+}
 
 // Whether samples tell what the layer's bias should be. Of a vector that an activation cuts off they do not: its few values
 // are on one side of the cut in some samples and beyond it in others, and a mean error before the cut is not what is left
@@ -278,7 +345,7 @@ void correct_layers_alone(RecoveryContext& context, int32_t half) {
   });
 }
 
-Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part) {
+Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
   if (!context.samples.has_source()) {
     correct_layer_alone(context, n, kBothHalves, 0, context.fp32.executor);
     return context.int8.update_layer(n);
@@ -286,54 +353,185 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   Arena scratch = context.int8.arena();
   const Graph& graph = context.int8.graph();
   const Model& int8 = context.int8.session().model();
-  const auto lanes = static_cast<size_t>(context.fp32.lane_count);
-  const size_t inputs = patch_size(int8, int8.node(n));
-  const Span<double> means = scratch.make<double>(lanes * inputs);
-  // How many samples there are of each half, then the sums of the halves' means, a lane behind the other.
-  const Span<int64_t> sums = scratch.make<int64_t>(2 + lanes * 2 * inputs);
   const QuantRule& rule = *weight_rule(graph, n);
-  ShownErrors errors(biases_of(graph, n, rule).size, scratch);
+  const auto lanes = static_cast<size_t>(context.fp32.lane_count);
+  const size_t inputs = patch_size(int8, int8.node(n)), channels = biases_of(graph, n, rule).size;
+  const Span<double> room = scratch.make<double>(lanes * inputs);
+  const size_t count = sum_count(context, n);
+  const Span<int64_t> sums = scratch.make<int64_t>(lanes * 2 * count);  // of both halves, by lanes
+  ShownErrors errors(channels, scratch);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
-  const auto sums_of = [&](size_t lane, int32_t half) {
-    return sums.data + 2 + (2 * lane + static_cast<size_t>(half)) * inputs;
-  };
-  const auto add = [&](int32_t i, int32_t half, int32_t lane, const Executor& executor) {
-    const Span<double> own{means.data + static_cast<size_t>(lane) * inputs, inputs};
-    patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, *context.observing.patch_sums, own);
-    add_means(sums_of(static_cast<size_t>(lane), half), own);
-  };
-  const auto walk = [&]() -> Error {
-    int32_t found[2] = {};
-    Error error;
-    context.fp32.threads.hold([&] { error = for_each_member(context, part, found, add); });
-    for (size_t i = 2 * inputs; i < lanes * 2 * inputs; ++i) sums[2 + i % (2 * inputs)] += sums[2 + i];
-    sums[0] = found[0];
-    sums[1] = found[1];
-    return error;
-  };
-  ITG_TRY(context.samples.add_up(
-      {"mean inputs", context.int8.bytes(), static_cast<int32_t>(part), n},
-      intaglio::sums_of(SumKind::kIntegers, Span<int64_t>{sums.data, 2 + 2 * inputs}), walk));
-  const int32_t members[2] = {static_cast<int32_t>(sums[0]), static_cast<int32_t>(sums[1])};
-  for (const int32_t half : {0, 1}) {
-    if (members[half] == 0) continue;
-    for (size_t i = 0; i < inputs; ++i)
-      means[i] = mean_of(sums_of(0, half)[i], static_cast<uint32_t>(members[half]));
-    const Span<const double> int8_means{means.data, inputs};
-    for_each_mean_error(context, n, half, &int8_means, 0, context.fp32.executor,
-                        [&](size_t c, double shown) { errors.of(half)[c] = shown; });
-  }
-  const Shape shape = int8.tensor(int8.node(n).outputs[0]).shape;
-  const auto positions = static_cast<double>(shape.elements(0, shape.rank - 1));
-  const Span<const double> expected = errors.expected(members, positions);
+  int64_t members[2] = {};
+  const Error error = context.samples.for_each_batch(Part::kAll, [&](Span<const int32_t> batch) -> Error {
+    int32_t halves[kMaxLanes];
+    ITG_TRY(find_halves(context, batch, halves, members));
+    ITG_TRY(context.walk.fetch(batch));
+    const Executor inner = batch.size == 1 ? context.fp32.executor : Executor();
+    parallel_for(context.fp32.executor, static_cast<int32_t>(batch.size), [&](int32_t at) {
+      const auto lane = static_cast<size_t>(at);
+      add_layer(context, context.walk.bring(batch[lane], {stand, n}, at, inner), n,
+                {room.data + lane * inputs, inputs},
+                sums.data + (2 * lane + static_cast<size_t>(halves[lane])) * count);
+    });
+    return kNoError;
+  });
+  ITG_TRY(error);
+  for (size_t i = 2 * count; i < sums.size; ++i) sums[i % (2 * count)] += sums[i];
+  errors.show(context, n, members, sums.data, room);
+  const Span<const double> expected = errors.expected(positions_of(int8, n));
   bool moved = false;
-  for (size_t c = 0; c < expected.size; ++c) moved = move_bias(graph, n, rule, c, expected[c]) || moved;
+  for (size_t c = 0; c < channels; ++c) moved = move_bias(graph, n, rule, c, expected[c]) || moved;
   return moved ? context.int8.update_layer(n) : kNoError;  // which packs all weights anew
 }
 
-// A copy of all biases, and what correct_layer() makes for one layer.
+namespace {
+
+// Every layer from one run of the samples through the int8 model. What the corrections of the layers before it bring is not
+// corrected again.
+class AllLayers {
+ public:
+  explicit AllLayers(RecoveryContext& context)
+      : context_(context),
+        scratch_(context.int8.arena()),
+        graph_(context.int8.graph()),
+        int8_(context.int8.session().model()),
+        shifts_(context, scratch_) {}
+
+  // The second run finds what the slopes of the first have missed.
+  Error correct() {
+    constexpr int32_t kRuns = 2;
+    const auto lanes = static_cast<size_t>(context_.fp32.lane_count);
+    size_t channels = 0, count = 0;
+    room_ = shifts_.most_of_node();
+    for_each_layer([&](int32_t n, size_t own) {
+      const size_t inputs = patch_size(int8_, int8_.node(n));
+      room_ = inputs > room_ ? inputs : room_;
+      most_ = own > most_ ? own : most_;
+      channels += own;
+      count += sum_count(context_, n);
+    });
+    // Samples of each half; of each layer the sums of both halves; the slopes. Then the same of other lanes, without samples.
+    slopes_ = 2 * count;
+    one_lane_ = slopes_ + shifts_.slope_count();
+    sums_ = scratch_.make<int64_t>(2 + lanes * one_lane_);
+    rooms_ = scratch_.make<double>(lanes * room_);
+    corrected_ = scratch_.make<double>(channels);
+    ShownErrors errors(most_, scratch_);
+    const Span<double> brought = scratch_.make<double>(most_), room = scratch_.make<double>(room_);
+    if (scratch_.exhausted()) return {Status::kOutOfMemory};
+    for (int32_t run = 0; run < kRuns; ++run) {
+      for (int64_t& sum : sums_) sum = 0;
+      ITG_TRY(context_.samples.add_up(
+          {"means of layers", context_.int8.bytes(), static_cast<int32_t>(Part::kAll)},
+          sums_of(SumKind::kIntegers, Span<int64_t>{sums_.data, 2 + one_lane_}),
+          [&] { return add_samples(); }));
+      move_biases(errors, brought, room);
+      ITG_TRY(context_.int8.update_layers());
+    }
+    return kNoError;
+  }
+
+  // With the mean errors of the largest layer.
+  static uint64_t bytes(const Model& fp32, const CalibratorOptions& options, uint64_t channels, uint64_t sums,
+                        uint64_t most_inputs, uint64_t most_channels) {
+    const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
+    const MeanShifts::Most slopes = MeanShifts::most(fp32);
+    const uint64_t room = slopes.of_node > most_inputs ? slopes.of_node : most_inputs;
+    return MeanShifts::bytes(fp32, options) + sizeof(int64_t) * (2 + lanes * (2 * sums + slopes.all)) +
+           sizeof(double) * (channels + (lanes + 1) * room + 4 * most_channels) + 8 * alignof(double);
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_layer(Visit&& visit) const {
+    for (int32_t n = 0; n < int8_.node_count(); ++n)
+      if (const QuantRule* const rule = weight_rule(graph_, n)) visit(n, biases_of(graph_, n, *rule).size);
+  }
+
+  Error add_samples() {
+    const Error error = context_.samples.for_each_batch(Part::kAll, [&](Span<const int32_t> batch) -> Error {
+      ITG_TRY(context_.step("bias correction", batch[0], context_.samples.count()));
+      int32_t halves[kMaxLanes];
+      ITG_TRY(find_halves(context_, batch, halves, sums_.data));
+      ITG_TRY(context_.samples.load_each(batch));
+      const Executor inner = batch.size == 1 ? context_.fp32.executor : Executor();
+      parallel_for(context_.fp32.executor, static_cast<int32_t>(batch.size),
+                   [&](int32_t lane) { add_sample(lane, halves[static_cast<size_t>(lane)], inner); });
+      return kNoError;
+    });
+    for (size_t i = 2 + one_lane_; i < sums_.size; ++i) sums_[2 + (i - 2) % one_lane_] += sums_[i];
+    return error;
+  }
+
+  void add_sample(int32_t lane, int32_t half, const Executor& executor) const {
+    Session session = context_.int8.lanes().of(context_.int8.session(), lane, executor);
+    copy_inputs(context_.fp32.on_lane(lane, executor), session);
+    const auto l = static_cast<size_t>(lane);
+    const Span<double> room{rooms_.data + l * room_, room_};
+    int64_t* const sums = sums_.data + 2 + l * one_lane_;
+    size_t first = 0;
+    for (int32_t n = 0; n < int8_.node_count(); ++n) {
+      if (weight_rule(graph_, n) != nullptr) {
+        const size_t own = sum_count(context_, n);
+        add_layer(context_, session, n, room, sums + first + (half == 0 ? 0 : own));
+        first += 2 * own;
+      }
+      shifts_.run(session, n, room, sums + slopes_);
+    }
+  }
+
+  void move_biases(ShownErrors& errors, Span<double> brought, Span<double> room) {
+    shifts_.start({sums_.data + 2 + slopes_, one_lane_ - slopes_},
+                  static_cast<uint32_t>(sums_[0] + sums_[1]));
+    size_t first = 2, first_channel = 0;
+    for (int32_t n = 0; n < int8_.node_count(); ++n) {
+      const QuantRule* const rule = weight_rule(graph_, n);
+      if (rule == nullptr) {
+        shifts_.pass(context_.int8.session(), n);
+        continue;
+      }
+      const size_t channels = biases_of(graph_, n, *rule).size;
+      errors.show(context_, n, sums_.data, sums_.data + first, room);
+      first += 2 * sum_count(context_, n);
+      const Span<double> corrected{corrected_.data + first_channel, channels};
+      first_channel += channels;
+      const NodeInfo node = int8_.node(n);
+      const Span<double> inputs{room.data, patch_size(int8_, node)};
+      for (size_t i = 0; i < inputs.size; ++i) inputs[i] = shifts_.of(node.inputs[0], i);
+      const Span<const float> scales = weights_of(graph_, n, *rule).quantization.scales;
+      for_each_mean_output(context_, n, inputs, [&](size_t c, Span<double> shifts) {
+        for (size_t l = 0; l < shifts.size; ++l, ++c) {
+          brought[c] = within(0.0, 2.0 * errors.mean(c), shifts[l] * static_cast<double>(scales[c]));
+          errors.subtract(c, brought[c] - corrected[c]);  // an earlier run's share was of the whole, too
+        }
+      });
+      const bool is_told = is_told_by_samples(context_, n);
+      const Span<const double> expected = errors.expected(positions_of(int8_, n));
+      for (size_t c = 0; c < channels; ++c) {
+        const double error = is_told ? expected[c] - corrected[c] : 0.0;
+        corrected[c] += error;
+        if (is_told) move_bias(graph_, n, *rule, c, error);
+        shifts_.shift_sum(n, c, brought[c] + error);
+      }
+    }
+  }
+
+  RecoveryContext& context_;
+  Arena scratch_;
+  const Graph& graph_;
+  const Model int8_;
+  MeanShifts shifts_;
+  Span<int64_t> sums_;
+  Span<double> rooms_, corrected_;
+  size_t slopes_ = 0, one_lane_ = 0, room_ = 0, most_ = 0;
+};
+
+}  // namespace
+
+// A copy of all biases, and what all layers take at once, which is more than correct_layer() does for one.
 uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& options) {
-  uint64_t biases = 0, most_channels = 0, most_inputs = 0;
+  if ((options.recover & recovery::kBiasCorrection) == 0) return 0;
+  uint64_t biases = 0, sums = 0, most_channels = 0, most_inputs = 0;
   for (int32_t n = 0; n < fp32.node_count(); ++n) {
     const NodeInfo node = fp32.node(n);
     const OpDef* const def = find_op(float_ops(), fp32, node);
@@ -342,118 +540,76 @@ uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& optio
     const auto channels = static_cast<uint64_t>(weights.shape[def->quant.weight_axis]);
     const uint64_t inputs = patch_size(fp32, node);
     biases += channels;
+    sums += adds_inputs(fp32, node) ? inputs : channels;
     most_channels = channels > most_channels ? channels : most_channels;
     most_inputs = inputs > most_inputs ? inputs : most_inputs;
   }
-  const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
-  return sizeof(int32_t) * biases + lanes * most_inputs * (sizeof(double) + 2 * sizeof(int64_t)) +
-         2 * sizeof(int64_t) + 3 * sizeof(double) * most_channels + 6 * alignof(double);
-}
-
-Error correct_layers(RecoveryContext& context, int32_t half) {
-  const Graph& graph = context.int8.graph();
-  const auto nodes = static_cast<int32_t>(graph.nodes.size());
-  context.walk.start();
-  for (int32_t n = 0; n < nodes; ++n) {
-    if (!is_told_by_samples(context, n)) continue;
-    ITG_TRY(context.step("range method", n, nodes));
-    ITG_TRY(correct_layer(context, n, n, half == 0 ? Part::kEvenHalf : Part::kOddHalf));
-  }
-  return kNoError;
-}
-
-bool corrects_by_samples(const RecoveryContext& context) {
-  constexpr RecoveryMask kBoth = recovery::kBiasCorrection | recovery::kMeansAlone;
-  return context.samples.has_source() && (context.options.recover & kBoth) == recovery::kBiasCorrection;
+  const uint64_t copy = sizeof(int32_t) * biases + alignof(int32_t);
+  if (options.one_pass) return copy;  // no sample runs again
+  return copy + AllLayers::bytes(fp32, options, biases, sums, most_inputs, most_channels);
 }
 
 namespace {
 
-enum class Means : uint8_t { kAlone, kOfJudges, kOfAll };
-
-// All layers. `reached`: by the walk.
-Error correct_all(RecoveryContext& context, Means means, int32_t& reached) {
-  const Graph& graph = context.int8.graph();
-  const auto nodes = static_cast<int32_t>(graph.nodes.size());
-  const auto correct = [&]() -> Error {
-    ITG_TRY(context.step("bias correction", 0, nodes));
-    if (means == Means::kAlone) correct_layers_alone(context);
-    if (means == Means::kAlone) return context.int8.update_layers();
-    context.walk.start();
-    for (int32_t n = 0; n < nodes; ++n) {
-      if (!is_told_by_samples(context, n)) continue;
-      ITG_TRY(context.step("bias correction", n, nodes));
-      ITG_TRY(correct_layer(context, n, n, means == Means::kOfJudges ? Part::kJudges : Part::kAll));
-      reached = n;
-    }
-    return kNoError;
-  };
+// All layers.
+Error correct(RecoveryContext& context, bool by_samples) {
   Error error;
-  context.fp32.threads.hold([&] { error = correct(); });
+  context.fp32.threads.hold([&] {
+    if (!by_samples) correct_layers_alone(context);
+    error = by_samples ? AllLayers(context).correct() : context.int8.update_layers();
+  });
   return error;
 }
 
-// The same, and the error that is left.
-Error correct_and_measure(RecoveryContext& context, Means means, NetworkError& after) {
-  Question question{"after bias correction"};
-  int32_t reached = 0;
-  ITG_TRY(correct_all(context, means, reached));
-  if (means != Means::kAlone) question.node = reached;
-  if (means == Means::kOfAll) question.part = Part::kAll;
-  return context.judge.ask(question, after);
-}
+}  // namespace
 
-// Undone where the network's error grows. By samples the judges' layers come first, where not all judge: what
-// does not even help those is not tried with all.
-Error attempt(RecoveryContext& context, bool by_samples, Candidate& best) {
-  Graph& graph = context.int8.graph();
+Result<Candidate> correct_biases(RecoveryContext& context, const Candidate& now) {
+  const Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
   const Arena before_copy = arena;
   const Span<int32_t> copy = copy_biases(graph, arena);
-  if (arena.exhausted()) return {Status::kOutOfMemory};
-  const int64_t revision = context.int8.revision();
-  NetworkError after;
-  bool helps = true;
-  if (by_samples && !context.samples.all_judge()) {
-    ITG_TRY(correct_and_measure(context, Means::kOfJudges, after));
-    ITG_TRY(context.waiting.error());
-    helps = !after.worse_than(best.error);
+  if (arena.exhausted()) return Error{Status::kOutOfMemory};
+  const bool by_samples = context.samples.has_source();
+  int64_t revision = context.int8.revision();
+  NetworkError alone, after;
+  ITG_TRY(correct(context, false));
+  const int64_t revision_alone = context.int8.revision();
+  ITG_TRY(context.waiting.put_off(context.judge.ask({"after bias correction"}, alone)));
+  if (by_samples) {
+    ITG_TRY(correct(context, true));
+    ITG_TRY(context.judge.ask({"after bias correction", Part::kAll}, after));
   }
-  if (helps) ITG_TRY(correct_and_measure(context, by_samples ? Means::kOfAll : Means::kAlone, after));
   ITG_TRY(context.waiting.error());
-  if (context.guard.keeps(recovery::kBiasCorrection, best.error, after)) {
-    best.error = after;
-    (by_samples ? best.biases.by_samples : best.biases.alone) = true;
-    if (by_samples) context.judge.tell_results();
-  } else {
+  Candidate best = now;
+  const auto keeps = [&](const NetworkError& error) {
+    const bool kept = context.guard.keeps(recovery::kBiasCorrection, best.error, error);
+    if (kept) best.error = error;
+    return kept;
+  };
+  best.biases.alone = keeps(alone);
+  best.biases.by_samples = by_samples && keeps(after);
+  const bool stands = by_samples ? best.biases.by_samples : best.biases.alone;
+  if (!stands) {
     put_biases_back(graph, copy);
+    if (best.biases.alone) {
+      correct_layers_alone(context);
+      revision = revision_alone;
+    }
     Error error;
     context.fp32.threads.hold([&] { error = context.int8.update_layers(); });
     ITG_TRY(error);
     context.int8.is_again(revision);
   }
   arena = before_copy;
-  return kNoError;
-}
-
-}  // namespace
-
-Result<Candidate> correct_biases(RecoveryContext& context, const Candidate& now) {
-  Candidate best = now;
-  ITG_TRY(attempt(context, false, best));
-  if (corrects_by_samples(context) && now.by_samples) ITG_TRY(attempt(context, true, best));
   return best;
 }
 
 Result<Candidate> correct_biases_as(RecoveryContext& context, const KeptBiases& before,
                                     const Candidate& now) {
   Candidate made = now;
-  made.biases = {before.alone, before.by_samples && corrects_by_samples(context)};
-  int32_t reached = 0;
-  if (made.biases.alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
-  const bool in_two = !context.samples.all_judge();
-  if (made.biases.by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
-  if (made.biases.by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
+  made.biases = {before.alone, before.by_samples && context.samples.has_source()};
+  if (made.biases.alone || made.biases.by_samples) ITG_TRY(correct(context, false));
+  if (made.biases.by_samples) ITG_TRY(correct(context, true));
   // Later steps are kept or undone by the error of the model as it is now.
   const bool is_judged = (context.options.recover & recovery::kLayers) != 0;
   return is_judged ? context.judged("after bias correction", made) : made;

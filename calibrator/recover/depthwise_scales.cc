@@ -220,7 +220,7 @@ Result<Candidate> DepthwiseScales::run_as(RecoveryContext& context, const KeptSc
 // By samples that the ranges do not come from, if there are any. With biases corrected for the rounding of weights: their mean
 // errors hide what scales gain.
 Error DepthwiseScales::judge(RecoveryContext& context, const Candidate& candidate, NetworkError& error) {
-  if (halves_judge(*candidate.network)) return judge_ranges(context, candidate, false, error);
+  if (halves_judge(*candidate.network)) return judge_ranges(context, candidate, error);
   Error built;
   context.fp32.threads.hold([&] {
     built = context.bake(candidate, kBothHalves);

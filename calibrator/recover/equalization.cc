@@ -78,8 +78,8 @@ Result<Candidate> Equalizer::run(RecoveryContext& context, const Candidate& now)
   ITG_TRY(scaling_.find_peaks(context));
   scaling_.find_readers(now.network->model);
   const bool finds_method = context.options.method == RangeMethod::kAuto && can_judge(now.network->seen);
-  NetworkError before;  // biases corrected in the way that is found for the scaled model, too
-  ITG_TRY(judge(context, now, finds_method && now.by_samples, before));
+  NetworkError before;
+  ITG_TRY(judge(context, now, before));
   for (const bool with_room : {true, false}) {
     choose_factors(now.network->model, with_room);
     scaling_.scale(rewrite_.copy(*now.network));
@@ -92,7 +92,7 @@ Result<Candidate> Equalizer::run(RecoveryContext& context, const Candidate& now)
       ITG_TRY(find_method(context, *tried.network, found));
       tried = found.best;
     } else {
-      ITG_TRY(judge(context, tried, false, tried.error));
+      ITG_TRY(judge(context, tried, tried.error));
     }
     if (!context.guard.keeps(recovery::kEqualization, before, tried.error, kWorthwhile)) continue;
     ITG_TRY(context.build(tried));
@@ -103,9 +103,8 @@ Result<Candidate> Equalizer::run(RecoveryContext& context, const Candidate& now)
 }
 
 // By samples that the ranges do not come from, if there are any.
-Error Equalizer::judge(RecoveryContext& context, const Candidate& candidate, bool by_samples,
-                       NetworkError& error) {
-  if (can_judge(candidate.network->seen)) return judge_ranges(context, candidate, by_samples, error);
+Error Equalizer::judge(RecoveryContext& context, const Candidate& candidate, NetworkError& error) {
+  if (can_judge(candidate.network->seen)) return judge_ranges(context, candidate, error);
   ITG_TRY(context.build(candidate));
   return context.judge.ask({"equalization"}, error);
 }

@@ -29,7 +29,7 @@ class Equalizer {
 
  private:
   void choose_factors(const Model& model, bool with_room);
-  Error judge(RecoveryContext& context, const Candidate& candidate, bool by_samples, NetworkError& error);
+  Error judge(RecoveryContext& context, const Candidate& candidate, NetworkError& error);
 
   ModelRewrite rewrite_;
   ChannelScaling scaling_;

@@ -38,16 +38,7 @@ Error build_half(RecoveryContext& context, const Candidate& candidate, int32_t h
   return built;
 }
 
-// Corrects the biases of what build_half() has made, by the half's samples.
-Error correct_half(RecoveryContext& context, int32_t half) {
-  if ((context.options.recover & recovery::kBiasCorrection) == 0) return kNoError;
-  Error corrected;
-  context.fp32.threads.hold([&] { corrected = correct_layers(context, half); });
-  return corrected;
-}
-
-// Adds what the int8 model, made from one half, makes of the samples of the other: what a method clips counts for what
-// the correction leaves of it.
+// Adds what the int8 model, made from one half, makes of the samples of the other.
 Error add_other_half(RecoveryContext& context, int32_t half, NetworkError& error, double most = kNoLimit) {
   NetworkError part;
   const Part other = half == 0 ? Part::kOddHalf : Part::kEvenHalf;
@@ -100,33 +91,17 @@ struct Limits {
   }
 };
 
-// Both ways, the second where `by_samples` is given. One model a half serves both. Stops where the noise is past its
-// limit, and is then infinite or at least more.
+// Both ways. Stops where the noise is past its limit, and is then infinite or at least more.
 Error judge_method(RecoveryContext& context, const Candidate& candidate, const Limits& most,
-                   HalvesError* alone, HalvesError* by_samples) {
-  double most_by_samples = most.both;
+                   HalvesError& error) {
   Waiting waiting;
-  const auto goes_on = [](const HalvesError* error, double limit) {
-    return error != nullptr && error->both.noise <= limit;
-  };
-  const auto add = [&](int32_t half, HalvesError& error, double limit) -> Error {
-    const double before = error.both.noise;
-    ITG_TRY(add_other_half(context, half, error.both, half == most.first_half ? most.first : limit));
-    error.noise[half] = error.both.noise - before;
-    return kNoError;
-  };
-  for (HalvesError* const error : {alone, by_samples})
-    if (error != nullptr) *error = {};
   for (const int32_t half : {most.first_half, 1 - most.first_half}) {
-    if (!goes_on(alone, most.both) && !goes_on(by_samples, most_by_samples)) return waiting.error();
+    if (!(error.both.noise <= most.both)) break;
     ITG_TRY(build_half(context, candidate, half));
-    if (goes_on(alone, most.both)) ITG_TRY(waiting.put_off(add(half, *alone, most.both)));
-    const bool is_complete = alone != nullptr && half != most.first_half && waiting.error().ok();
-    if (is_complete && alone->both.noise < most_by_samples) most_by_samples = alone->both.noise;
-    if (!goes_on(by_samples, most_by_samples)) continue;
-    Error corrected = correct_half(context, half);
-    if (corrected.ok()) corrected = add(half, *by_samples, most_by_samples);
-    ITG_TRY(waiting.put_off(corrected));
+    const double before = error.both.noise;
+    ITG_TRY(waiting.put_off(
+        add_other_half(context, half, error.both, half == most.first_half ? most.first : most.both)));
+    error.noise[half] = error.both.noise - before;
   }
   return waiting.error();
 }
@@ -139,39 +114,29 @@ bool can_judge(const CalibrationState& seen) {
   return samples[0] > 0 && samples[1] > 0;
 }
 
-Error judge_ranges(RecoveryContext& context, const Candidate& candidate, bool by_samples,
-                   NetworkError& error) {
+Error judge_ranges(RecoveryContext& context, const Candidate& candidate, NetworkError& error) {
   HalvesError found;
-  ITG_TRY(judge_method(context, candidate, {}, by_samples ? nullptr : &found, by_samples ? &found : nullptr));
+  ITG_TRY(judge_method(context, candidate, {}, found));
   error = found.both;
   return kNoError;
 }
 
 Error find_method(RecoveryContext& context, const Network& network, FoundMethod& found) {
-  const bool corrects = corrects_by_samples(context);
   Limits most;
   Waiting waiting;
-  // The gain of a correction by samples depends on what the ranges clip: each method is judged with both.
   const auto judge = [&](RangeMethod method) -> Error {
-    HalvesError errors[2];  // by samples: the second
-    Candidate candidate{method, false, {}, &network, {}, {}};
-    Waiting own;
-    ITG_TRY(own.put_off(judge_method(context, candidate, most, &errors[0], corrects ? &errors[1] : nullptr)));
-    if (!own.error().ok())
-      return waiting.put_off(own.error());  // without a limit, the others are asked in the same round
-    for (const bool by_samples : {false, true}) {
-      const HalvesError& halves = errors[by_samples ? 1 : 0];
-      const bool is_auto = method == RangeMethod::kAuto, is_first = is_auto && !by_samples;
-      const bool is_other = method == RangeMethod::kMinMax && found.best.method != method;
-      const double share = is_other ? kAutoRules.other_method.minmax_most : 1.0;
-      if ((by_samples && !corrects) || (!is_first && halves.both.noise >= share * found.best.error.noise))
-        continue;
-      candidate.by_samples = by_samples;
-      candidate.error = halves.both;
-      found.best = candidate;
-      if (is_auto) found.of_auto = halves.both;
-      most = Limits(halves);
-    }
+    HalvesError halves;
+    Candidate candidate{method, {}, &network, {}, {}};
+    const Error judged = judge_method(context, candidate, most, halves);
+    // Without a limit, the others are asked in the same round.
+    if (!judged.ok()) return waiting.put_off(judged);
+    const bool is_auto = method == RangeMethod::kAuto;
+    const double share = method == RangeMethod::kMinMax ? kAutoRules.other_method.minmax_most : 1.0;
+    if (!is_auto && halves.both.noise >= share * found.best.error.noise) return kNoError;
+    candidate.error = halves.both;
+    found.best = candidate;
+    if (is_auto) found.of_auto = halves.both;
+    most = Limits(halves);
     return kNoError;
   };
   ITG_TRY(judge(RangeMethod::kAuto));
@@ -224,10 +189,7 @@ Result<Candidate> choose_method(RecoveryContext& context, const Candidate& now) 
                         kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
   ITG_TRY(context.build(found.best));
   context.int8.keep_weights(false);
-  if (kept) return context.judged("range method", found.best);
-  Candidate same = found.best;  // biases may be corrected in another way
-  same.error = now.error;
-  return same;
+  return kept ? context.judged("range method", found.best) : now;
 }
 
 }  // namespace intaglio

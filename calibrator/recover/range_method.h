@@ -8,22 +8,20 @@
 namespace intaglio {
 
 // Ranges are judged by the outputs for samples that they do not come from: those of one half of the samples
-// with the ranges of the other half, both ways, biases corrected by that other half where the options ask for
+// with the ranges of the other half, both ways, biases corrected for the rounding of weights where the options ask for
 // bias correction. On the samples that gave the ranges the narrowest one looks best, and
 // loses up to 10 dB on others.
 bool can_judge(const CalibrationState& seen);  // both halves have samples
 
-// The error of a candidate's way. `by_samples`: of correcting biases. What stands in context.int8 afterwards is of no use:
-// context.build() mends it.
-Error judge_ranges(RecoveryContext& context, const Candidate& candidate, bool by_samples,
-                   NetworkError& error);
+// The error of a candidate's ranges. What stands in context.int8 afterwards is of no use: context.build() mends it.
+Error judge_ranges(RecoveryContext& context, const Candidate& candidate, NetworkError& error);
 
 struct FoundMethod {
   Candidate
       best;  // of the network that was given; its error is the least of all, others are given up where they come to more
   NetworkError of_auto;
 };
-// The best method of all with the better way to correct biases: each method is judged with both. context.int8 is as above.
+// The best method of all. context.int8 is as above.
 Error find_method(RecoveryContext& context, const Network& network, FoundMethod& found);
 
 // The same for a network that is another one for each half. Every method where the caller leaves it to the calibration, else

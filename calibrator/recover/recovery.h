@@ -3,6 +3,7 @@
 #pragma once
 
 #include "calibrator/judge/judge.h"
+#include "calibrator/judge/sample_walk.h"
 #include "calibrator/ranges/slot_params.h"
 
 namespace intaglio {
@@ -33,8 +34,6 @@ struct KeptBiases {
 // A model that might be handed over, by what it is made from. What layers' recoveries have changed is in its graph alone.
 struct Candidate {
   RangeMethod method = RangeMethod::kAuto;  // that chooses the ranges
-  bool by_samples =
-      true;  // whether biases may be corrected by samples, and not for the rounding of weights alone
   KeptBiases biases;
   const Network* network = nullptr;
   NetworkError error;  // over the samples that judge

@@ -53,7 +53,7 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--part", type=int, default=100, help="pictures that a worker observes at once")
-    parser.add_argument("--recover", default="depthwise,method,means", help="as of 'intaglio calibrate': with 'default' a round a layer")
+    parser.add_argument("--recover", default="default", help="as of 'intaglio calibrate'")
     parser.add_argument("--dask", metavar="ADDRESS", help="of a scheduler")
     given = parser.parse_args()
     network = intaglio.open(given.network)

@@ -56,6 +56,12 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }
 const char* kernel_name_f32(uint16_t kernel) { return eltwise_f32_kernel(kernel).name; }
 
+constexpr QuantRule product_rule() {
+  QuantRule rule = sign_keeping_rule();
+  rule.multiplies = true;
+  return rule;
+}
+
 }  // namespace
 
 extern const OpRun kMulS8Run, kMulF32Run;
@@ -63,7 +69,7 @@ const OpRun kMulS8Run = {run_s8}, kMulF32Run = {run_f32};
 
 extern const OpDef kMulS8, kMulF32;
 const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, &kMulS8Run, kernel_name};
-const OpDef kMulF32 = {Op::kMul, DType::kF32, 0,           sign_keeping_rule(),
+const OpDef kMulF32 = {Op::kMul, DType::kF32, 0,           product_rule(),
                        plan_f32, nullptr,     &kMulF32Run, kernel_name_f32};
 
 }  // namespace intaglio

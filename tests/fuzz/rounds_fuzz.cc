@@ -18,7 +18,7 @@ namespace {
 // A question and its answers, of the demo of a network that is made here.
 struct Bench {
   Bench() {
-    options.recover = recovery::kDefault | recovery::kMeansAlone;
+    options.recover = recovery::kDefault;
     memory = AlignedBytes(Calibrator::measure(model, options)->total());
     calibrator = *Calibrator::create(model, memory.span(), options);
     const SampleSource source = source_of(samples);

@@ -446,21 +446,21 @@ def test_parts_that_were_observed_add_up(command, net, pictures, tmp_path):
 
 def test_questions_and_answers_make_the_model_of_all_samples(net, pictures, tmp_path):
     names = sorted(pictures.iterdir())
-    parts, recover = [names[:6], names[6:9], names[9:]], ["depthwise", "method", "means"]
+    parts = [names[:6], names[6:9], names[9:]]
     said, rounds = [sum(intaglio.observe(net, part) for part in parts)], 0
     while said:
         rounds += 1
         try:
-            made, said = intaglio.calibrate(net, observed=said, question=True, recover=recover), None
+            made, said = intaglio.calibrate(net, observed=said, question=True), None
         except intaglio.Question as asked:
             assert bytes(pickle.loads(pickle.dumps(asked))) == bytes(asked)
             with pytest.raises(intaglio.Error, match="asks 16 samples, and the answers are of 6"):
-                intaglio.calibrate(net, observed=[asked, intaglio.observe(net, parts[0], question=asked)], question=True, recover=recover)
+                intaglio.calibrate(net, observed=[asked, intaglio.observe(net, parts[0], question=asked)], question=True)
             with pytest.raises(intaglio.Error, match="asks about another calibration"):
                 intaglio.observe(net, parts[0], question=asked, symmetric=True)
             said = [asked, sum(intaglio.observe(net, part, question=asked) for part in parts)]
     assert rounds <= 8
-    assert bytes(made) == bytes(intaglio.calibrate(net, pictures, recover=recover))
+    assert bytes(made) == bytes(intaglio.calibrate(net, pictures))
     asked = pytest.raises(intaglio.Question, intaglio.calibrate, net, observed=[intaglio.observe(net, parts[0])], question=True).value
     asked.save(tmp_path / "next.itgq")
     assert (tmp_path / "next.itgq").read_bytes() == bytes(asked)
@@ -468,7 +468,7 @@ def test_questions_and_answers_make_the_model_of_all_samples(net, pictures, tmp_
 
 def test_many_workers_make_the_same_model(command, net, pictures, tmp_path):
     net.save(tmp_path / "net.itg")
-    command("calibrate", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "int8.itg", "--recover", "depthwise,method,means")
+    command("calibrate", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "int8.itg")
     program = pathlib.Path(__file__).parents[2] / "examples" / "many_workers" / "calibrate_many.py"
     said = subprocess.run([sys.executable, str(program), str(tmp_path / "net.itg"), str(pictures), "-o", str(tmp_path / "many.itg"),
                            "--workers", "2", "--part", "5"], capture_output=True, text=True, check=True)

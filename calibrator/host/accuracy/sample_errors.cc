@@ -236,7 +236,7 @@ std::vector<NetworkError> OutputComparison::run(Session& fp32, Session& test, co
     };
   }
   const float* const exact = known == nullptr ? exact_.data() : known;
-  const int32_t done = compare_outputs(test, 0, {pairs_.data(), pairs_.size()}, exact, found.data(), look);
+  const int32_t done = compare_outputs(test, {pairs_.data(), pairs_.size()}, exact, found.data(), look);
   test.run_nodes(done, test_.node_count());
   return found;
 }

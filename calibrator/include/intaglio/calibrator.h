@@ -81,8 +81,6 @@ inline constexpr RecoveryMask kEqualization = 1 << 4;      // channels share the
 inline constexpr RecoveryMask kDepthwiseScales = 1 << 5;   // inputs of depthwise layers get a scale a channel
 inline constexpr RecoveryMask kRangeMethod = 1 << 6;     // RangeMethod::kAuto may become another, by the same
 inline constexpr RecoveryMask kBiasAbsorption = 1 << 7;  // constant parts of channels go into biases
-// Beside kBiasCorrection: from the means that were observed, no layer from samples that run once more.
-inline constexpr RecoveryMask kMeansAlone = 1 << 8;
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
 inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod | kDepthwiseScales,
                               kAll = kDefault | kLayers | kBiasAbsorption;  // equalization: asked for by name
@@ -176,7 +174,7 @@ struct ModelSink {
 };
 
 // Samples that can be loaded again and again, in any order. Calibrator::add_all() observes them. Calibrator::finish()
-// loads them once more, to correct errors layer by layer.
+// loads them once more, to correct and judge errors.
 struct SampleSource {
   // Writes sample `i`, in [0, count), into the model's inputs. Gives the same bytes each time. Returns false if it
   // cannot: the call then returns kSamplesDiffer.
@@ -309,7 +307,7 @@ class Calibrator {
   Error merge(Span<const uint8_t> state);
 
   // Makes the int8 model, opens it, runs it, and hands it to `sink` when all of that went well. With the source of the
-  // samples it corrects biases layer by layer and compares every layer. Without one it corrects biases from the means
+  // samples it corrects biases by them and compares every layer. Without one it corrects biases from the means
   // seen, most recoveries do not run, and nothing is measured: signal and noise of the report are 0.
   //
   // Errors: no sample (kNoSamples), a layer that int8 cannot hold, other samples than before (kSamplesDiffer),
