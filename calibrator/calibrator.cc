@@ -261,16 +261,25 @@ void Calibrator::Parts::name_graph() {
   graph_is_named = true;
 }
 
-size_t Calibrator::state_bytes() const { return intaglio::state_bytes(parts_->seen); }
+size_t Calibrator::state_bytes() const {
+  return intaglio::state_bytes(parts_->seen, kAutoRules.probes.samples);
+}
 
 Error Calibrator::save(Span<uint8_t> bytes) const {
   if (!parts_->fault.ok()) return parts_->fault;
-  if (bytes.size != state_bytes())
-    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size),
-            static_cast<int64_t>(state_bytes())};
   parts_->name_graph();
-  save_state(parts_->seen, kAutoRules.probes.samples, bytes);
+  const size_t needed = save_state(parts_->seen, kAutoRules.probes.samples, bytes);
+  if (bytes.size != needed)
+    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size), static_cast<int64_t>(needed)};
   return kNoError;
+}
+
+Error Calibrator::save_to(const StateSink& sink) const {
+  if (!parts_->fault.ok()) return parts_->fault;
+  parts_->name_graph();
+  size_t bytes = 0;
+  return write_state(parts_->seen, kAutoRules.probes.samples, sink, &bytes) ? kNoError
+                                                                            : Error{Status::kSinkFailed};
 }
 
 Error Calibrator::load(Span<const uint8_t> bytes) {
@@ -283,6 +292,15 @@ Error Calibrator::merge(Span<const uint8_t> bytes) {
   if (!parts_->fault.ok()) return parts_->fault;
   parts_->name_graph();
   return merge_state(parts_->seen, bytes, parts_->observing.spare[0]);
+}
+
+Error Calibrator::merge_from(const StateSource& source) {
+  if (!parts_->fault.ok()) return parts_->fault;
+  parts_->name_graph();
+  bool is_spoiled = false;
+  const Error error = merge_state(parts_->seen, source, parts_->observing.spare[0], &is_spoiled, {});
+  if (is_spoiled) parts_->fault = error;
+  return error;
 }
 
 Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {

@@ -72,13 +72,14 @@ TEST_CASE("the loss of right answers that is allowed") {
 TEST_CASE("without an FPU 16 bits come first, and the file holds them") {
   const CommandFolder folder;
   folder.good(kImport);
-  const double before = folder.json(kCalibrate + " --min-sqnr 0 --json")["mixed"]["sqnr_db_before"];
-  const auto made = folder.json(kCalibrate + " --json --no-fpu --min-sqnr " + std::to_string(before + 1));
+  const std::string calibrate = kCalibrate + " --recover means --json";
+  const double before = folder.json(calibrate + " --min-sqnr 0")["mixed"]["sqnr_db_before"];
+  const auto made = folder.json(calibrate + " --no-fpu --min-sqnr " + std::to_string(before + 1));
   CHECK(made["mixed"]["float_layers"].empty());
   CHECK_FALSE(made["mixed"]["wide_layers"].empty());
   CHECK(made["mixed"]["sqnr_db_after"].get<double>() >= before + 1);
   CHECK(holds(folder.good("inspect %/int8.itg --ops").out, "s16"));
-  CHECK(holds(folder.good(kCalibrate + " --no-fpu --min-sqnr " + std::to_string(before + 1)).out,
+  CHECK(holds(folder.good(kCalibrate + " --recover means --no-fpu --min-sqnr " + std::to_string(before + 1)).out,
               " layers in 16 bits:"));
   CHECK(folder.run(kCalibrate + " --no-fpu").code != 0);
 }

@@ -173,12 +173,11 @@ Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes
     return Failure{name + ": holds just the samples of " + places_[same->second].name +
                    ", which would count twice; give each state once"};
   fold_to(*facts);
-  if (const Error error = merge_state(state_, bytes, spare_[0]); !error.ok())
+  latest_.extents.resize(facts->observers);
+  if (const Error error = merge_state(state_, bytes, spare_[0], span_of(latest_.extents)); !error.ok())
     return load_failure(name, error);
   latest_.name = name;
   latest_.samples = facts->sample_count;
-  latest_.extents.resize(facts->observers);
-  extents_of_state(bytes, *facts, span_of(latest_.extents));
   latest_samples_ = facts->samples;
   return Done{};
 }
@@ -222,7 +221,7 @@ Outcome<Done> StateSum::add_file(const std::string& path) {
 }
 
 FileBytes StateSum::save() const {
-  FileBytes bytes(state_bytes(state_));
+  FileBytes bytes(state_bytes(state_, kAutoRules.probes.samples));
   save_state(state_, kAutoRules.probes.samples, {bytes.data(), bytes.size()});
   return bytes;
 }

@@ -59,7 +59,7 @@ class SampleObservation {
     });
     ITG_TRY(error);
     int64_t* const sums = into_.mean_sums.data + observing_.first_sum(n + 1, half_of(sample_.name.digest));
-    add_means(sums, means);
+    add_means(sums, means, kSavedMeanBits);
     return kNoError;
   }
 

@@ -224,7 +224,8 @@ itg_error itg_calibrator_add_frame(itg_calibrator* calibrator, const itg_frame* 
 /* Observes every sample of a source, several at once if there are threads. `bad` may be NULL; it gets the index of the
  * sample that an error is about, or -1. */
 itg_error itg_calibrator_add_all(itg_calibrator* calibrator, const itg_sample_source* source, int32_t* bad);
-/* Bytes of the state: what has been seen so far. It can be saved, loaded later, and merged on another device. */
+/* Bytes of the state: what has been seen so far. It can be saved, loaded later, and merged on another device. Another
+ * sample may change how many bytes it has. */
 size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator);
 itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state);
 itg_error itg_calibrator_load(itg_calibrator* calibrator, itg_bytes state);
