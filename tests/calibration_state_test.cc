@@ -15,7 +15,7 @@ namespace {
 
 // As version 8 lays them out.
 constexpr size_t kHeaderBytes = 24 + 2 * sizeof(Digest);
-constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + sizeof(PowerLevels::counts);
+constexpr size_t kLevelBytes = 4 + 2 * 4 + 2 * kPowerLevels * kBlocks * 4;
 constexpr size_t kObserverBytes = 72 + 2 * kBins * sizeof(uint32_t) + kLevelBytes, kMin = 8, kMax = 16,
                  kCounts = 72;
 
@@ -181,7 +181,7 @@ TEST_CASE("a state of values and one of bits are the same state, to the bit of w
   open.lists.mean_sums[open.lists.mean_sums.size - 1] = 1;
   for (TensorObserver& o : open.lists.observers) {
     o.counts->halves[0].counts[o.zero_bin()] = UINT32_MAX;
-    memset(o.counts->levels.counts[0], 0, sizeof o.counts->levels.counts[0]);
+    memset(o.counts->halves[0].levels, 0, kPowerLevels * kBlocks * sizeof(uint32_t));
     o.counts->levels.zeros[0] = UINT32_MAX - 1;
     o.peaks[1].sum = -20;
   }

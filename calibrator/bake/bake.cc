@@ -17,6 +17,9 @@ namespace {
 constexpr int32_t kMapAxisList[] = {1, 2};
 constexpr Span<const int32_t> kMapAxes = kMapAxisList;
 
+// Only samples that run again are asked by halves.
+bool keeps_mean_outputs(const CalibratorOptions& options) { return !options.one_pass; }
+
 class Baker : private BakedTensors {
  public:
   Baker(const BakeInput& input, Arena& arena)
@@ -279,7 +282,7 @@ class Baker : private BakedTensors {
       } else {
         layer.weights = quantize_weights(reals, arena_, options_.executor);
         for (MeanOutputs& means : layer.means) {
-          const size_t channels = layer.weights.scales.size;
+          const size_t channels = keeps_mean_outputs(options_) ? layer.weights.scales.size : 0;
           means = {arena_.make<double>(channels), arena_.make<double>(channels)};
         }
       }
@@ -542,7 +545,7 @@ class BakeCounter {
       graph_.add_tensor(name_of(node.inputs[static_cast<size_t>(rule.weight_input)]), 1, 0);
       graph_.constant_bytes += 4 * channels;
     }
-    if (channels > 0) of_layers_ += 4 * channels * sizeof(double);  // mean outputs
+    if (keeps_mean_outputs(options_)) of_layers_ += 4 * channels * sizeof(double);
     add_tables(n, rule, wide);
   }
 

@@ -100,7 +100,7 @@ class SampleObservation {
 
 Span<double> Observing::means_of(int32_t node, int32_t lane) const {
   const auto n = static_cast<size_t>(node);
-  const size_t end = n + 1 < first_mean.size ? first_mean[n + 1] : lanes[0].mean_sums.size / 2;
+  const size_t end = n + 1 < first_mean.size ? first_mean[n + 1] : lanes[0].mean_sums.size / halves;
   return {lanes[static_cast<size_t>(lane)].means.data, end - first_mean[n]};
 }
 

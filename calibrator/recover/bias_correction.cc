@@ -41,10 +41,11 @@ void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<d
   const int64_t* const sums[] = {
       context.network->seen.mean_sums.data + context.observing.first_sum(source, 0),
       context.network->seen.mean_sums.data + context.observing.first_sum(source, 1)};
+  const bool in_one = context.observing.halves == 1;
   for (size_t i = 0; i < means.size; ++i)
-    means[i] = half == kBothHalves
-                   ? mean_of(order_free_sum(sums[0][i], sums[1][i]), context.network->seen.sample_count)
-                   : mean_of(sums[half][i], samples[half]);
+    means[i] = half == kBothHalves ? mean_of(in_one ? sums[0][i] : order_free_sum(sums[0][i], sums[1][i]),
+                                             context.network->seen.sample_count)
+                                   : mean_of(sums[half][i], samples[half]);
 }
 
 // Mean outputs of a layer's channels from `first` on, `count` of them: known ones, or computed and kept.
@@ -109,8 +110,8 @@ void for_each_mean_error(RecoveryContext& context, int32_t n, int32_t half,
                    (int8_mean[l] * scale + biases[c] * bias_step(graph, n, rule, c)));
     }
   });
-  kept.knows_reals = true;
-  kept.knows_codes = kept.knows_codes || alone;
+  kept.knows_reals = kept.of_reals.data != nullptr;
+  kept.knows_codes = kept.knows_reals && (kept.knows_codes || alone);
 }
 
 template <typename Visit>
@@ -331,7 +332,7 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   return moved ? context.int8.update_layer(n) : kNoError;  // which packs all weights anew
 }
 
-// A copy of all biases, and what correct_layer() makes for one layer.
+// A copy of all biases, and what correct_layer() makes for one layer where samples run again.
 uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& options) {
   uint64_t biases = 0, most_channels = 0, most_inputs = 0;
   for (int32_t n = 0; n < fp32.node_count(); ++n) {
@@ -345,6 +346,7 @@ uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& optio
     most_channels = channels > most_channels ? channels : most_channels;
     most_inputs = inputs > most_inputs ? inputs : most_inputs;
   }
+  if (options.one_pass) return sizeof(int32_t) * biases + alignof(double);
   const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
   return sizeof(int32_t) * biases + lanes * most_inputs * (sizeof(double) + 2 * sizeof(int64_t)) +
          2 * sizeof(int64_t) + 3 * sizeof(double) * most_channels + 6 * alignof(double);

@@ -11,7 +11,8 @@ namespace intaglio {
 namespace {
 
 // The layout, little-endian, without gaps:
-//   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 bins of a histogram, u32 inputs; digests: graph, samples
+//   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 bins of a histogram, u32 inputs, u32 halves of counts and means;
+//   digests: graph, samples
 //   bits up to a whole byte (state_code.h): each observer, mean sums, each input, as the functions code_...() take them
 //   u32 CRC-32 of all before it
 // Versions 5 to 8 hold values instead, and no number of inputs:
@@ -25,7 +26,7 @@ constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
 constexpr uint32_t kVersion = 9, kOfValues = 8, kWithoutBins = 7, kWithSample = 6, kWithoutLevels = 5;
 constexpr size_t kHeaderBytes = 4 + 4 * 4 + 2 * sizeof(Digest);  // without what some versions have besides
 constexpr size_t kPeakBytes = 2 * 8 + 4;
-constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + sizeof(PowerLevels::counts);
+constexpr size_t kLevelBytes = 4 + sizeof(PowerLevels::zeros) + 2 * kPowerLevels * kBlocks * sizeof(uint32_t);
 constexpr size_t kInputBytes = 2 * 4 + sizeof(InputValues::values);
 
 bool has_levels(const StateFacts& facts) { return facts.version != kWithoutLevels && facts.bins > 0; }
@@ -40,7 +41,8 @@ uint64_t observer_bytes(const StateFacts& facts) {
 uint64_t least_bytes(const StateFacts& facts) {
   constexpr uint64_t kNumber = StateWriter::kLengthBits, kNumbers = 14, kOfLevels = 3, kOfInput = 2;
   const uint64_t of_counts =
-      facts.bins == 0 ? 0 : kOfLevels * kNumber + 2 * uint64_t{facts.bins} + 2 * kPowerLevels * kBlocks;
+      facts.bins == 0 ? 0
+                      : kOfLevels * kNumber + facts.halves * (uint64_t{facts.bins} + kPowerLevels * kBlocks);
   return (facts.observers * (kNumbers * kNumber + of_counts) + facts.means +
           facts.inputs * kOfInput * kNumber) /
          8;
@@ -69,32 +71,34 @@ struct BlockCounts {
   uint32_t of[2][kBlocks] = {};
 };
 
-// Mostly all samples are of the highest level.
-template <typename Stream>
-void code_levels(Stream& stream, const BlockCounts& values, PowerLevels& levels) {
+// Mostly all samples are of the highest level. `levels_of(half)`: where its counts are.
+template <typename Stream, typename LevelsOf>
+void code_levels(Stream& stream, const BlockCounts& values, int32_t halves, PowerLevels& levels,
+                 LevelsOf&& levels_of) {
   stream.value(levels.highest, 0);
   for (uint32_t& zeros : levels.zeros) stream.value(zeros, 0u);
   RunningCode code;
-  for (const int32_t half : {0, 1})
+  for (int32_t half = 0; half < halves; ++half)
     for (int32_t block = 0; block < kBlocks; ++block) {
       uint32_t rest = values.of[half][block];
-      for (auto& counts : levels.counts[half]) {
-        stream.next(code, counts[block], rest);
-        rest -= counts[block];
+      for (int32_t level = 0; level < kPowerLevels; ++level) {
+        uint32_t& count = levels_of(half)[level][block];
+        stream.next(code, count, rest);
+        rest -= count;
       }
     }
 }
 
-// Sums of means stand in pairs, of both halves. So many pairs have their low bits in common that are zeros.
+// Sums of means stand in pairs, of both halves, or alone. So many places have their low bits in common that are zeros.
 constexpr size_t kMeanBlock = 64;
 constexpr uint32_t kShiftBits = 6;
 
 class MeanCodes {
  public:
   template <typename Stream>
-  void code(Stream& stream, int64_t (&pair)[2]) {
-    stream.next(first_, pair[0], int64_t{0});
-    stream.next(second_[pair[0] == 0 ? 1 : 0], pair[1], pair[0]);
+  void code(Stream& stream, size_t halves, int64_t (&sums)[2]) {
+    stream.next(first_, sums[0], int64_t{0});
+    if (halves == 2) stream.next(second_[sums[0] == 0 ? 1 : 0], sums[1], sums[0]);
   }
 
  private:
@@ -188,6 +192,7 @@ class ListReader {
       : facts_(facts),
         is_coded_(facts.version > kOfValues),
         bins_(static_cast<int32_t>(facts.bins)),
+        halves_(static_cast<int32_t>(facts.halves)),
         in_(source, facts.lists_at, source.size - sizeof(uint32_t)) {}
 
   size_t place() const { return place_; }
@@ -202,11 +207,15 @@ class ListReader {
     if (bins_ == 0) return true;
     CountsInto counts(o, bins_);
     if (!read_counts(counts)) return false;
+    uint32_t unused[kPowerLevels][kBlocks];
+    const auto levels_of = [&](int32_t half) {
+      return o.counts == nullptr ? unused : o.counts->halves[half].levels;
+    };
     PowerLevels none, &levels = o.counts == nullptr ? none : o.counts->levels;
     if (is_coded_)
-      code_levels(in_, counts.blocks, levels);
+      code_levels(in_, counts.blocks, halves_, levels, levels_of);
     else if (has_levels(facts_))
-      get_levels(levels);
+      get_levels(levels, levels_of);
     if (!in_.is_good() || !plausible(levels)) return false;
     // Blocks of narrower bins are the same blocks, unless all bins have the least width.
     const bool same_blocks = bins_ == o.bins() || o.exponent > kMinExponent;
@@ -218,21 +227,21 @@ class ListReader {
   template <typename Add>
   bool read_means(Add&& add) {
     MeanCodes codes;
-    const size_t each = is_coded_ ? 2 : 1, half = facts_.means / each;
+    const size_t each = is_coded_ ? facts_.halves : 1, places = facts_.means / each;
     uint32_t shift = 0;
-    for (size_t i = 0; i < half; ++i) {
+    for (size_t i = 0; i < places; ++i) {
       place_ = in_.place();
       int64_t sums[2];
       if (is_coded_) {
         if (i % kMeanBlock == 0) shift = in_.bits(kShiftBits);
-        codes.code(in_, sums);
+        codes.code(in_, each, sums);
       } else {
         in_.get(sums, 1);
       }
       for (size_t side = 0; side < each; ++side) {
         const auto sum = static_cast<int64_t>(static_cast<uint64_t>(sums[side]) << shift);
         if (!in_.is_good() || !plausible(sum, facts_.sample_count)) return false;
-        add(i + side * half, sum);
+        add(i + side * places, sum);
       }
     }
     return true;
@@ -274,25 +283,27 @@ class ListReader {
   bool read_counts(CountsInto& counts) {
     RunningCode code;
     uint32_t count = 0;
-    for (int32_t i = 0; i < 2 * bins_; ++i) {
+    for (int32_t i = 0; i < halves_ * bins_; ++i) {
       if (is_coded_)
         in_.next(code, count, 0u);
       else
         in_.get(&count, 1);
-      if (!(is_coded_ ? counts.add(i % 2, i / 2, count) : counts.add(i / bins_, i % bins_, count)))
+      if (!(is_coded_ ? counts.add(i % halves_, i / halves_, count)
+                      : counts.add(i / bins_, i % bins_, count)))
         return false;
     }
     return true;
   }
-  void get_levels(PowerLevels& levels) {
+  template <typename LevelsOf>
+  void get_levels(PowerLevels& levels, LevelsOf&& levels_of) {
     in_.get(&levels.highest, 1);
     in_.get(levels.zeros, 2);
-    in_.get(&levels.counts[0][0][0], 2 * kPowerLevels * kBlocks);
+    for (const int32_t half : {0, 1}) in_.get(&levels_of(half)[0][0], kPowerLevels * kBlocks);
   }
 
   const StateFacts& facts_;
   const bool is_coded_;
-  const int32_t bins_;
+  const int32_t bins_, halves_;
   StateReader in_;
   size_t place_ = 0;
 };
@@ -307,38 +318,38 @@ void write(const TensorObserver& o, bool is_probed, StateWriter& out) {
   if (o.counts == nullptr) return;
   BlockCounts blocks;
   RunningCode code;
-  for (int32_t i = 0; i < 2 * o.bins(); ++i) {
-    const int32_t half = i % 2, bin = i / 2;
+  for (int32_t i = 0; i < o.halves() * o.bins(); ++i) {
+    const int32_t half = i % o.halves(), bin = i / o.halves();
     const uint32_t count = o.counts->halves[half].counts[bin];
     out.next(code, count, 0u);
     blocks.of[half][bin / (o.bins() / kBlocks)] += count;
   }
-  code_levels(out, blocks, o.counts->levels);
+  code_levels(out, blocks, o.halves(), o.counts->levels,
+              [&o](int32_t half) { return o.counts->halves[half].levels; });
 }
 
-// The low bits that are zeros in all sums of so many pairs.
-uint32_t common_zeros(const int64_t* first, const int64_t* second, size_t count) {
+// The low bits that are zeros in all sums of so many places.
+uint32_t common_zeros(Span<const int64_t> sums, size_t halves, size_t first, size_t count) {
   uint64_t any = 0;
-  for (size_t i = 0; i < count; ++i)
-    any |= static_cast<uint64_t>(first[i]) | static_cast<uint64_t>(second[i]);
+  for (size_t at = first; at < sums.size; at += sums.size / halves)
+    for (size_t i = 0; i < count; ++i) any |= static_cast<uint64_t>(sums[at + i]);
   uint32_t zeros = 0;
   while (any != 0 && (any >> zeros & 1) == 0) ++zeros;
   return zeros;
 }
 
-void write(Span<const int64_t> sums, StateWriter& out) {
+void write(Span<const int64_t> sums, size_t halves, StateWriter& out) {
   MeanCodes codes;
-  const size_t half = sums.size / 2;
-  const int64_t *const first = sums.data, *const second = sums.data + half;
+  const size_t places = sums.size / halves;
   uint32_t shift = 0;
-  for (size_t i = 0; i < half; ++i) {
-    const size_t left = half - i;
+  for (size_t i = 0; i < places; ++i) {
+    const size_t left = places - i;
     if (i % kMeanBlock == 0) {
-      shift = common_zeros(first + i, second + i, left < kMeanBlock ? left : kMeanBlock);
+      shift = common_zeros(sums, halves, i, left < kMeanBlock ? left : kMeanBlock);
       out.bits(shift, kShiftBits);
     }
-    int64_t pair[2] = {first[i] >> shift, second[i] >> shift};
-    codes.code(out, pair);
+    int64_t at_place[2] = {sums[i] >> shift, halves == 2 ? sums[places + i] >> shift : 0};
+    codes.code(out, halves, at_place);
   }
 }
 
@@ -381,7 +392,9 @@ Error read_lists(CalibrationState& state, const StateSource& source, const State
   }
   const bool adds_means = adds && !state.mean_sums.empty();
   const bool has_means = lists.read_means([&](size_t i, int64_t sum) {
-    if (adds_means) state.mean_sums[i] = order_free_sum(state.mean_sums[i], sum);
+    if (!adds_means) return;
+    int64_t& into = state.mean_sums[i % state.mean_sums.size];  // both halves where one is kept
+    into = order_free_sum(into, sum);
   });
   if (!has_means) return damaged(lists.place());
   for (InputValues& input : state.inputs) {
@@ -401,13 +414,14 @@ bool write_state(const CalibrationState& state, uint32_t probed, const StateSink
                              static_cast<uint32_t>(state.observers.size),
                              static_cast<uint32_t>(state.mean_sums.size),
                              static_cast<uint32_t>(bins_of(state.observers)),
-                             static_cast<uint32_t>(state.inputs.size)};
+                             static_cast<uint32_t>(state.inputs.size),
+                             state.halves};
   out.bytes(kIdentifier, sizeof kIdentifier);
   out.bytes(header, sizeof header);
   out.bytes(&state.graph, sizeof state.graph);
   out.bytes(&state.samples, sizeof state.samples);
   for (const TensorObserver& o : state.observers) write(o, state.sample_count < probed, out);
-  write(state.mean_sums, out);
+  write(state.mean_sums, state.halves, out);
   for (InputValues& input : state.inputs) code_input(out, input);
   const bool is_taken = out.finish();
   *bytes = out.written();
@@ -451,7 +465,11 @@ Result<StateFacts> facts_of_state(const StateSource& source) {
   if (facts.version > kWithoutBins) in.get(&facts.bins, 1);
   if (facts.bins != 0 && facts.bins != kBins && facts.bins != kFineBins)
     return damaged(sizeof kIdentifier + sizeof header);
-  if (is_coded) in.get(&facts.inputs, 1);
+  if (is_coded) {
+    in.get(&facts.inputs, 1);
+    in.get(&facts.halves, 1);
+    if (facts.halves != 1 && facts.halves != 2) return damaged(in.place() - sizeof facts.halves);
+  }
   in.get(&facts.graph, 1);
   in.get(&facts.samples, 1);
   uint64_t lists_at = in.place();
@@ -460,7 +478,7 @@ Result<StateFacts> facts_of_state(const StateSource& source) {
   const uint64_t before = lists_at + sizeof(uint32_t) +
                           (is_coded ? least_bytes(facts) : facts.observers * observer_bytes(facts) + means);
   if (!in.is_good() || source.size < before) return damaged(sizeof kIdentifier);
-  if (is_coded ? facts.means % 2 != 0 : (source.size - before) % kInputBytes != 0)
+  if (is_coded ? facts.means % facts.halves != 0 : (source.size - before) % kInputBytes != 0)
     return damaged(sizeof kIdentifier);
   if (!is_coded) facts.inputs = static_cast<uint32_t>((source.size - before) / kInputBytes);
   facts.lists_at = static_cast<size_t>(lists_at);
@@ -474,12 +492,14 @@ Error merge_state(CalibrationState& state, const StateSource& source, TensorObse
   const Result<StateFacts> facts = facts_of_state(source);
   if (!facts) return facts.error();
   const uint32_t count = facts->sample_count;
-  const size_t own_means = state.mean_sums.size;
+  // Of one half.
+  const size_t own_means = state.mean_sums.size / state.halves, means = facts->means / facts->halves;
   if (!(facts->graph == state.graph)) return {Status::kOtherGraph};
   if (facts->observers != state.observers.size || facts->inputs != state.inputs.size ||
-      (facts->means != own_means && facts->means != 0 && own_means != 0))
+      (means != own_means && means != 0 && own_means != 0))
     return damaged(sizeof kIdentifier);
-  if (static_cast<int32_t>(facts->bins) < bins_of(state.observers) || facts->means < own_means)
+  if (static_cast<int32_t>(facts->bins) < bins_of(state.observers) || means < own_means ||
+      facts->halves < state.halves)
     return {Status::kStateOfLess};
   if (count > kMaxSamples - state.sample_count)
     return {Status::kTooManyItems, -1, -1, count, kMaxSamples - state.sample_count};

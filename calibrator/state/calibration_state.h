@@ -15,6 +15,7 @@ struct CalibrationState {
   Digest graph;    // SHA-256 of the FP32 model's bytes
   Digest samples;  // set digest: see add_to_set()
   uint32_t sample_count = 0;
+  uint32_t halves = 2;  // 1: counts and means are of all samples
   Span<TensorObserver> observers;
   // Patch means of every layer with weights, in units of kMeanUnit (patch_means.h): of one half of the samples, as observers
   // tell them apart, then of the other.
@@ -28,7 +29,8 @@ struct StateFacts {
   uint32_t version = 0, sample_count = 0;
   uint32_t observers = 0, means = 0, inputs = 0;  // elements of these lists
   uint32_t bins = 0;                              // of a histogram; 0: there are none
-  size_t lists_at = 0;                            // where the observers begin
+  uint32_t halves = 2;
+  size_t lists_at = 0;  // where the observers begin
 };
 // Errors: kBadCalibrationState where identifier, version, size or CRC-32 are wrong.
 Result<StateFacts> facts_of_state(const StateSource& source);

@@ -15,12 +15,13 @@ class OpenState {
     const Span<const uint8_t> span{bytes.data(), bytes.size()};
     const Result<StateFacts> facts = facts_of_state(span);
     if (!facts) throw std::runtime_error("no state");
-    const auto bins = static_cast<int32_t>(facts->bins);
-    memory_.resize(observer_list_bytes(facts->observers + 1, bins) + 64);
+    const auto bins = static_cast<int32_t>(facts->bins), halves = static_cast<int32_t>(facts->halves);
+    memory_.resize(observer_list_bytes(facts->observers, bins, halves) + observer_list_bytes(1, bins) + 64);
+    lists.halves = facts->halves;
     means_.resize(facts->means);
     inputs_.resize(facts->inputs);
     Arena arena({memory_.data(), memory_.size()});
-    lists.observers = make_observers(arena, facts->observers, bins);
+    lists.observers = make_observers(arena, facts->observers, bins, halves);
     const Span<TensorObserver> spare = make_observers(arena, 1, bins);
     lists.mean_sums = {means_.data(), means_.size()};
     lists.inputs = {inputs_.data(), inputs_.size()};
@@ -35,7 +36,7 @@ class OpenState {
     return bytes;
   }
 
-  // As version 8 wrote it: values at places that are known.
+  // As version 8 wrote it: values at places that are known. Of both halves.
   std::vector<uint8_t> save_as_values() const {
     std::vector<uint8_t> bytes;
     const auto put = [&bytes](const auto* values, size_t count) {
@@ -63,6 +64,7 @@ class OpenState {
       if (o.counts == nullptr) continue;
       for (const Histogram& half : o.counts->halves) put(half.counts, static_cast<size_t>(o.bins()));
       put(&o.counts->levels, 1);
+      for (const Histogram& half : o.counts->halves) put(&half.levels[0][0], kPowerLevels * kBlocks);
     }
     put(lists.mean_sums.data, lists.mean_sums.size);
     put(lists.inputs.data, lists.inputs.size);

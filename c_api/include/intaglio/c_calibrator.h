@@ -117,6 +117,7 @@ typedef struct itg_calibrator_options {
   const itg_model* states_of;   /* the model with states, if this is its step model; NULL: none */
   bool one_pass;                /* as CalibratorOptions::one_pass; default false */
   uint32_t memory_ceiling;      /* the int8 model's itg_model_memory_ceiling(); default 0 */
+  bool without_halves;          /* as CalibratorOptions::without_halves; default false */
 } itg_calibrator_options;
 
 /* Bytes of a calibrator's memory, which is one block. Exact: itg_calibrator_create() refuses one byte less. */

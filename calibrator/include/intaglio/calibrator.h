@@ -125,6 +125,10 @@ struct CalibratorOptions {
   bool one_pass = false;
   // finish() compares every layer, which takes more runs of both models.
   bool layer_report = false;
+  // What is seen of samples with an even and with an odd digest is added up, which takes half the memory. Nothing judges by halves then:
+  // `one_pass` is set too, or it is refused (kBadOption). A state that is saved serves calibrations with this option alone
+  // (kStateOfLess), and takes in those of others.
+  bool without_halves = false;
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
   // Layers that read codes and write FP32, since nothing says the parameters of what they give. One that has no such version
   // is as others are.
@@ -147,7 +151,7 @@ struct CalibratorOptions {
   static CalibratorOptions device() {
     CalibratorOptions options;
     options.recover = recovery::kBiasCorrection;
-    options.one_pass = true;
+    options.one_pass = options.without_halves = true;
     return options;
   }
 };
@@ -271,7 +275,7 @@ struct CalibrationReport {
 struct TensorStatistics {
   float min = 0.0f, max = 0.0f;     // zero is always between them
   double start = 0.0, width = 0.0;  // bin `i` counts values in [start + i * width, start + (i + 1) * width)
-  // Histograms of samples with an even and with an odd digest, in the calibrator's memory. Empty if nothing was observed, or if
+  // Histograms of samples with an even and with an odd digest, or of all and none, in the calibrator's memory. Empty if nothing was observed, or if
   // ranges are chosen by minimum and maximum alone and no report of layers was asked for.
   Span<const uint32_t> counts[2];
 };
