@@ -20,10 +20,13 @@ constexpr size_t kObserverBytes = 72 + 2 * kBins * sizeof(uint32_t) + kLevelByte
                  kCounts = 72;
 
 struct Calibration {
+  explicit Calibration(const CalibratorOptions& with = {}) : options(with) {}
+
+  CalibratorOptions options;
   AlignedBytes bytes = small_cnn();
   Model model = *Model::open(bytes.view());
-  AlignedBytes memory{Calibrator::measure(model, {})->total()};
-  Calibrator calibrator = *Calibrator::create(model, memory.span(), {});
+  AlignedBytes memory{Calibrator::measure(model, options)->total()};
+  Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
 
   std::vector<uint8_t> values_of(const Samples& samples) {
     return OpenState(state_of(samples)).save_as_values();
@@ -270,6 +273,38 @@ TEST_CASE(
         Status::kBadCalibrationState);
   CHECK(fooled.calibrator.load({flash.bytes.data(), flash.bytes.size()}).ok());
   CHECK(fooled.state_of({}) == whole.state_of({}));
+}
+
+TEST_CASE("without halves: half the counts and means, the same sums, and no way back") {
+  const auto samples = small_cnn_samples(6);
+  const std::vector<uint8_t> halves = Calibration().state_of(samples);
+  const CalibratorOptions device = CalibratorOptions::device();
+  Calibration board(device), host(device);
+  const std::vector<uint8_t> state = board.state_of(samples);
+  CHECK(facts_of_state({state.data(), state.size()})->halves == 1);
+  CHECK(2 * facts_of_state({state.data(), state.size()})->means ==
+        facts_of_state({halves.data(), halves.size()})->means);
+  CHECK(state.size() < halves.size());
+  // Both halves go into one, and the bytes are those of samples that were never told apart.
+  CHECK(host.calibrator.load({halves.data(), halves.size()}).ok());
+  CHECK(host.state_of({}) == state);
+  CHECK(Calibration().calibrator.merge({state.data(), state.size()}).status == Status::kStateOfLess);
+  // In parts, in whatever order.
+  const Samples first(samples.begin(), samples.begin() + 2), rest(samples.begin() + 2, samples.end());
+  Calibration sum(device);
+  for (const auto& part : {Calibration(device).state_of(rest), Calibration().state_of(first)})
+    CHECK(sum.calibrator.merge({part.data(), part.size()}).ok());
+  CHECK(sum.state_of({}) == state);
+
+  OpenState one(state), two(halves);
+  CHECK(one.save() == state);
+  for (size_t i = 0; i < one.lists.observers.size; ++i)
+    for (int32_t bin = 0; bin < kBins; ++bin)
+      CHECK(one.lists.observers[i].values_in(bin) == two.lists.observers[i].values_in(bin));
+  CalibratorOptions judged = device;
+  judged.one_pass = false;
+  CHECK(Calibrator::measure(board.model, judged).error().status == Status::kBadOption);
+  for (const uint32_t number : {0u, 3u}) CHECK(merged(state, 28, number).value == 28);
 }
 
 }  // namespace intaglio::test::calibration_state_test
