@@ -59,6 +59,12 @@ T value_at(uint64_t number, const T& likely) {
   return value;
 }
 
+// A parameter that does not say what T is: numbers of the language have other types on other machines.
+template <typename T>
+struct SameAs {
+  using Type = T;
+};
+
 // Writer and reader have the same functions, so that a format is one function of a template.
 class StateWriter {
  public:
@@ -69,12 +75,12 @@ class StateWriter {
   void bits(uint32_t value, uint32_t count);  // `value` has no more of them; count at most 32
   void number(uint64_t value);
   template <typename T>
-  void value(const T& x, const T& likely) {
-    number(differing(x, likely));
+  void value(const T& x, const typename SameAs<T>::Type& likely) {
+    number(differing<T>(x, likely));
   }
   template <typename T>
-  void next(RunningCode& code, const T& x, const T& likely) {
-    put(code, differing(x, likely));
+  void next(RunningCode& code, const T& x, const typename SameAs<T>::Type& likely) {
+    put(code, differing<T>(x, likely));
   }
   // Bytes from here on are whole ones.
   void bytes(const void* data, size_t size);
@@ -102,11 +108,11 @@ class StateReader {
   uint32_t bits(uint32_t count);
   uint64_t number();
   template <typename T>
-  void value(T& x, const T& likely) {
+  void value(T& x, const typename SameAs<T>::Type& likely) {
     x = value_at<T>(number(), likely);
   }
   template <typename T>
-  void next(RunningCode& code, T& x, const T& likely) {
+  void next(RunningCode& code, T& x, const typename SameAs<T>::Type& likely) {
     x = value_at<T>(get(code), likely);
   }
   // Values as they stand in memory, from whole bytes on.
