@@ -61,6 +61,7 @@ CalibratorOptions from_c(const itg_calibrator_options& options) {
   result.replay_bytes = options.replay_bytes;
   result.one_pass = options.one_pass;
   result.memory_ceiling = options.memory_ceiling;
+  result.without_halves = options.without_halves;
   if (options.states_of != nullptr) result.states_of = &model_in(options.states_of);
   result.isa = options.isa;
   result.executor = intaglio::from_c(options.executor);
@@ -125,6 +126,7 @@ void put_options(const CalibratorOptions& original, itg_calibrator_options* opti
   defaults.recover = original.recover;
   defaults.layer_report = original.layer_report;
   defaults.one_pass = original.one_pass;
+  defaults.without_halves = original.without_halves;
   defaults.isa = original.isa;
   options->struct_size = struct_size;
   give(options, defaults);

@@ -49,6 +49,8 @@ Result<CalibratorNeeds> needs_of(const Model& model, const SessionNeeds& session
   return needs;
 }
 
+int32_t halves_of(const CalibratorOptions& options) { return options.without_halves ? 1 : 2; }
+
 // Numbers the tensors on which the range of a root hangs. Returns how many there are.
 size_t number_observed(const Model& model, const SlotMap& map, Span<int32_t> observer_of) {
   for (int32_t& observer : observer_of) observer = -1;
@@ -63,9 +65,16 @@ size_t number_observed(const Model& model, const SlotMap& map, Span<int32_t> obs
   return count;
 }
 
-// Attempts that are recorded: of each recovery at most one a node.
-size_t record_count(const Model& model) {
-  return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 2);
+// Attempts that are recorded: of each recovery that is asked for at most one a node, or one a method.
+size_t record_count(const Model& model, RecoveryMask recover) {
+  size_t recoveries = 0;
+  for (; recover != 0; recover &= recover - 1) ++recoveries;
+  return recoveries * (static_cast<size_t>(model.node_count()) + 2) + kRangeMethodCount;
+}
+
+// Of the list of samples that are few. Where none runs again it is not asked for.
+size_t few_sample_bytes(const CalibratorOptions& options) {
+  return options.one_pass ? 0 : Replay::list_bytes(kFewSamples);
 }
 
 // The caller's options without the recoveries that cannot run with them.
@@ -118,16 +127,18 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   }
   CalibrationState& seen = calibration.seen;
   const int32_t bins = bins_for(options);
-  seen.observers = make_observers(arena, observers, bins);
-  seen.mean_sums = arena.make<int64_t>(2 * means);
+  const int32_t halves = halves_of(options);
+  observing.halves = seen.halves = static_cast<uint32_t>(halves);
+  seen.observers = make_observers(arena, observers, bins, halves);
+  seen.mean_sums = arena.make<int64_t>(seen.halves * means);
   seen.inputs = arena.make<InputValues>(model.inputs().size);
   const auto lanes = static_cast<size_t>(calibration.fp32.lane_count);
   observing.lanes = arena.make<LaneObservers>(lanes);
   for (LaneObservers& lane : observing.lanes) {
     lane.means = arena.make<double>(largest);
     if (&lane == observing.lanes.data) continue;
-    lane.observers = make_observers(arena, observers, bins);
-    lane.mean_sums = arena.make<int64_t>(2 * means);
+    lane.observers = make_observers(arena, observers, bins, halves);
+    lane.mean_sums = arena.make<int64_t>(seen.halves * means);
     lane.inputs = arena.make<InputValues>(model.inputs().size);
   }
   if (!observing.lanes.empty()) observing.look_into(seen.observers, seen.mean_sums, seen.inputs);
@@ -139,8 +150,8 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   }
   observing.outputs = output_tensors(model, arena);
   calibration.exact_outputs = arena.make<float>(lanes * output_elements(observing.outputs));
-  calibration.few_samples = arena.make<uint8_t>(Replay::list_bytes(kFewSamples));
-  calibration.memory.records = arena.make<RecoveryRecord>(record_count(model));
+  calibration.few_samples = arena.make<uint8_t>(few_sample_bytes(options));
+  calibration.memory.records = arena.make<RecoveryRecord>(record_count(model, options.recover));
   return kNoError;
 }
 
@@ -214,7 +225,8 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   constexpr size_t kSlack = 16;  // alignment of each list
   const int32_t tensors = model.tensor_count(), nodes = model.node_count();
   const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
-  const uint64_t observers = most_observed(model, options) + 1;  // one to spare
+  const uint64_t observers = most_observed(model, options);
+  const int32_t bins = bins_for(options), halves = halves_of(options);
   uint64_t means = 0, largest = 0, outputs = 0;
   for (int32_t n = 0; n < nodes; ++n) {
     const uint64_t count = mean_count(model, n, options);
@@ -223,17 +235,16 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   }
   for (const int32_t output : model.outputs())
     outputs += output_tensor(model, output).elements * sizeof(float);
-  const uint64_t behind_bytes =
-      sizeof(FunctionBehind) + 2 * static_cast<uint64_t>(bins_for(options)) * sizeof(float);
-  return align_memory(sizeof(Calibration) + slot_bytes(model) + Replay::list_bytes(kFewSamples) +
-                      static_cast<uint64_t>(tensors) * sizeof(int32_t) +
-                      static_cast<uint64_t>(nodes) * sizeof(size_t) +
-                      lanes * (observer_list_bytes(observers, bins_for(options)) +
-                               2 * means * sizeof(int64_t) + largest * sizeof(double) + outputs +
-                               sizeof(LaneObservers) + (looks_behind(model, options) ? behind_bytes : 0) +
-                               model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
-                      output_parts(model) * sizeof(OutputTensor) +
-                      record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
+  const uint64_t behind_bytes = sizeof(FunctionBehind) + 2 * static_cast<uint64_t>(bins) * sizeof(float);
+  return align_memory(
+      sizeof(Calibration) + slot_bytes(model) + few_sample_bytes(options) +
+      static_cast<uint64_t>(tensors) * sizeof(int32_t) + static_cast<uint64_t>(nodes) * sizeof(size_t) +
+      lanes * (observer_list_bytes(observers, bins, halves) + observer_list_bytes(1, bins) +
+               static_cast<uint64_t>(halves) * means * sizeof(int64_t) + largest * sizeof(double) + outputs +
+               sizeof(LaneObservers) + (looks_behind(model, options) ? behind_bytes : 0) +
+               model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
+      output_parts(model) * sizeof(OutputTensor) +
+      record_count(model, options.recover) * sizeof(RecoveryRecord) + 16 * kSlack);
 }
 
 TensorView Calibrator::output(int32_t i) const { return parts_->fp32.session.output(i); }
@@ -261,16 +272,25 @@ void Calibrator::Parts::name_graph() {
   graph_is_named = true;
 }
 
-size_t Calibrator::state_bytes() const { return intaglio::state_bytes(parts_->seen); }
+size_t Calibrator::state_bytes() const {
+  return intaglio::state_bytes(parts_->seen, kAutoRules.probes.samples);
+}
 
 Error Calibrator::save(Span<uint8_t> bytes) const {
   if (!parts_->fault.ok()) return parts_->fault;
-  if (bytes.size != state_bytes())
-    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size),
-            static_cast<int64_t>(state_bytes())};
   parts_->name_graph();
-  save_state(parts_->seen, kAutoRules.probes.samples, bytes);
+  const size_t needed = save_state(parts_->seen, kAutoRules.probes.samples, bytes);
+  if (bytes.size != needed)
+    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size), static_cast<int64_t>(needed)};
   return kNoError;
+}
+
+Error Calibrator::save_to(const StateSink& sink) const {
+  if (!parts_->fault.ok()) return parts_->fault;
+  parts_->name_graph();
+  size_t bytes = 0;
+  return write_state(parts_->seen, kAutoRules.probes.samples, sink, &bytes) ? kNoError
+                                                                            : Error{Status::kSinkFailed};
 }
 
 Error Calibrator::load(Span<const uint8_t> bytes) {
@@ -283,6 +303,15 @@ Error Calibrator::merge(Span<const uint8_t> bytes) {
   if (!parts_->fault.ok()) return parts_->fault;
   parts_->name_graph();
   return merge_state(parts_->seen, bytes, parts_->observing.spare[0]);
+}
+
+Error Calibrator::merge_from(const StateSource& source) {
+  if (!parts_->fault.ok()) return parts_->fault;
+  parts_->name_graph();
+  bool is_spoiled = false;
+  const Error error = merge_state(parts_->seen, source, parts_->observing.spare[0], &is_spoiled, {});
+  if (is_spoiled) parts_->fault = error;
+  return error;
 }
 
 Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
@@ -304,7 +333,7 @@ TensorStatistics Calibrator::statistics(int32_t tensor) const {
   for (size_t half = 0; half < 2; ++half) {
     seen.min = observer.min[half] < seen.min ? observer.min[half] : seen.min;
     seen.max = observer.max[half] > seen.max ? observer.max[half] : seen.max;
-    if (observer.counts != nullptr)
+    if (static_cast<int32_t>(half) < observer.halves())
       seen.counts[half] = {observer.counts->halves[half].counts, static_cast<size_t>(observer.bins())};
   }
   seen.start = observer.bin_start(0);

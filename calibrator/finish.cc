@@ -81,7 +81,8 @@ class Finish {
     else if (!job_.dry_run)
       ITG_TRY(judge_.complete(best_.error, whole));
     const bool has_states = options_.states_of != nullptr;  // its layers are compared step by step
-    if (!job_.dry_run && !has_states) ITG_TRY(reopen());
+    const bool is_unwritten = Int8Model::is_written_once(options_);
+    if (is_unwritten || (!job_.dry_run && !has_states)) ITG_TRY(reopen());
     ITG_TRY(report(whole));
     if (!job_.dry_run && has_states) ITG_TRY(reopen());
     ITG_TRY(context_.step("store", 0, 1));
@@ -251,11 +252,9 @@ class Finish {
 
 }  // namespace
 
-// As Finish takes it: what its recoveries keep, the int8 model, and behind that the most that one of its steps asks for.
+// As Finish takes it: what its recoveries keep, the int8 model, and the most that one of its steps asks for.
 Result<uint64_t> finish_bytes(const Model& model, const SessionNeeds& session,
                               const CalibratorOptions& options) {
-  const Result<uint64_t> int8 = Int8Model::bytes(model, options);
-  if (!int8) return int8.error();
   const auto nodes =
       2 * static_cast<uint64_t>(model.node_count() + model.tensor_count());  // of the int8 model
   const uint64_t of_steps[] = {bias_correction_bytes(model, options), layer_recovery_bytes(model, options),
@@ -263,10 +262,12 @@ Result<uint64_t> finish_bytes(const Model& model, const SessionNeeds& session,
                                sizeof(float) * static_cast<uint64_t>(model.tensor_count())};
   uint64_t largest = 0;
   for (const uint64_t of_step : of_steps) largest = of_step > largest ? of_step : largest;
+  const Result<uint64_t> int8 = Int8Model::bytes(model, options, largest);
+  if (!int8) return int8.error();
   return align_memory(
       Judge::bytes(model, options) + DepthwiseScales::bytes(model, session.persistent_bytes, options) +
       Equalizer::bytes(model, session.persistent_bytes, options) +
-      BiasAbsorber::bytes(model, session.persistent_bytes, options) + *int8 + largest + kMemoryAlignment);
+      BiasAbsorber::bytes(model, session.persistent_bytes, options) + *int8 + kMemoryAlignment);
 }
 
 Error finish_calibration(Calibration& calibration, const FinishJob& job, const ModelSink& sink,

@@ -139,6 +139,7 @@ Error check_options(const CalibratorOptions& options, const Model& model) {
   ITG_TRY(check_ranges(options, model));
   ITG_TRY(check_known(options.known, model));
   ITG_TRY(check_states(options.states_of, model));
+  if (options.without_halves && !options.one_pass) return {Status::kBadOption, -1, -1, 1, 0};
   if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
   for (const int32_t node : options.float_nodes)
     if (node < 0 || node >= model.node_count())

@@ -99,4 +99,29 @@ TEST_CASE(
   CHECK(made[0] == made[1]);
 }
 
+TEST_CASE(
+    "a file that is written over its codes has the bytes of one that is not, fused residuals among them") {
+  for (uint32_t seed = 1; seed <= 8; ++seed) {
+    CAPTURE(seed);
+    const AlignedBytes file = small_cnn(seed);
+    const Result<Model> model = Model::open(file.view());
+    REQUIRE(static_cast<bool>(model));
+    const auto calibrated = [&](bool writes_once) {
+      CalibratorOptions options = CalibratorOptions::device();
+      options.layer_report = !writes_once;  // of no layer: no sample runs again
+      AlignedBytes memory(Calibrator::measure(*model, options)->total());
+      Calibrator calibrator = *Calibrator::create(*model, memory.span(), options);
+      for (const auto& sample : small_cnn_samples(3)) {
+        const Span<const uint8_t> input = bytes_of(sample);
+        REQUIRE(calibrator.add({&input, 1}).ok());
+      }
+      const Error error = calibrator.finish({});
+      REQUIRE_MESSAGE(error.ok(), text_of(error, &*model));
+      const Span<const uint8_t> bytes = calibrator.report().bytes;
+      return std::vector<uint8_t>(bytes.begin(), bytes.end());
+    };
+    CHECK(calibrated(true) == calibrated(false));
+  }
+}
+
 }  // namespace intaglio::test::calibrator_memory_test

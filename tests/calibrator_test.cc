@@ -1,7 +1,6 @@
 // The calibrator's promises: same bytes whatever order, threads or interruptions; memory as measured; all or
 // nothing.
 #include "intaglio/calibrator.h"
-#include "runtime/crc32.h"
 
 #include <doctest/doctest.h>
 
@@ -10,6 +9,7 @@
 #include "intaglio/describe.h"
 #include "tests/support/decibels.h"
 #include "tests/support/float_samples.h"
+#include "tests/support/open_state.h"
 #include "tests/support/small_models.h"
 #include "tests/support/threads.h"
 
@@ -295,12 +295,11 @@ TEST_CASE("damaged and foreign states are refused and change nothing") {
     CHECK(!bench.calibrator.merge({broken.data(), broken.size()}).ok());
   }
   // A number that is none as the least value of the first tensor, under a right checksum.
-  auto endless = state;
+  auto endless = OpenState(state).save_as_values();
   const uint32_t nan = 0x7fc00000u;
   const size_t first_observer = 24 + 2 * 32;  // behind the header
   memcpy(endless.data() + first_observer + 8, &nan, sizeof nan);
-  const uint32_t crc = crc32(0, endless.data(), endless.size() - sizeof crc);
-  memcpy(endless.data() + endless.size() - sizeof crc, &crc, sizeof crc);
+  endless = with_right_crc(endless);
   const Error refused = bench.calibrator.merge({endless.data(), endless.size()});
   CHECK(refused.status == Status::kBadCalibrationState);
   CHECK(refused.value == static_cast<int64_t>(first_observer));

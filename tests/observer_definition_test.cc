@@ -81,7 +81,7 @@ std::unique_ptr<OwnObserver> defined(const std::vector<Values>& samples) {
       if (zeros)
         ++o->counts->levels.zeros[i % 2];
       else if (level < kPowerLevels)
-        ++o->counts->levels.counts[i % 2][level][(zero + bin) / (kBins / kBlocks)];
+        ++o->counts->halves[i % 2].levels[level][(zero + bin) / (kBins / kBlocks)];
     }
   }
   return o;

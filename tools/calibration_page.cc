@@ -189,7 +189,8 @@ class Page {
   }
 
   static double count(const TensorStatistics& seen, size_t bin) {
-    return static_cast<double>(seen.counts[0][bin]) + static_cast<double>(seen.counts[1][bin]);
+    const double odd = seen.counts[1].empty() ? 0.0 : static_cast<double>(seen.counts[1][bin]);
+    return static_cast<double>(seen.counts[0][bin]) + odd;
   }
 
   // Codes of the narrowest run of bins that leaves out no more than a few values at either end.

@@ -136,25 +136,29 @@ Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& 
 
 void StateSum::begin(const StateFacts& facts) {
   const auto bins = static_cast<int32_t>(facts.bins);
-  memory_.resize(observer_list_bytes(facts.observers, bins) + observer_list_bytes(1, bins));
+  const auto halves = static_cast<int32_t>(facts.halves);
+  memory_.resize(observer_list_bytes(facts.observers, bins, halves) + observer_list_bytes(1, bins));
   Arena arena(span_of(memory_));
   mean_sums_.resize(facts.means);
   inputs_.resize(facts.inputs);
   state_.graph = facts.graph;
-  state_.observers = make_observers(arena, facts.observers, bins);
+  state_.halves = facts.halves;
+  state_.observers = make_observers(arena, facts.observers, bins, halves);
   spare_ = make_observers(arena, 1, bins);
   state_.mean_sums = span_of(mean_sums_);
   state_.inputs = span_of(inputs_);
   reset_state(state_);
 }
 
-// A state of fewer bins, or without means, leaves no more of the sum: whichever comes first.
+// A state of fewer bins, of one half or without means leaves no more of the sum: whichever comes first.
 void StateSum::fold_to(const StateFacts& other) {
   const auto bins = static_cast<uint32_t>(bins_of(spare_));
-  if (other.bins >= bins && (other.means > 0 || mean_sums_.empty())) return;
+  if (other.bins >= bins && (other.means > 0 || mean_sums_.empty()) && other.halves >= state_.halves) return;
   StateFacts common = other;
   common.bins = std::min(other.bins, bins);
-  common.means = other.means == 0 ? 0 : static_cast<uint32_t>(mean_sums_.size());
+  common.halves = std::min(other.halves, state_.halves);
+  common.means =
+      other.means == 0 ? 0 : static_cast<uint32_t>(mean_sums_.size()) / state_.halves * common.halves;
   const FileBytes before = save();
   const uint32_t samples = state_.sample_count;
   begin(common);
@@ -173,12 +177,11 @@ Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes
     return Failure{name + ": holds just the samples of " + places_[same->second].name +
                    ", which would count twice; give each state once"};
   fold_to(*facts);
-  if (const Error error = merge_state(state_, bytes, spare_[0]); !error.ok())
+  latest_.extents.resize(facts->observers);
+  if (const Error error = merge_state(state_, bytes, spare_[0], span_of(latest_.extents)); !error.ok())
     return load_failure(name, error);
   latest_.name = name;
   latest_.samples = facts->sample_count;
-  latest_.extents.resize(facts->observers);
-  extents_of_state(bytes, *facts, span_of(latest_.extents));
   latest_samples_ = facts->samples;
   return Done{};
 }
@@ -222,7 +225,7 @@ Outcome<Done> StateSum::add_file(const std::string& path) {
 }
 
 FileBytes StateSum::save() const {
-  FileBytes bytes(state_bytes(state_));
+  FileBytes bytes(state_bytes(state_, kAutoRules.probes.samples));
   save_state(state_, kAutoRules.probes.samples, {bytes.data(), bytes.size()});
   return bytes;
 }

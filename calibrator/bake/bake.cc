@@ -17,11 +17,15 @@ namespace {
 constexpr int32_t kMapAxisList[] = {1, 2};
 constexpr Span<const int32_t> kMapAxes = kMapAxisList;
 
+// Only samples that run again are asked by halves.
+bool keeps_mean_outputs(const CalibratorOptions& options) { return !options.one_pass; }
+
 class Baker : private BakedTensors {
  public:
   Baker(const BakeInput& input, Arena& arena)
       : BakedTensors(input, arena),
         weights_(*input.weights),
+        weight_codes_(input.codes),
         functions_(input.functions),
         rows_(model_, options_, slots_, functions_) {}
 
@@ -266,7 +270,9 @@ class Baker : private BakedTensors {
     const auto nodes = static_cast<size_t>(model_.node_count());
     const bool stand = !weights_.layers.empty();
     const Span<BakedLayer> layers = stand ? weights_.layers : arena_.make<BakedLayer>(nodes);
-    for (int32_t n = 0; n < model_.node_count() && !arena_.exhausted(); ++n) {
+    Error refused;
+    for (int32_t i = 0; i < model_.node_count() && !arena_.exhausted(); ++i) {
+      const int32_t n = weight_codes_ == nullptr ? i : model_.node_count() - 1 - i;
       if (!becomes_int8(model_, n, options_)) continue;
       const NodeInfo node = model_.node(n);
       const QuantRule& rule = find_op(float_ops(), model_, node)->quant;
@@ -277,17 +283,20 @@ class Baker : private BakedTensors {
         const bool stay = quantize_weights_again(reals, layer.weights, options_.executor);
         for (MeanOutputs& means : layer.means) means.knows_codes = means.knows_codes && stay;
       } else {
-        layer.weights = quantize_weights(reals, arena_, options_.executor);
+        layer.weights = quantize_weights(reals, arena_, weight_codes_ == nullptr ? arena_ : *weight_codes_,
+                                         options_.executor);
         for (MeanOutputs& means : layer.means) {
-          const size_t channels = layer.weights.scales.size;
+          const size_t channels = keeps_mean_outputs(options_) ? layer.weights.scales.size : 0;
           means = {arena_.make<double>(channels), arena_.make<double>(channels)};
         }
       }
-      if (layer.weights.refused >= 0)
-        return {Status::kAccumulatorOverflow, n, node.inputs[static_cast<size_t>(rule.weight_input)],
-                layer.weights.refused};
+      const Error error{Status::kAccumulatorOverflow, n, node.inputs[static_cast<size_t>(rule.weight_input)],
+                        layer.weights.refused};
+      if (layer.weights.refused >= 0 && (refused.ok() || n < refused.node)) refused = error;
     }
-    if (arena_.exhausted()) return {Status::kOutOfMemory};
+    ITG_TRY(refused);
+    if (arena_.exhausted() || (weight_codes_ != nullptr && weight_codes_->exhausted()))
+      return {Status::kOutOfMemory};
     if (!stand) weights_ = {layers, arena_};
     return kNoError;
   }
@@ -447,6 +456,7 @@ class Baker : private BakedTensors {
   }
 
   BakedWeights& weights_;
+  Arena* const weight_codes_;
   Span<const FunctionFactors> functions_;
   FunctionRows rows_;
 };
@@ -469,7 +479,7 @@ class BakeCounter {
     for (const int32_t output : model_.outputs()) add_conversion(output);
     for (int32_t i = 0; i < model_.image_count(); ++i)
       graph_.constant_bytes += 256 * static_cast<uint64_t>(model_.image(i).channels);
-    return {graph_, graph_.bytes() + list_bytes()};
+    return {graph_, graph_.bytes() + list_bytes(), code_bytes_, requantization_bytes_};
   }
 
  private:
@@ -532,6 +542,7 @@ class BakeCounter {
         rule.weight_input < 0 ? 0 : static_cast<uint64_t>(weights_of(node, rule).shape[rule.weight_axis]);
     graph_.add_node(strlen(node.name) + 1, 2 * (node.inputs.size + 3) + node.outputs.size,
                     listed_options(node.options) + 2 * channels);
+    requantization_bytes_ += channels * (sizeof(float) + sizeof(int32_t));
     for (const int32_t output : node.outputs) {
       add_tensor(output);
       for (int32_t i = 0; i < (wide ? 2 : requantizes ? 1 : 0); ++i) add_requantization(output);
@@ -542,7 +553,7 @@ class BakeCounter {
       graph_.add_tensor(name_of(node.inputs[static_cast<size_t>(rule.weight_input)]), 1, 0);
       graph_.constant_bytes += 4 * channels;
     }
-    if (channels > 0) of_layers_ += 4 * channels * sizeof(double);  // mean outputs
+    if (keeps_mean_outputs(options_)) of_layers_ += 4 * channels * sizeof(double);
     add_tables(n, rule, wide);
   }
 
@@ -553,6 +564,7 @@ class BakeCounter {
     if (static_cast<int8_t>(i) == rule.weight_input) {
       graph_.add_tensor(name_of(input), dims_of(input), static_cast<uint64_t>(info.shape[rule.weight_axis]));
       graph_.constant_bytes += elements;
+      code_bytes_ += elements;
     } else if (rule.copies(i)) {
       if (is_first_reader(n, input)) add_constant(input, info.constant.size);
     } else if (rule.is_operand(i)) {
@@ -612,7 +624,7 @@ class BakeCounter {
   const Model& model_;
   const CalibratorOptions& options_;
   GraphCount graph_;
-  uint64_t of_layers_ = 0;
+  uint64_t of_layers_ = 0, code_bytes_ = 0, requantization_bytes_ = 0;
 };
 
 }  // namespace

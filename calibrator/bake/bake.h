@@ -35,6 +35,8 @@ struct BakeInput {
   // changed them; else they are put there.
   BakedWeights* weights = nullptr;
   Span<const FunctionFactors> functions;  // as FloatModel::functions
+  // Where the codes of weights go, those of the last layer first; nullptr: among all else.
+  Arena* codes = nullptr;
 };
 
 // Nodes that have an int8 version become int8, the others stay in FP32 with Quantize and Dequantize at their
@@ -49,6 +51,8 @@ Result<Graph> bake(const BakeInput& input, Arena& arena);
 struct BakeCount {
   GraphCount graph;
   uint64_t bytes = 0;
+  uint64_t code_bytes = 0;            // of weights, among both
+  uint64_t requantization_bytes = 0;  // of multipliers and folded biases, likewise
 };
 BakeCount count_bake(const Model& model, const CalibratorOptions& options);
 

@@ -68,7 +68,9 @@ int32_t BakedTensors::add_named(const TensorInfo& info, const char* suffix, DTyp
     memcpy(name.data + length, number, digits);
     memcpy(name.data + length + digits, suffix, extra);
   }
-  return add_tensor(graph_, arena_, name.empty() ? "" : name.data, dtype, dims(info.shape));
+  const int32_t index = add_tensor(graph_, arena_, "", dtype, dims(info.shape));  // which would copy a name
+  if (!name.empty()) graph_.tensors[static_cast<size_t>(index)].name = name.data;
+  return index;
 }
 
 int32_t BakedTensors::add_numbered(int32_t tensor, const char* suffix, const QuantParams& p) {

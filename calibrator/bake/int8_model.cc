@@ -47,10 +47,22 @@ Error Int8Model::bake(const CalibrationInfo& info) {
   if (!keeps_weights_) weights_ = {};
   arena_ = weights_.layers.empty() ? empty_ : weights_.behind;
   session_memory_ = {};
+  bytes_ = {};
   SlotMap slots = source_.slots;  // a handle: weights and biases get their scales in place
-  Result<Graph> graph = intaglio::bake(
-      {&source_.fp32.model, &slots, &source_.options, &weights_, source_.fp32.functions}, arena_);
+  BakeInput input{&source_.fp32.model, &slots, &source_.options, &weights_, source_.fp32.functions};
+  Arena codes;
+  if (is_written_once(source_.options)) {
+    const BakeCount count = count_bake(source_.fp32.model, source_.options);
+    const auto bytes = static_cast<size_t>(file_bytes(count.graph)) + FilePlace::kNotes;
+    place_.memory = {static_cast<uint8_t*>(arena_.allocate(bytes, kModelAlignment)), bytes};
+    if (arena_.exhausted()) return out_of_memory();
+    place_.codes = {place_.memory.data + FilePlace::kNotes, static_cast<size_t>(count.code_bytes)};
+    codes = Arena(place_.codes);
+    input.codes = &codes;
+  }
+  Result<Graph> graph = intaglio::bake(input, arena_);
   if (!graph) return graph.error();
+  place_.codes.size = codes.used();
   graph_ = *graph;
   fuse_residual(graph_, arena_);
   graph_.calibration = info;
@@ -59,21 +71,32 @@ Error Int8Model::bake(const CalibrationInfo& info) {
   return kNoError;
 }
 
+bool Int8Model::is_written_once(const CalibratorOptions& options) {
+  return options.one_pass && !options.layer_report && (options.recover & ~recovery::kBiasCorrection) == 0 &&
+         options.states_of == nullptr;
+}
+
+Error Int8Model::out_of_memory() const {
+  return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(source_.output_bytes),
+          static_cast<int64_t>(source_.output_bytes) + 1};
+}
+
 Error Int8Model::write_and_open() {
+  if (is_written_once(source_.options)) return kNoError;
   // Layers will be changed in place: equal biases of two of them may not stay equal.
-  ITG_TRY(write(FileUse::kChanging, arena_, &bytes_));
+  ITG_TRY(write(FileUse::kChanging));
   return open(false);
 }
 
-Error Int8Model::write(FileUse use, Arena& arena, Span<const uint8_t>* bytes) {
+Error Int8Model::write(FileUse use) {
   for (GraphNode& node : graph_.nodes)
     if (auto* const requantization = node.options.get<Requantization>()) *requantization = {};
-  const auto written = finish_model(graph_, all_ops(), arena, use);
-  if (arena.exhausted())
-    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(source_.output_bytes),
-            static_cast<int64_t>(source_.output_bytes) + 1};
+  const auto written = is_written_once(source_.options) ? finish_model(graph_, all_ops(), arena_, place_)
+                                                        : finish_model(graph_, all_ops(), arena_, use);
+  if (arena_.exhausted()) return out_of_memory();
   if (!written) return as_in_fp32(written.error());
-  *bytes = *written;
+  bytes_ = *written;
+  if (is_written_once(source_.options)) arena_ = behind_graph_;  // the file stands in a place of its own
   return kNoError;
 }
 
@@ -84,7 +107,7 @@ Error Int8Model::finish() {
     arena_ =
         behind_graph_;  // all that the file is made of stands before: the file that was changed, and its session, are gone
   session_memory_ = {};  // there is room for states now
-  ITG_TRY(write(FileUse::kHandedOver, arena_, &bytes_));
+  ITG_TRY(write(FileUse::kHandedOver));
   return open(true);
 }
 
@@ -125,12 +148,14 @@ Span<const uint8_t> Int8Model::initial_value(const TensorInfo& state, Span<const
 
 Error Int8Model::update_layer(int32_t n) {
   revision_ = ++last_revision_;
+  if (bytes_.empty()) return kNoError;  // the graph has it
   const Error error = refresh_layer(n);
   return error.status == Status::kPersistentTooSmall ? open(false) : error;  // another kernel now
 }
 
 Error Int8Model::update_layers() {
   revision_ = ++last_revision_;
+  if (bytes_.empty()) return kNoError;
   Error errors[kMaxLanes];
   bool changed[kMaxLanes] = {};  // another kernel now
   const int32_t nodes = static_cast<int32_t>(graph_.nodes.size()), lanes = source_.fp32.lane_count;
@@ -225,7 +250,7 @@ class ActivationCount {
       for (const int32_t output : fp32_.node_outputs(n)) drop_behind(output, n);
     }
     // No plan of 62 published networks takes more than what is needed at once times `worse`.
-    constexpr double kMargin = 1.125;
+    constexpr double kMargin = 1.1;
     constexpr uint64_t kFew = 2048;
     const auto planned = static_cast<double>(fp32_.activation_bytes());
     const auto crowd = static_cast<double>(fp32_.activation_lower_bound());
@@ -318,7 +343,7 @@ Result<uint64_t> count_session(const Model& fp32, const CalibratorOptions& optio
 
 }  // namespace
 
-Result<uint64_t> Int8Model::bytes(const Model& fp32, const CalibratorOptions& options) {
+Result<uint64_t> Int8Model::bytes(const Model& fp32, const CalibratorOptions& options, uint64_t in_between) {
   const BakeCount baked = count_bake(fp32, options);
   const uint64_t changing = finish_model_bytes(baked.graph, FileUse::kChanging),
                  handed_over = finish_model_bytes(baked.graph, FileUse::kHandedOver);
@@ -326,6 +351,14 @@ Result<uint64_t> Int8Model::bytes(const Model& fp32, const CalibratorOptions& op
   const Result<uint64_t> session = count_session(fp32, options, baked.graph);
   if (!session) return session.error();
   uint64_t sessions = *session;
+  if (is_written_once(options)) {  // behind the graph stands one thing after another
+    const uint64_t own_place = file_bytes(baked.graph),
+                   place = FilePlace::kNotes + own_place + kModelAlignment,
+                   lists = handed_over - own_place + baked.requantization_bytes;
+    uint64_t last = in_between > lists ? in_between : lists;
+    last = last > sessions ? last : sessions;
+    return baked.bytes - baked.code_bytes - baked.requantization_bytes + place + last;
+  }
   if (options.states_of != nullptr) {  // a file and a session for its steps, and those with states
     const Model& whole = *options.states_of;
     file += handed_over;
@@ -334,7 +367,7 @@ Result<uint64_t> Int8Model::bytes(const Model& fp32, const CalibratorOptions& op
       sessions +=
           sizeof(StateInfo) + 4 * uint64_t{whole.tensor(whole.state(i).input).bytes()} + kMemoryAlignment;
   }
-  return baked.bytes + file + sessions;
+  return baked.bytes + file + sessions + in_between;
 }
 
 const QuantRule* weight_rule(const Graph& graph, int32_t node) {

@@ -22,16 +22,19 @@ class Int8Model {
   // All memory comes from `arena`, which nobody else takes from until build() has been called.
   Int8Model(const Int8Source& source, const Arena& arena) : source_(source), empty_(arena) {}
 
-  // What all of this takes of the arena, at most: the graph, the file and its session, from the first bake() to finish(). Behind it
-  // stands what arena() is asked for in between.
-  static Result<uint64_t> bytes(const Model& fp32, const CalibratorOptions& options);
+  // What all of this takes of the arena, at most: the graph, the file and its session, from the first bake() to finish(), and
+  // `in_between`, which arena() is asked for.
+  static Result<uint64_t> bytes(const Model& fp32, const CalibratorOptions& options, uint64_t in_between);
+
+  // Whether the file is written once, over the codes that it is made from, by finish(): there is no session before.
+  static bool is_written_once(const CalibratorOptions& options);
 
   // From the parameters of the slots: bakes the graph and fuses. What stood here before is gone, and its memory is used
   // again. `info` is what the file says of its calibration.
   Error bake(const CalibrationInfo& info);
   // Whether bake() takes the weights' codes that the call before it has made: while nothing but ranges and biases changes.
   void keep_weights(bool keeps) { keeps_weights_ = keeps; }
-  // Writes what bake() has made, with the biases that the graph has now, and opens it.
+  // Writes what bake() has made, with the biases that the graph has now, and opens it; unless it is written once.
   Error write_and_open();
   Error build(const CalibrationInfo& info) {
     const Error error = bake(info);
@@ -62,18 +65,20 @@ class Int8Model {
   Arena& arena() { return arena_; }
 
  private:
-  Error write(FileUse use, Arena& arena, Span<const uint8_t>* bytes);
+  Error write(FileUse use);
   Error open(bool checks_sum);
   void join_states();
   Span<const uint8_t> initial_value(const TensorInfo& state, Span<const uint8_t> real);
   Error refresh_layer(int32_t n);
   Error as_in_fp32(Error error) const;
+  Error out_of_memory() const;
 
   Int8Source source_;
   Arena empty_, arena_, behind_graph_;
   BakedWeights weights_;
   bool keeps_weights_ = false;
   Graph graph_;
+  FilePlace place_;  // where it is written once
   Span<const uint8_t> bytes_;
   Span<uint8_t> session_memory_;
   Session session_;

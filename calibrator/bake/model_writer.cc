@@ -94,8 +94,16 @@ class SharedConstants {
 
 class Writer {
  public:
-  Writer(const Graph& graph, Arena& arena, Span<uint8_t> place, FileUse use)
-      : graph_(graph), arena_(arena), use_(use), allocator_(place.data), builder_(place.size, &allocator_) {}
+  // `codes_of`: the graph whose codes stand in the place, if any do.
+  Writer(const Graph& graph, Arena& arena, const FilePlace& place, FileUse use, Graph* codes_of)
+      : graph_(graph),
+        codes_of_(codes_of),
+        arena_(arena),
+        use_(use),
+        allocator_(place.memory.data),
+        builder_(place.memory.size, &allocator_),
+        codes_(place.codes.data),
+        codes_end_(place.codes.data + place.codes.size) {}
 
   Result<Span<const uint8_t>> write() {
     number_tensors();
@@ -182,7 +190,40 @@ class Writer {
   }
   flatbuffers::Offset<schema::Buffer> buffer(Span<const uint8_t> bytes) {
     builder_.ForceVectorAlignment(bytes.size, 1, kModelAlignment);
-    return schema::CreateBuffer(builder_, builder_.CreateVector(bytes.data, bytes.size));
+    if (bytes.data < codes_ || bytes.data >= codes_end_)
+      return schema::CreateBuffer(builder_, builder_.CreateVector(bytes.data, bytes.size));
+    // From their end on, by a copy: file and codes may overlap.
+    bring_to_end(bytes);
+    builder_.StartVector(bytes.size, 1);
+    uint8_t piece[64];
+    for (size_t left = bytes.size; left > 0;) {
+      const size_t size = left < sizeof piece ? left : sizeof piece;
+      codes_end_ -= size;
+      left -= size;
+      memcpy(piece, codes_end_, size);
+      builder_.PushBytes(piece, size);
+    }
+    return schema::CreateBuffer(
+        builder_, flatbuffers::Offset<flatbuffers::Vector<uint8_t>>(builder_.EndVector(bytes.size)));
+  }
+
+  // Codes that are needed before others which stand behind them: a fused node runs later than it did.
+  void bring_to_end(Span<const uint8_t> bytes) {
+    uint8_t *const first = codes_ + (bytes.data - codes_), *const behind = first + bytes.size;
+    if (behind == codes_end_) return;
+    const auto reverse = [](uint8_t* from, uint8_t* to) {
+      while (to - from > 1) {
+        const uint8_t byte = *from;
+        *from++ = *--to;
+        *to = byte;
+      }
+    };
+    reverse(first, behind);
+    reverse(behind, codes_end_);
+    reverse(first, codes_end_);
+    for (TensorInfo& tensor : codes_of_->tensors)
+      if (tensor.constant.data >= behind && tensor.constant.data < codes_end_)
+        tensor.constant.data -= bytes.size;
   }
 
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Buffer>>> write_buffers() {
@@ -191,11 +232,17 @@ class Writer {
     const bool once = use_ == FileUse::kHandedOver;
     SharedConstants shared(graph_, arena_, once ? count_ : 0);
     if (arena_.exhausted()) return {};
+    // All are looked at before the first one is written, perhaps over others.
+    for (size_t i = 0; i < count_; ++i) {
+      if (!written(i).is_constant())
+        buffer_[i] = -1;
+      else
+        buffer_[i] = once ? shared.first_with_bytes_of(written_[i]) : written_[i];
+    }
     size_t buffers = 0;
     for (size_t i = 0; i < count_; ++i) {
-      buffer_[i] = -1;
-      if (!written(i).is_constant()) continue;
-      const int32_t first = once ? shared.first_with_bytes_of(written_[i]) : written_[i];
+      const int32_t first = buffer_[i];
+      if (first < 0) continue;
       if (first == written_[i]) list[buffers++] = buffer(written(i).constant);
       buffer_[i] = first == written_[i] ? static_cast<int32_t>(buffers) - 1
                                         : buffer_[static_cast<size_t>(number_[static_cast<size_t>(first)])];
@@ -341,6 +388,7 @@ class Writer {
   }
 
   const Graph& graph_;
+  Graph* const codes_of_;
   Arena& arena_;
   FileUse use_;
   flatbuffers::Allocator allocator_;
@@ -350,6 +398,7 @@ class Writer {
   Span<int32_t> buffer_;   // file tensor to buffer
   size_t count_ = 0;
   int32_t state_buffer_ = 0;
+  uint8_t *const codes_, *codes_end_;  // those that have not been written
 };
 
 size_t alignment_of(const Graph& graph) { return graph.packs.empty() ? kModelAlignment : kMemoryAlignment; }
@@ -431,7 +480,7 @@ Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, FileUs
   if (place == nullptr)
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()),
                  static_cast<int64_t>(bound)};
-  return Writer(graph, arena, {place, bound}, use).write();
+  return Writer(graph, arena, {{place, bound}, {place, 0}}, use, nullptr).write();
 }
 
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
@@ -474,9 +523,14 @@ uint64_t finish_model_bytes(const GraphCount& count, FileUse use) {
   while (places != 0 && places < 2 * count.tensors) places *= 2;
   const uint64_t of_tensors = count.tensors * (sizeof(bool) + 6 * sizeof(int32_t)),
                  of_nodes = count.nodes * sizeof(int32_t);
-  const uint64_t file = kModelBytes + count.tensors * kTensorBytes + count.nodes * kNodeBytes + count.bytes();
-  return of_tensors + of_nodes + 4 * (places + count.indices) + plan_memory_bytes(count.tensors) + file +
-         2 * kModelAlignment;
+  return of_tensors + of_nodes + 4 * (places + count.indices) + plan_memory_bytes(count.tensors) +
+         file_bytes(count) + kModelAlignment;
+}
+
+uint64_t file_bytes(const GraphCount& count) {
+  const uint64_t bytes =
+      kModelBytes + count.tensors * kTensorBytes + count.nodes * kNodeBytes + count.bytes();
+  return (bytes + kModelAlignment - 1) / kModelAlignment * kModelAlignment;
 }
 
 Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena, FileUse use) {
@@ -484,6 +538,18 @@ Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena,
   fill_requantization(graph, ops, arena);
   ITG_TRY(plan_memory(graph, ops, arena));
   return write_model(graph, arena, use);
+}
+
+Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena, const FilePlace& place) {
+  remove_dead(graph, arena);
+  fill_requantization(graph, ops, arena);
+  ITG_TRY(plan_memory(graph, ops, arena));
+  const size_t bound = file_bound(graph);
+  if (bound + FilePlace::kNotes >
+      place.memory.size)  // file_bytes() counted too little: a fault of ours, never a crash
+    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(place.memory.size),
+                 static_cast<int64_t>(bound)};
+  return Writer(graph, arena, place, FileUse::kHandedOver, &graph).write();
 }
 
 }  // namespace intaglio

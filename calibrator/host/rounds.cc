@@ -61,7 +61,7 @@ class Reader {
 Span<const uint8_t> span_of(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.size()}; }
 
 void put_state(std::vector<uint8_t>& bytes, const CalibrationState& state) {
-  const auto size = static_cast<uint32_t>(state_bytes(state));
+  const auto size = static_cast<uint32_t>(state_bytes(state, kAutoRules.probes.samples));
   put(bytes, &size, 1);
   bytes.resize(bytes.size() + size);
   save_state(state, kAutoRules.probes.samples, {bytes.data() + bytes.size() - size, size});

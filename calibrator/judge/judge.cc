@@ -23,6 +23,8 @@ uint64_t Judge::bytes(const Model& fp32, const CalibratorOptions& options) {
 }
 
 Error Judge::ask(const Question& question, NetworkError& answer) {
+  answer = {};
+  if (!samples_.has_source()) return kNoError;
   pair_outputs(fp32_.model, int8_.session().model(), exact_outputs_, outputs_);
   for (Sums& sums : sums_) sums = {};
   Question asked = question;

@@ -59,7 +59,7 @@ class SampleObservation {
     });
     ITG_TRY(error);
     int64_t* const sums = into_.mean_sums.data + observing_.first_sum(n + 1, half_of(sample_.name.digest));
-    add_means(sums, means);
+    add_means(sums, means, kSavedMeanBits);
     return kNoError;
   }
 
@@ -100,7 +100,7 @@ class SampleObservation {
 
 Span<double> Observing::means_of(int32_t node, int32_t lane) const {
   const auto n = static_cast<size_t>(node);
-  const size_t end = n + 1 < first_mean.size ? first_mean[n + 1] : lanes[0].mean_sums.size / 2;
+  const size_t end = n + 1 < first_mean.size ? first_mean[n + 1] : lanes[0].mean_sums.size / halves;
   return {lanes[static_cast<size_t>(lane)].means.data, end - first_mean[n]};
 }
 

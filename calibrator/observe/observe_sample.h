@@ -29,6 +29,8 @@ struct Observing {
   Span<TensorObserver> spare;  // one a lane
   Span<const OutputTensor> outputs;
 
+  uint32_t halves = 2;  // that are told apart
+
   // The first lane adds to these from now on.
   void look_into(Span<TensorObserver> observers, Span<int64_t> mean_sums, Span<InputValues> inputs) {
     lanes[0] = {observers, mean_sums, inputs, lanes[0].means};
@@ -36,7 +38,8 @@ struct Observing {
   // Room for a node's patch means on a lane; empty for a node without weights.
   Span<double> means_of(int32_t node, int32_t lane) const;
   size_t first_sum(int32_t node, int32_t half) const {
-    return first_mean[static_cast<size_t>(node)] + (half == 0 ? 0 : lanes[0].mean_sums.size / 2);
+    const bool is_behind = half == 1 && halves == 2;
+    return first_mean[static_cast<size_t>(node)] + (is_behind ? lanes[0].mean_sums.size / 2 : 0);
   }
 };
 

@@ -55,16 +55,15 @@ Counts<const uint32_t> bins_of(const TensorObserver& o, int32_t half) {
   return counts_of<const uint32_t>(o.counts->halves[half].counts, o.counts->bins, o);
 }
 Counts<uint32_t> blocks_of(TensorObserver& o, int32_t half, int32_t level) {
-  return counts_of(o.counts->levels.counts[half][level], kBlocks, o);
+  return counts_of(o.counts->halves[half].levels[level], kBlocks, o);
 }
 Counts<const uint32_t> blocks_of(const TensorObserver& o, int32_t half, int32_t level) {
-  return counts_of<const uint32_t>(o.counts->levels.counts[half][level], kBlocks, o);
+  return counts_of<const uint32_t>(o.counts->halves[half].levels[level], kBlocks, o);
 }
 
 template <typename Each>
 void for_all_counts(TensorObserver& o, Each&& each) {
-  if (o.counts == nullptr) return;
-  for (const int32_t half : {0, 1}) {
+  for (int32_t half = 0; half < o.halves(); ++half) {
     each(bins_of(o, half));
     for (int32_t level = 0; level < kPowerLevels; ++level) each(blocks_of(o, half, level));
   }
@@ -102,9 +101,9 @@ void widen_to(TensorObserver& o, double min, double max) {
 int32_t level_of(const TensorObserver& o) {
   uint64_t count = 0, squares = 0;  // of twice the bins' middles, in widths
   const int32_t zero = o.zero_bin(), block_bins = o.bins() / kBlocks;
-  for (const int32_t half : {0, 1})
+  for (int32_t half = 0; half < o.halves(); ++half)
     for (int32_t block = 0; block < kBlocks; ++block) {
-      if (o.counts->levels.counts[half][0][block] == 0) continue;
+      if (o.counts->halves[half].levels[0][block] == 0) continue;
       for (int32_t bin = block * block_bins; bin < (block + 1) * block_bins; ++bin) {
         const uint64_t n = o.counts->halves[half].counts[bin];
         const int64_t twice = 2 * (bin - zero) + 1;
@@ -119,15 +118,16 @@ int32_t level_of(const TensorObserver& o) {
 }
 
 // A sample of a higher level than all before.
-void raise(PowerLevels& levels, int32_t highest) {
-  const int32_t by = highest - levels.highest;
-  levels.highest = highest;
-  for (auto& counts : levels.counts)
+void raise(TensorCounts& counts, int32_t highest) {
+  const int32_t by = highest - counts.levels.highest;
+  counts.levels.highest = highest;
+  for (int32_t half = 0; half < counts.half_count; ++half)
     for (int32_t level = kPowerLevels - 1; level >= 0; --level) {
+      auto* const levels = counts.halves[half].levels;
       if (level >= by)
-        memcpy(counts[level], counts[level - by], sizeof counts[level]);
+        memcpy(levels[level], levels[level - by], sizeof levels[level]);
       else
-        memset(counts[level], 0, sizeof counts[level]);
+        memset(levels[level], 0, sizeof levels[level]);
     }
 }
 
@@ -177,27 +177,30 @@ TensorObserver& TensorObserver::operator=(const TensorObserver& other) {
   probe_max = other.probe_max;
   if (counts == nullptr) return *this;
   counts->levels = other.counts != nullptr ? other.counts->levels : PowerLevels();
-  for (const int half : {0, 1})
-    if (other.counts != nullptr)
-      memcpy(counts->halves[half].counts, other.counts->halves[half].counts, counts->half_bytes());
+  const size_t bytes = Histogram::room(counts->bins) * sizeof(uint32_t);
+  for (int32_t half = 0; half < counts->half_count; ++half)
+    if (half < other.halves())
+      memcpy(counts->halves[half].counts, other.counts->halves[half].counts, bytes);
     else
-      memset(counts->halves[half].counts, 0, counts->half_bytes());
+      memset(counts->halves[half].counts, 0, bytes);
   return *this;
 }
 
 void reset(TensorObserver& observer) { observer = TensorObserver(); }
 
-Span<TensorObserver> make_observers(Arena& arena, size_t count, int32_t bins) {
+Span<TensorObserver> make_observers(Arena& arena, size_t count, int32_t bins, int32_t halves) {
   const Span<TensorObserver> observers = arena.make<TensorObserver>(count);
   if (bins == 0) return observers;
-  const size_t each = 2 * static_cast<size_t>(bins);
   const Span<TensorCounts> counts = arena.make<TensorCounts>(observers.size);
-  const Span<uint32_t> room = arena.make<uint32_t>(counts.size * each);
+  const Span<uint32_t> room =
+      arena.make<uint32_t>(counts.size * static_cast<size_t>(halves) * Histogram::room(bins));
   if (arena.exhausted()) return {};
+  uint32_t* place = room.data;
   for (size_t i = 0; i < counts.size; ++i) {
     counts[i].bins = bins;
-    for (const size_t half : {0u, 1u})
-      counts[i].halves[half].counts = room.data + i * each + half * static_cast<size_t>(bins);
+    counts[i].half_count = halves;
+    for (int32_t half = 0; half < halves; ++half, place += Histogram::room(bins))
+      counts[i].halves[half].put_into(place, bins);
     observers[i].counts = &counts[i];
   }
   return observers;
@@ -279,26 +282,27 @@ void set_one_level(TensorObserver& o) {
   if (o.counts == nullptr) return;
   o.counts->levels = PowerLevels();
   const int32_t block_bins = o.bins() / kBlocks;
-  for (const int half : {0, 1})
-    for (int32_t block = 0; block < kBlocks; ++block) {
-      uint32_t count = 0;
-      for (int32_t i = 0; i < block_bins; ++i) count += o.counts->halves[half].counts[block * block_bins + i];
-      o.counts->levels.counts[half][0][block] = count;
-    }
+  for (int32_t half = 0; half < o.halves(); ++half) {
+    const Histogram& counts = o.counts->halves[half];
+    memset(counts.levels, 0, kPowerLevels * sizeof counts.levels[0]);
+    for (int32_t block = 0; block < kBlocks; ++block)
+      for (int32_t i = 0; i < block_bins; ++i)
+        counts.levels[0][block] += counts.counts[block * block_bins + i];
+  }
   if (o.min[0] < 0.0f || o.min[1] < 0.0f || o.max[0] > 0.0f || o.max[1] > 0.0f) {
     o.counts->levels.highest = level_of(o);
     return;
   }
-  for (const int half : {0, 1}) {
-    o.counts->levels.zeros[half] = o.counts->levels.counts[half][0][0];
-    o.counts->levels.counts[half][0][0] = 0;
+  for (int32_t half = 0; half < o.halves(); ++half) {
+    uint32_t& zeros = o.counts->halves[half].levels[0][0];
+    o.counts->levels.zeros[half] = zeros;
+    zeros = 0;
   }
 }
 
 bool counts_agree(const TensorObserver& o) {
-  if (o.counts == nullptr) return true;
   const int32_t block_bins = o.bins() / kBlocks;
-  for (const int half : {0, 1})
+  for (int32_t half = 0; half < o.halves(); ++half)
     for (int32_t block = 0; block < kBlocks; ++block) {
       uint64_t values = 0,
                by_level = block == (o.two_sided != 0 ? kBlocks / 2 : 0) ? o.counts->levels.zeros[half] : 0;
@@ -309,7 +313,8 @@ bool counts_agree(const TensorObserver& o) {
                            o.bin_start(i + 1) <= static_cast<double>(o.min[half])))
           return false;
       }
-      for (const auto& level : o.counts->levels.counts[half]) by_level += level[block];
+      for (int32_t level = 0; level < kPowerLevels; ++level)
+        by_level += o.counts->halves[half].levels[level][block];
       if (by_level > values) return false;
     }
   return true;
@@ -321,15 +326,16 @@ namespace {
 void merge_counts(TensorObserver& o, const TensorObserver& other) {
   PowerLevels& levels = o.counts->levels;
   const PowerLevels& more = other.counts->levels;
-  if (more.highest > levels.highest) raise(levels, more.highest);
+  if (more.highest > levels.highest) raise(*o.counts, more.highest);
   const auto shift = static_cast<uint32_t>(o.exponent - other.exponent);
   const int32_t below = levels.highest - more.highest;
-  for (const int half : {0, 1}) {
+  for (int32_t half = 0; half < other.halves(); ++half) {
     if (other.samples[half] == 0) continue;
-    add_narrower(bins_of(o, half), bins_of(other, half), shift);
+    const int32_t into = half < o.halves() ? half : 0;
+    add_narrower(bins_of(o, into), bins_of(other, half), shift);
     for (int32_t level = below; level < kPowerLevels; ++level)
-      add_narrower(blocks_of(o, half, level), blocks_of(other, half, level - below), shift);
-    levels.zeros[half] += more.zeros[half];
+      add_narrower(blocks_of(o, into, level), blocks_of(other, half, level - below), shift);
+    levels.zeros[into] += more.zeros[half];
   }
 }
 
@@ -347,9 +353,10 @@ void merge(TensorObserver& o, const TensorObserver& other) {
   for (const int half : {0, 1}) {
     o.peaks[half].add(other.peaks[half]);  // of a sign
     if (other.samples[half] == 0) continue;
-    o.min[half] = other.min[half] < o.min[half] ? other.min[half] : o.min[half];
-    o.max[half] = other.max[half] > o.max[half] ? other.max[half] : o.max[half];
-    o.samples[half] += other.samples[half];
+    const int into = o.halves() == 1 ? 0 : half;
+    o.min[into] = other.min[half] < o.min[into] ? other.min[half] : o.min[into];
+    o.max[into] = other.max[half] > o.max[into] ? other.max[half] : o.max[into];
+    o.samples[into] += other.samples[half];
   }
   if (o.counts != nullptr) merge_counts(o, other);
 }

@@ -10,13 +10,6 @@ namespace intaglio {
 // (benchmarks/results/rules.md). KL compares bins with codes, and a value far from the others leaves few bins for these.
 inline constexpr int32_t kBins = 512, kFineBins = 2048;
 
-// Counts of values in bins of width 2^exponent. One-sided: bin i holds [i w, (i + 1) w). Two-sided, from the
-// first negative value on: [(i - bins / 2) w, (i - bins / 2 + 1) w). Widths double as the range grows:
-// pairs of bins add up, so the counts depend on the values alone.
-struct Histogram {
-  uint32_t* counts = nullptr;
-};
-
 // The smallest width exponent: values below 2^-60 fall into the bins around zero.
 inline constexpr int32_t kMinExponent = -60;
 
@@ -46,8 +39,22 @@ inline constexpr int32_t kLowestLevel = kMinExponent - 1, kHighestLevel = 127;
 
 struct PowerLevels {
   int32_t highest = kLowestLevel;
-  uint32_t zeros[2] = {};                          // by half: values of samples that are zero throughout
-  uint32_t counts[2][kPowerLevels][kBlocks] = {};  // of other samples, k levels below the highest
+  uint32_t zeros[2] = {};  // by half: values of samples that are zero throughout
+};
+
+// Counts of values in bins of width 2^exponent. One-sided: bin i holds [i w, (i + 1) w). Two-sided, from the
+// first negative value on: [(i - bins / 2) w, (i - bins / 2 + 1) w). Widths double as the range grows:
+// pairs of bins add up, so the counts depend on the values alone.
+struct Histogram {
+  uint32_t* counts = nullptr;
+  uint32_t (*levels)[kBlocks] =
+      nullptr;  // of samples that are not zero throughout, k levels below the highest
+
+  static constexpr size_t room(int32_t bins) { return static_cast<size_t>(bins) + kPowerLevels * kBlocks; }
+  void put_into(uint32_t* place, int32_t bins) {
+    counts = place;
+    levels = reinterpret_cast<uint32_t(*)[kBlocks]>(place + bins);
+  }
 };
 
 // The values of one tensor, by bins.
@@ -58,8 +65,9 @@ struct TensorCounts {
 
   size_t half_bytes() const { return static_cast<size_t>(bins) * sizeof(uint32_t); }
 
-  int32_t bins = 0;
-  Histogram halves[2];  // samples with an even, an odd digest; in room of `bins` counts each
+  int32_t bins = 0, half_count = 2;
+  // Samples with an even, an odd digest, or the first of them all; in room() counts each.
+  Histogram halves[2];
   PowerLevels levels;
 };
 
@@ -67,7 +75,8 @@ struct TensorObserver {
   TensorObserver() = default;
   explicit TensorObserver(TensorCounts* room) : counts(room) {}
   TensorObserver(const TensorObserver&) = delete;
-  // Adds what `other` has seen. The counts go into this observer's own room, and are zero where `other` has none.
+  // Becomes what `other` has seen. The counts go into this observer's own room, and are zero where `other` has none. It has no
+  // fewer halves.
   TensorObserver& operator=(const TensorObserver& other);
 
   int32_t exponent = kMinExponent;  // of the bin width, of both histograms
@@ -81,6 +90,12 @@ struct TensorObserver {
   TensorCounts* counts = nullptr;
 
   int32_t bins() const { return counts == nullptr ? kBins : counts->bins; }
+  int32_t halves() const { return counts == nullptr ? 0 : counts->half_count; }  // that are counted
+  uint64_t values_in(int32_t bin) const {
+    uint64_t all = 0;
+    for (int32_t half = 0; half < halves(); ++half) all += counts->halves[half].counts[bin];
+    return all;
+  }
   int32_t zero_bin() const { return two_sided != 0 ? bins() / 2 : 0; }  // the one that starts at zero
   double bin_width() const;
   double bin_start(int32_t bin) const;
@@ -88,13 +103,15 @@ struct TensorObserver {
 
 void reset(TensorObserver& observer);
 
-// So many observers, each with room for so many bins; 0: it counts nothing.
-Span<TensorObserver> make_observers(Arena& arena, size_t count, int32_t bins);
+// So many observers, each with room for so many bins; 0: it counts nothing. With one half of counts all samples are in it.
+Span<TensorObserver> make_observers(Arena& arena, size_t count, int32_t bins, int32_t halves = 2);
 inline int32_t bins_of(Span<const TensorObserver> observers) {
   return observers.empty() || observers[0].counts == nullptr ? 0 : observers[0].counts->bins;
 }
-constexpr size_t observer_list_bytes(size_t count, int32_t bins) {
-  const size_t each = bins == 0 ? 0 : sizeof(TensorCounts) + 2 * static_cast<size_t>(bins) * sizeof(uint32_t);
+constexpr size_t observer_list_bytes(size_t count, int32_t bins, int32_t halves = 2) {
+  const size_t each = bins == 0 ? 0
+                                : sizeof(TensorCounts) +
+                                      static_cast<size_t>(halves) * Histogram::room(bins) * sizeof(uint32_t);
   return count * (sizeof(TensorObserver) + each) + 2 * alignof(TensorObserver);
 }
 
@@ -134,7 +151,7 @@ class TensorPass {
 
 // All of it at once. Returns whether all values are finite.
 bool observe(TensorObserver& observer, Span<const float> values, int32_t half, const ObserverTools& tools);
-// `other` has no count past its ends.
+// `other` has no count past its ends. Where `observer` has one half, both halves of `other` go into it.
 void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);

@@ -167,11 +167,21 @@ size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& opt
   return patch_size(model, model.node(node));
 }
 
-void add_means(int64_t* sums, Span<const double> means) {
+void add_means(int64_t* sums, Span<const double> means, int32_t bits) {
+  const auto bounded = [](double mean) {
+    return mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
+  };
+  double largest = 0.0;
+  for (const double mean : means) {
+    const double size = bounded(mean < 0.0 ? -mean : mean);
+    largest = size > largest ? size : largest;
+  }
+  uint32_t shift = 0;
+  for (double unit = kMeanUnit; largest >= unit * static_cast<double>(int64_t{1} << bits); unit *= 2) ++shift;
+  const double unit = kMeanUnit * static_cast<double>(uint64_t{1} << shift);
   for (size_t i = 0; i < means.size; ++i) {
-    const double mean = means[i];
-    const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
-    sums[i] = order_free_sum(sums[i], static_cast<int64_t>(round_even(bounded / kMeanUnit)));
+    const auto units = static_cast<uint64_t>(static_cast<int64_t>(round_even(bounded(means[i]) / unit)));
+    sums[i] = order_free_sum(sums[i], static_cast<int64_t>(units << shift));
   }
 }
 

@@ -30,9 +30,13 @@ bool observe_with_means(const Session& session, int32_t node, const PatchSumsKer
 // Mean inputs of several samples as order-free sums: one fixed-point number for each sample's mean.
 inline constexpr double kMeanUnit = 0x1p-28;
 inline constexpr double kLargestMean = 0x1p22;
+inline constexpr int32_t kAllMeanBits = 51;  // of the largest mean
+// Those that are saved: the largest of a sample's means of a layer has so many bits, and the others are multiples of its last one. A
+// layer's codes round 256 times as much, and a state is small.
+inline constexpr int32_t kSavedMeanBits = 16;
 
-// sums[i] += means[i], for as many as there are means.
-void add_means(int64_t* sums, Span<const double> means);
+// sums[i] += means[i], for as many as there are means, of one sample.
+void add_means(int64_t* sums, Span<const double> means, int32_t bits = kAllMeanBits);
 double mean_of(int64_t sum, uint32_t samples);
 
 inline constexpr int32_t kMeanLanes = 8;

@@ -247,11 +247,12 @@ void quantize_values(Span<const float> values, const QuantParams& params, int8_t
   }
 }
 
-QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const Executor& executor) {
+QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, Arena& codes,
+                                  const Executor& executor) {
   const auto channels = static_cast<size_t>(layer.shape[layer.axis]);
-  QuantizedWeights result{arena.make<int8_t>(layer.weights.size), arena.make<float>(channels),
+  QuantizedWeights result{codes.make<int8_t>(layer.weights.size), arena.make<float>(channels),
                           arena.make<int32_t>(channels)};
-  if (arena.exhausted()) return {};
+  if (arena.exhausted() || codes.exhausted()) return {};
   quantize_all(layer, result, executor);
   return result;
 }

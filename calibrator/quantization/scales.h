@@ -53,8 +53,12 @@ struct QuantizedWeights {
 // Scales so that each channel's (or, per tensor, all channels') largest weight becomes the largest code,
 // wider where the bias would not fit, the int32 accumulator could overflow, or pairs would not be safe.
 // Known scales are taken as they are; then `refused` is the first channel that the accumulator proof does not
-// hold for. Channels do not depend on each other: the executor's threads share them.
-QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const Executor& executor = {});
+// hold for. Channels do not depend on each other: the executor's threads share them. Codes are taken from `codes`, which may be `arena`.
+QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, Arena& codes,
+                                  const Executor& executor);
+inline QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena) {
+  return quantize_weights(layer, arena, arena, {});
+}
 // The same into the memory of `result`, which was made from this layer, but perhaps with another in_scale: only what that
 // changes is made again. Whether all codes stay as they are.
 bool quantize_weights_again(const RealWeights& layer, QuantizedWeights& result,

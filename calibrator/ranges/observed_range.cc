@@ -109,7 +109,7 @@ namespace {
 double mean_weight(const TensorObserver& o, int32_t half, int32_t block, uint64_t values) {
   uint64_t lower = values, weighted = 0;
   for (int32_t level = 0; level < kPowerLevels; ++level) {
-    const uint64_t of_level = o.counts->levels.counts[half][level][block];
+    const uint64_t of_level = o.counts->halves[half].levels[level][block];
     weighted += of_level << kAutoRules.weights.doublings * level;
     lower -= of_level;
   }
@@ -122,7 +122,7 @@ double mean_weight(const TensorObserver& o, int32_t half, int32_t block, uint64_
 void weigh_samples(TensorObserver& o) {
   constexpr double kMost = 4294967295.0;
   const int32_t zero_block = o.two_sided != 0 ? kBlocks / 2 : 0, block_bins = o.bins() / kBlocks;
-  for (const int half : {0, 1})
+  for (int32_t half = 0; half < o.halves(); ++half)
     for (int32_t block = 0; block < kBlocks; ++block) {
       uint32_t* const counts = o.counts->halves[half].counts + block * block_bins;
       uint64_t values = 0;

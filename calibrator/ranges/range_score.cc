@@ -156,7 +156,8 @@ RangeScore::RangeScore(const TensorObserver& observer, const QuantConfig& config
       behind_(behind),
       by_sums_(behind == nullptr && int64_t{config.hi} - config.lo >= kManyCodes) {
   if (!by_sums_) return;
-  for (const int half : {0, 1}) sums_[half] = CountSums(observer, observer.counts->halves[half]);
+  for (int32_t half = 0; half < observer.halves(); ++half)
+    sums_[half] = CountSums(observer, observer.counts->halves[half]);
 }
 
 void RangeScore::add_errors(const QuantParams* params, int32_t half, double* errors) const {

@@ -77,7 +77,7 @@ class RangeScore {
   }
   template <typename RangeOf>
   void add_both(const double* factors, double* errors, RangeOf&& range_of) const {
-    for (const int32_t half : {0, 1}) add(factors, half, errors, range_of);
+    for (int32_t half = 0; half < observer_.halves(); ++half) add(factors, half, errors, range_of);
   }
 
  private:

@@ -49,9 +49,7 @@ bool look_behind(const TensorObserver& o, FunctionBehind& behind) {
 }
 
 Range told_apart(const TensorObserver& o, const FunctionBehind& behind) {
-  const auto is_seen = [&o](int32_t bin) {
-    return o.counts->halves[0].counts[bin] + o.counts->halves[1].counts[bin] != 0;
-  };
+  const auto is_seen = [&o](int32_t bin) { return o.values_in(bin) != 0; };
   int32_t first = 0, last = o.bins() - 1;
   while (first < last && !is_seen(first)) ++first;
   while (last > first && !is_seen(last)) --last;
@@ -77,10 +75,7 @@ Range told_apart(const TensorObserver& o, const FunctionBehind& behind) {
 
 namespace {
 
-double in_bin(const TensorObserver& o, int32_t bin) {
-  return static_cast<double>(o.counts->halves[0].counts[bin]) +
-         static_cast<double>(o.counts->halves[1].counts[bin]);
-}
+double in_bin(const TensorObserver& o, int32_t bin) { return static_cast<double>(o.values_in(bin)); }
 
 // |x| by bins of the observer's width, without those at zero: how many values, and how many bins that are not
 // empty, lie before each bin.
@@ -296,8 +291,7 @@ Range choose_min_max(const RangeQuery& q) { return seen_range(q.observer); }
 
 uint64_t value_count(const TensorObserver& o) {
   uint64_t count = 0;
-  for (const Histogram& half : o.counts->halves)
-    for (int32_t bin = 0; bin < o.bins(); ++bin) count += half.counts[bin];
+  for (int32_t bin = 0; bin < o.bins(); ++bin) count += o.values_in(bin);
   return count;
 }
 
@@ -306,13 +300,11 @@ Range choose_percentile(const RangeQuery& q) {
   const TensorObserver& o = q.observer;
   const Range seen = seen_range(o);
   const double spare = static_cast<double>(value_count(o)) * (1.0 - q.percentile) / 2.0;
-  const auto in_bin = [&o](int32_t bin) {
-    return static_cast<double>(o.counts->halves[0].counts[bin]) + o.counts->halves[1].counts[bin];
-  };
   int32_t first = 0, last = o.bins() - 1;
-  for (double left_out = in_bin(first); left_out <= spare && first < last; left_out += in_bin(++first)) {
+  for (double left_out = in_bin(o, first); left_out <= spare && first < last;
+       left_out += in_bin(o, ++first)) {
   }
-  for (double left_out = in_bin(last); left_out <= spare && last > first; left_out += in_bin(--last)) {
+  for (double left_out = in_bin(o, last); left_out <= spare && last > first; left_out += in_bin(o, --last)) {
   }
   const double lo = o.bin_start(first), hi = o.bin_start(last) + o.bin_width();
   return {lo > seen.lo ? lo : seen.lo, hi < seen.hi ? hi : seen.hi};

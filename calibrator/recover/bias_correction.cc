@@ -42,10 +42,11 @@ void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<d
   const int64_t* const sums[] = {
       context.network->seen.mean_sums.data + context.observing.first_sum(source, 0),
       context.network->seen.mean_sums.data + context.observing.first_sum(source, 1)};
+  const bool in_one = context.observing.halves == 1;
   for (size_t i = 0; i < means.size; ++i)
-    means[i] = half == kBothHalves
-                   ? mean_of(order_free_sum(sums[0][i], sums[1][i]), context.network->seen.sample_count)
-                   : mean_of(sums[half][i], samples[half]);
+    means[i] = half == kBothHalves ? mean_of(in_one ? sums[0][i] : order_free_sum(sums[0][i], sums[1][i]),
+                                             context.network->seen.sample_count)
+                                   : mean_of(sums[half][i], samples[half]);
 }
 
 // Mean outputs of a layer's channels from `first` on, `count` of them: known ones, or computed and kept.
@@ -110,8 +111,8 @@ void for_each_mean_error(RecoveryContext& context, int32_t n, int32_t half, cons
                    (mean + biases[c] * bias_step(graph, n, rule, c)));
     }
   });
-  kept.knows_reals = true;
-  kept.knows_codes = kept.knows_codes || alone;
+  kept.knows_reals = kept.of_reals.data != nullptr;
+  kept.knows_codes = kept.knows_reals && (kept.knows_codes || alone);
 }
 
 template <typename Visit>
@@ -544,7 +545,7 @@ uint64_t bias_correction_bytes(const Model& fp32, const CalibratorOptions& optio
     most_channels = channels > most_channels ? channels : most_channels;
     most_inputs = inputs > most_inputs ? inputs : most_inputs;
   }
-  const uint64_t copy = sizeof(int32_t) * biases + alignof(int32_t);
+  const uint64_t copy = sizeof(int32_t) * biases + alignof(double);
   if (options.one_pass) return copy;  // no sample runs again
   return copy + AllLayers::bytes(fp32, options, biases, sums, most_inputs, most_channels);
 }

@@ -254,11 +254,14 @@ static int32_t calibrate(const uint8_t* bytes, size_t size, consumer_samples* sa
     error = itg_calibrator_add_all(&calibrators[1], &source, NULL);
   }
   if (error.status == ITG_kOk) {
-    state = aligned_block(itg_calibrator_state_bytes(&calibrators[0]), &blocks[3]);
+    const size_t first = itg_calibrator_state_bytes(&calibrators[0]),
+                 second = itg_calibrator_state_bytes(&calibrators[1]);
+    state = aligned_block(first > second ? first : second, &blocks[3]);
     saved.data = state.data;
-    saved.size = state.size;
+    saved.size = state.size = first;
     error = itg_calibrator_save(&calibrators[0], state);
     if (error.status == ITG_kOk) error = itg_calibrator_load(&calibrators[2], saved);
+    saved.size = state.size = second;
     if (error.status == ITG_kOk) error = itg_calibrator_save(&calibrators[1], state);
     if (error.status == ITG_kOk) error = itg_calibrator_merge(&calibrators[2], saved);
   }

@@ -10,10 +10,10 @@ namespace intaglio::test {
 
 class OwnObserver : public TensorObserver {
  public:
-  explicit OwnObserver(int32_t bins = kBins) : room_(2 * static_cast<size_t>(bins)) {
+  explicit OwnObserver(int32_t bins = kBins) : room_(2 * Histogram::room(bins)) {
     counts_.bins = bins;
     for (const size_t half : {0u, 1u})
-      counts_.halves[half].counts = room_.data() + half * static_cast<size_t>(bins);
+      counts_.halves[half].put_into(room_.data() + half * Histogram::room(bins), bins);
     counts = &counts_;
   }
   explicit OwnObserver(const TensorObserver& other) : OwnObserver(other.bins()) {
@@ -32,9 +32,10 @@ inline bool same(const PeakSums& a, const PeakSums& b) {
 }
 
 inline bool same(const TensorCounts& a, const TensorCounts& b) {
+  const size_t bytes = Histogram::room(a.bins) * sizeof(uint32_t);  // with those by levels
   return a.bins == b.bins && std::memcmp(&a.levels, &b.levels, sizeof a.levels) == 0 &&
-         std::memcmp(a.halves[0].counts, b.halves[0].counts, a.half_bytes()) == 0 &&
-         std::memcmp(a.halves[1].counts, b.halves[1].counts, a.half_bytes()) == 0;
+         std::memcmp(a.halves[0].counts, b.halves[0].counts, bytes) == 0 &&
+         std::memcmp(a.halves[1].counts, b.halves[1].counts, bytes) == 0;
 }
 
 // Both with counts.

@@ -116,6 +116,7 @@ typedef struct itg_calibrator_options {
   const itg_model* states_of;   /* the model with states, if this is its step model; NULL: none */
   bool one_pass;                /* as CalibratorOptions::one_pass; default false */
   uint32_t memory_ceiling;      /* the int8 model's itg_model_memory_ceiling(); default 0 */
+  bool without_halves;          /* as CalibratorOptions::without_halves; default false */
 } itg_calibrator_options;
 
 /* Bytes of a calibrator's memory, which is one block. Exact: itg_calibrator_create() refuses one byte less. */
@@ -223,7 +224,8 @@ itg_error itg_calibrator_add_frame(itg_calibrator* calibrator, const itg_frame* 
 /* Observes every sample of a source, several at once if there are threads. `bad` may be NULL; it gets the index of the
  * sample that an error is about, or -1. */
 itg_error itg_calibrator_add_all(itg_calibrator* calibrator, const itg_sample_source* source, int32_t* bad);
-/* Bytes of the state: what has been seen so far. It can be saved, loaded later, and merged on another device. */
+/* Bytes of the state: what has been seen so far. It can be saved, loaded later, and merged on another device. Another
+ * sample may change how many bytes it has. */
 size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator);
 itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state);
 itg_error itg_calibrator_load(itg_calibrator* calibrator, itg_bytes state);

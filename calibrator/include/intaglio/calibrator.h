@@ -123,6 +123,10 @@ struct CalibratorOptions {
   bool one_pass = false;
   // finish() compares every layer, which takes more runs of both models.
   bool layer_report = false;
+  // What is seen of samples with an even and with an odd digest is added up, which takes half the memory. Nothing judges by halves then:
+  // `one_pass` is set too, or it is refused (kBadOption). A state that is saved serves calibrations with this option alone
+  // (kStateOfLess), and takes in those of others.
+  bool without_halves = false;
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
   // Layers that read codes and write FP32, since nothing says the parameters of what they give. One that has no such version
   // is as others are.
@@ -145,7 +149,7 @@ struct CalibratorOptions {
   static CalibratorOptions device() {
     CalibratorOptions options;
     options.recover = recovery::kBiasCorrection;
-    options.one_pass = true;
+    options.one_pass = options.without_halves = true;
     return options;
   }
 };
@@ -171,6 +175,22 @@ struct ModelSink {
   // calibrator's memory.
   bool (*write)(void* context, Span<const uint8_t> bytes) = nullptr;
   void* context = nullptr;  // is given to the function
+};
+
+// Takes a calibration's state in pieces of at most 64 bytes, one behind the other.
+struct StateSink {
+  // Returns false if the piece cannot be taken: Calibrator::save_to() then returns kSinkFailed.
+  bool (*write)(void* context, Span<const uint8_t> piece) = nullptr;
+  void* context = nullptr;  // is given to the function
+};
+
+// A saved state that stands somewhere else, in flash or in a file.
+struct StateSource {
+  // Reads the bytes from `at` on, as many as the piece has: at most 64, and none beyond `size`. Returns false if they cannot be
+  // read. The same bytes are read up to three times, and must be the same each time.
+  bool (*read)(void* context, size_t at, Span<uint8_t> piece) = nullptr;
+  void* context = nullptr;  // is given to the function
+  size_t size = 0;          // bytes
 };
 
 // Samples that can be loaded again and again, in any order. Calibrator::add_all() observes them. Calibrator::finish()
@@ -253,7 +273,7 @@ struct CalibrationReport {
 struct TensorStatistics {
   float min = 0.0f, max = 0.0f;     // zero is always between them
   double start = 0.0, width = 0.0;  // bin `i` counts values in [start + i * width, start + (i + 1) * width)
-  // Histograms of samples with an even and with an odd digest, in the calibrator's memory. Empty if nothing was observed, or if
+  // Histograms of samples with an even and with an odd digest, or of all and none, in the calibrator's memory. Empty if nothing was observed, or if
   // ranges are chosen by minimum and maximum alone and no report of layers was asked for.
   Span<const uint32_t> counts[2];
 };
@@ -295,16 +315,21 @@ class Calibrator {
 
   // Bytes of the state: what has been seen so far. It can be saved, loaded later, and merged on another device. States
   // of one model and one library version can be merged in any order. The result has the bytes of one calibration over
-  // all samples.
+  // all samples. Another sample may change how many bytes it has.
   size_t state_bytes() const;
   // Writes the state: exactly state_bytes() bytes.
   Error save(Span<uint8_t> state) const;
+  // Writes the same bytes in pieces: without memory for all of them.
+  Error save_to(const StateSink& sink) const;
   // Replaces what has been seen by a saved state. Errors: a state of another model (kOtherGraph), one that lacks what the range
   // methods and recoveries asked for need (kStateOfLess), or a damaged one
   // (kBadCalibrationState).
   Error load(Span<const uint8_t> state);
   // Adds a saved state to what has been seen. Errors: those of load().
   Error merge(Span<const uint8_t> state);
+  // The same of a state that stands somewhere else, by pieces. What cannot be read is damaged. Where the source gives other
+  // bytes the second time the calibration is of no use: every call then returns that error, up to the next load().
+  Error merge_from(const StateSource& source);
 
   // Makes the int8 model, opens it, runs it, and hands it to `sink` when all of that went well. With the source of the
   // samples it corrects biases by them and compares every layer. Without one it corrects biases from the means
