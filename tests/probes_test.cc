@@ -187,8 +187,8 @@ TEST_CASE("few pictures: pixels move with all their channels") {
 
 TEST_CASE("no probes of many pictures, of arrays, or for another method") {
   const Detector detector = bright_left();
-  const double most = 0.1 * detector.reach(mirrored(ramps(17)));
-  CHECK(end_with(detector.file(), ramps(17)) < most);
+  const double most = 0.1 * detector.reach(mirrored(ramps(65)));
+  CHECK(end_with(detector.file(), ramps(65)) < most);
   CHECK(end_with(detector.file(false), ramps(4)) < most);
   CalibratorOptions options;
   options.method = RangeMethod::kMinMax;
