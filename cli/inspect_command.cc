@@ -1,5 +1,6 @@
 // intaglio inspect: what a model file holds and what it needs, as text, JSON or a graph.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "calibrator/host/system/real_text.h"
@@ -56,7 +57,7 @@ void print_ops(const Model& model, const std::optional<CycleEstimate>& cycles) {
         shape_text(output.shape), inputs,           percent};
     if (cycles) {
       const std::optional<double>& of_node = cycles->nodes[static_cast<size_t>(n)].cycles;
-      row.push_back(of_node ? grouped(static_cast<uint64_t>(*of_node + 0.5)) : "");
+      row.push_back(of_node ? grouped(static_cast<uint64_t>(std::llround(*of_node))) : "");
       row.push_back(of_node ? fixed_text(cycles->ms(*of_node), 3) : "");
     }
     table.add(row);
@@ -202,7 +203,7 @@ void print_packing(const Model& model, const SessionReport& session) {
 void print_cycles(const CycleEstimate& estimate, bool streams) {
   const auto percent = [](double value) { return (value < 0 ? "" : "+") + fixed_text(value, 1) + " %"; };
   print("  %-14s %s%s cycles on %s%s: %s ms at %s MHz\n", "time", estimate.unknown() > 0 ? "at least " : "",
-        grouped(static_cast<uint64_t>(estimate.cycles() + 0.5)).c_str(), estimate.target.c_str(),
+        grouped(static_cast<uint64_t>(std::llround(estimate.cycles()))).c_str(), estimate.target.c_str(),
         estimate.chip.empty() ? " without wait states" : (" with the flash of " + estimate.chip).c_str(),
         fixed_text(estimate.ms(estimate.cycles()), 2).c_str(), general_text(estimate.clock_mhz, 6).c_str());
   print("  %-14s estimated%s%s, at most %s %% off counted networks\n", "", streams ? " layer by layer" : "",

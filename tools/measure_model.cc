@@ -66,6 +66,7 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
 
 std::vector<PlacedTensor> placed_tensors(const Model& model) {
   std::vector<PlacedTensor> lives;
+  lives.reserve(static_cast<size_t>(model.tensor_count()));
   for (int32_t t = 0; t < model.tensor_count(); ++t) lives.push_back({t, -1, -1});
   const auto life = [&lives](int32_t t) -> PlacedTensor& { return lives[static_cast<size_t>(t)]; };
   for (int32_t n = 0; n < model.node_count(); ++n) {

@@ -66,6 +66,12 @@ ConvGeometry geometry_of(const NodeView& node) {
   return node.info.op == Op::kConv2d ? conv_2d_geometry(node) : depthwise_geometry(node);
 }
 
+// How often b goes into a.
+double whole_of(int32_t a, int32_t b) {
+  const int32_t times = a / b;
+  return times;
+}
+
 // Whether codes are clamped behind the sums.
 bool is_narrow(const NodeInfo& node) {
   const auto clamp = node.options.value<Clamp>();
@@ -80,7 +86,7 @@ class DspProducts {
         residual_(residual),
         narrow_(narrow),
         m_(g.pixels()),
-        n_(g.oc / g.groups),
+        n_(whole_of(g.oc, g.groups)),
         k_(g.ic / g.groups),
         depth_(g.taps() * k_),
         taps_(g.taps()),
@@ -88,7 +94,7 @@ class DspProducts {
         is_whole_line_(g.window.dilation_w == 1 && g.groups == 1),
         run_bytes_(is_whole_line_ ? g.window.kernel_w * k_ : k_),
         runs_(is_whole_line_ ? 1 : g.window.kernel_w),
-        blocks_((depth_ + kFour - 1) / kFour) {
+        blocks_(whole_of(depth_ + kFour - 1, kFour)) {
     if (windows_) counts_ = count_windows(g);
     const double left = depth_ < kFour ? 0 : products_of_many(g);
     if (depth_ < kFour) part(kScalarOutputs) = m_ * n_, part(kScalarProducts) = m_ * n_ * depth_;
@@ -199,7 +205,7 @@ class DspProducts {
     part(kCopies) += windows;
     part(kPieces) += outside;
     part(kCopiedLines) += inside * lines_;
-    part(kCopiedWords) += inside * lines_ * (run_bytes_ / kFour);
+    part(kCopiedWords) += inside * lines_ * whole_of(run_bytes_, kFour);
     const double filled = static_cast<double>(counts_.lines_outside) * windows / m_;
     const double pieces = std::max(outside * lines_ - filled, 0.0) * runs_;
     part(kFilledLines) += filled;
@@ -242,7 +248,7 @@ class DspProducts {
       part(kRowPasses) = rows * halves * ceil_of(blocks_, 5);
     } else {
       part(kRowOutputs) = rows * n_;
-      part(kPlainBlocks) = rows * n_ * (depth_ / kFour);
+      part(kPlainBlocks) = rows * n_ * whole_of(depth_, kFour);
       part(kPlainRests) = rows * n_ * (depth_ % kFour);
     }
     outputs(rows * n_);
@@ -325,7 +331,7 @@ int64_t pieces_of(const ConvGeometry& g) {
 
 // Other products: by outputs and products, with what rows, groups of columns and borders take besides.
 std::vector<double> products(const ConvGeometry& g, const NodeInfo& node, bool windows, bool residual) {
-  const double m = g.pixels(), n = g.oc / g.groups, depth = g.taps() * (g.ic / g.groups),
+  const double m = g.pixels(), n = whole_of(g.oc, g.groups), depth = g.taps() * whole_of(g.ic, g.groups),
                lines = g.window.kernel_h;
   const double fours = std::ceil(n / 4), sixteens = std::ceil(n / 16);
   const double outside = windows ? static_cast<double>(count_windows(g).outside) : 0;
@@ -358,7 +364,7 @@ std::vector<double> products(const ConvGeometry& g, const NodeInfo& node, bool w
 // dwconv_map_s8_dsp.cc: four channels' lines are widened, then a line of output is computed channel by channel.
 std::vector<double> depthwise_map(const ConvGeometry& g, bool narrow) {
   const bool turned = dwconv_map_s8_turned(g.ow, g.oh);
-  const double fours = g.images * (g.ic / kFour), lines = turned ? g.ow : g.oh,
+  const double fours = g.images * whole_of(g.ic, kFour), lines = turned ? g.ow : g.oh,
                columns = turned ? g.oh : g.ow;
   const double pairs = dwconv_map_s8_pairs(g.ow, g.oh, g.window.stride_w);
   const double widened = (lines - 1) * g.window.stride_w + 3;

@@ -41,7 +41,7 @@ struct AutoRules {
   // Probes: how far pictures reach that are made of the samples (probes.h). n = 4: VWW 20.5 to 24.1 (worst 6.7 to 20.0),
   // ResNet-8 33.2 to 32.2; mean of six networks 26.2 to 26.7.
   struct Probes {
-    uint32_t samples = 65;  // with as many there are none: each costs two runs a sample
+    uint32_t samples = 65;         // with as many there are none: each costs two runs a sample
     int64_t most_positions = 200;  // of a tensor; with 64, SqueezeNet gains nothing
     double room = 1.3;             // times what they reach; 1.15 and 1.0: VWW's worst draw 17.9 and 15.7
     // From here on full / n of the way there, and at least half of it. n = 16: VWW 24.0 to 26.4. n = 32, 64: VWW 19.4, 24.4 to 28.0, 26.9;
