@@ -227,18 +227,24 @@ TEST_CASE("a depthwise convolution of one channel is an ordinary one") {
 }
 
 TEST_CASE("a layer whose channels are taken apart for the caller is a layer for each part") {
-  enum class Reader { kCaller, kLayer, kWhole };
+  enum class Reader { kCaller, kLayer, kWhole, kMirrored };
   const auto run = [](Reader reader) {
     OnnxBuilder file(13);
-    file.input("x", {1, 2, 1, 1});
+    const bool mirrors = reader == Reader::kMirrored;
+    file.input("x", {1, 2, 1, mirrors ? 2 : 1});
     file.floats("w", {3, 2, 1, 1}, {1, 0, 0, 1, 1, 1});
     file.floats("b", {3}, {0, 0.5f, 1});
     file.floats("other", {1, 1, 1, 1}, {2});
     file.node("Conv", {"x", "w", "b"}, "all");
-    file.integers("sizes", {2, 1});
-    auto& split = file.node("Split", {"all", "sizes"}, "boxes");
-    split.output.push_back("scores");
-    set(split, "axis", int64_t{1});
+    const auto slice = [&](const std::string& name, int64_t first, int64_t end, int64_t step) {
+      file.integers(name + "/first", {first, step > 0 ? 0 : -1});
+      file.integers(name + "/end", {end, step > 0 ? INT64_MAX : INT64_MIN});
+      file.integers(name + "/axes", {1, 3});
+      file.integers(name + "/steps", {1, step});
+      file.node("Slice", {"all", name + "/first", name + "/end", name + "/axes", name + "/steps"}, name);
+    };
+    slice("boxes", 0, 2, 1);
+    slice("scores", 2, 3, mirrors ? -1 : 1);
     file.node("Relu", {"scores"}, "above");
     if (reader == Reader::kLayer) file.node("Conv", {"above", "other"}, "again");
     set(file.node("Concat", {"boxes", reader == Reader::kLayer ? "again" : "above"}, "y"), "axis",
@@ -254,6 +260,9 @@ TEST_CASE("a layer whose channels are taken apart for the caller is a layer for 
   CHECK(parts.count(Op::kStridedSlice) == 0);
   CHECK(layer.count(Op::kStridedSlice) == 2);
   CHECK(whole.count(Op::kStridedSlice) == 2);
+  Import mirrored(run(Reader::kMirrored));  // the last column first
+  CHECK(run_import<float>(mirrored, std::vector<float>{1, 2, 3, 4}) ==
+        std::vector<float>{1, 3, 2.5f, 4.5f, 8, 4});
 }
 
 TEST_CASE("PRelu made of small operators is one node") {

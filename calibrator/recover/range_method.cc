@@ -158,7 +158,7 @@ Error MethodErrors::add_half(RecoveryContext& context, const Candidate& candidat
     return add_other_half(context, half, errors_[static_cast<size_t>(method)]);
   };
   ITG_TRY(add(every ? RangeMethod::kAuto : candidate.method));
-  if (every)
+  if (every)  // min-max would cost two models more, and gains nothing where factors are chosen
     for (const RangeMethod tried : kSearch.methods)
       if (tried != RangeMethod::kMinMax) ITG_TRY(add(tried));
   return kNoError;

@@ -12,30 +12,30 @@ struct Part {
   int32_t first, count;
 };
 
+// All of the other axes, in their order.
 bool is_slice_of_channels(const Draft& draft, const DraftNode& node) {
   if (node.op != Op::kStridedSlice) return false;
   const auto& options = node.options.as<StridedSliceOptions>();
   const Shape &from = draft.tensor(node.input()).shape, &to = draft.tensor(node.output()).shape;
-  if (from.size() < 2 || from.size() != to.size() || options.strides[from.size() - 1] != 1) return false;
-  return std::equal(from.begin(), from.end() - 1, to.begin());
-}
-
-// Whether no layer or product of activations depends on the tensor: its values are for the caller, or a function of them is.
-bool leads_to_outputs_alone(const Draft& draft, const Links& links, int32_t tensor) {
-  std::vector<int32_t> found = {tensor};
-  std::vector<bool> seen(draft.tensors.size());
-  while (!found.empty()) {
-    const int32_t next = found.back();
-    found.pop_back();
-    if (seen[static_cast<size_t>(next)]) continue;
-    seen[static_cast<size_t>(next)] = true;
-    for (const int32_t reader : links.consumers_of(next)) {
-      const DraftNode& node = draft.nodes[static_cast<size_t>(reader)];
-      if (traits(node.op).int8 == Int8Form::kWeighted || node.op == Op::kBatchMatMul) return false;
-      found.insert(found.end(), node.outputs.begin(), node.outputs.end());
-    }
+  if (from.size() < 2 || from.size() != to.size()) return false;
+  for (size_t a = 0; a < from.size(); ++a) {
+    const bool is_whole = options.begin[a] == 0 && from[a] == to[a];
+    if (options.strides[a] != 1 || (a + 1 < from.size() && !is_whole)) return false;
   }
   return true;
+}
+
+// Of each tensor, whether a layer or a product of activations depends on it. Else its values are for the caller, or functions of them.
+std::vector<bool> feeds_layers(const Draft& draft) {
+  std::vector<bool> feeds(draft.tensors.size());
+  for (auto node = draft.nodes.rbegin(); node != draft.nodes.rend(); ++node) {
+    bool does = traits(node->op).int8 == Int8Form::kWeighted || node->op == Op::kBatchMatMul;
+    for (const int32_t output : node->outputs)
+      does = does || (output >= 0 && feeds[static_cast<size_t>(output)]);
+    for (const int32_t input : node->inputs)
+      if (does && input >= 0) feeds[static_cast<size_t>(input)] = true;
+  }
+  return feeds;
 }
 
 bool is_ordinary_layer(const Draft& draft, const DraftNode& node) {
@@ -46,7 +46,8 @@ bool is_ordinary_layer(const Draft& draft, const DraftNode& node) {
 }
 
 // The parts that the readers take, in their order; empty where a reader takes something else, or channels that another takes.
-std::vector<Part> parts_of(const Draft& draft, const Links& links, const DraftNode& layer) {
+std::vector<Part> parts_of(const Draft& draft, const Links& links, const std::vector<bool>& feeds,
+                           const DraftNode& layer) {
   std::vector<Part> parts;
   if (links.is_output[static_cast<size_t>(layer.output())]) return {};
   for (const int32_t reader : links.consumers_of(layer.output())) {
@@ -54,7 +55,7 @@ std::vector<Part> parts_of(const Draft& draft, const Links& links, const DraftNo
     if (!is_slice_of_channels(draft, slice)) return {};
     const Shape& shape = draft.tensor(slice.output()).shape;
     const auto& begin = slice.options.as<StridedSliceOptions>().begin;
-    if (!leads_to_outputs_alone(draft, links, slice.output())) return {};
+    if (feeds[static_cast<size_t>(slice.output())]) return {};
     parts.push_back({static_cast<size_t>(reader), begin[shape.size() - 1], shape.back()});
   }
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.first < b.first; });
@@ -82,10 +83,11 @@ int32_t add_part(Draft& draft, int32_t constant, const Part& part) {
 
 bool split_answers(Draft& draft) {
   const Links links(draft);
+  const std::vector<bool> feeds = feeds_layers(draft);
   bool changed = false;
   for (const DraftNode& layer : draft.nodes) {
     if (!is_ordinary_layer(draft, layer)) continue;
-    const std::vector<Part> parts = parts_of(draft, links, layer);
+    const std::vector<Part> parts = parts_of(draft, links, feeds, layer);
     if (parts.size() < 2) continue;
     for (const Part& part : parts) {
       DraftNode& own = draft.nodes[part.slice];
