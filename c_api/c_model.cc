@@ -127,6 +127,7 @@ void itg_model_node(const itg_model* model, int32_t index, itg_node* node) {
   result.transpose_b = o.value<BatchMatMulOptions>().transpose_b;
   result.product_scale = o.value<BatchMatMulOptions>().scale;
   result.epsilon = o.value<NormalizeOptions>().epsilon;
+  result.root_epsilon = o.value<NormalizeOptions>().root_epsilon;
   result.over_map = o.value<NormalizeOptions>().over_map;
   result.keeps_mean = o.value<NormalizeOptions>().keeps_mean;
   const auto top = o.value<TopKOptions>();

@@ -87,11 +87,11 @@ const uint8_t kFields[] = {
     // 34: OneHotOptions
     kField32, kField32, kField32, kField8,
     // 35: NormalizeOptions
-    kField32, kField32, kField8, kField8,
+    kField32, kField32, kField8, kField8, kField32,
 };
 const uint8_t kFirstField[] = {
     0, 19, 23, 25, 32, 43, 47, 50, 52, 58, 61, 68, 76, 80, 86, 88, 91, 95, 101, 104, 106, 108, 110, 111, 113,
-    114, 115, 116, 118, 120, 123, 125, 126, 128, 131, 135, 139,
+    114, 115, 116, 118, 120, 123, 125, 126, 128, 131, 135, 140,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;
@@ -160,6 +160,7 @@ const OptionField kOptionFields[] = {
     {kOption32, offsetof(NormalizeOptions, groups), 0},
     {kOptionBool, offsetof(NormalizeOptions, over_map), 0},
     {kOptionBool, offsetof(NormalizeOptions, keeps_mean), 0},
+    {kOption32, offsetof(NormalizeOptions, root_epsilon), 1},
     // 19: Clamp
     {kOption32, offsetof(Clamp, min), 3},
     {kOption32, offsetof(Clamp, max), 4},
@@ -186,7 +187,7 @@ const OptionField kOptionFields[] = {
     {kOption32, offsetof(Intermediate, zero_point), 1},
 };
 const uint8_t kFirstOptionField[] = {
-    0, 6, 9, 11, 13, 15, 16, 18, 19, 20, 21, 23, 25, 28, 30, 31, 33, 36, 40, 44, 48, 59, 62, 64,
+    0, 6, 9, 11, 13, 15, 16, 18, 19, 20, 21, 23, 25, 28, 30, 31, 33, 36, 40, 45, 49, 60, 63, 65,
 };
 const uint32_t kOptionDefaults[] = {
     0x1, 0x0, 0x3f800000, 0xff800000, 0x7f800000, 0xffffff80, 0x7f,

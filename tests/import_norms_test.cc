@@ -99,6 +99,7 @@ struct Form {
   const char* name;
   bool is_centred;
   std::function<std::string(const Parts&)> write;
+  bool is_behind_root = false;  // its epsilon
 };
 
 std::vector<Form> forms() {
@@ -178,6 +179,27 @@ std::vector<Form> forms() {
              p.op("Mul", {p.op("Div", {x, p.op("Sqrt", {s})}), p.net.number(std::sqrt(p.count()))});
          return p.affine(y);
        }},
+      {"an epsilon behind the root", true,
+       [](const Parts& p) {
+         const auto d = p.op("Sub", {p.net.x, p.mean(p.net.x)});
+         return p.affine(p.op("Div", {d, p.with_epsilon(p.op("Sqrt", {p.mean(p.op("Mul", {d, d}))}))}));
+       },
+       true},
+      {"an epsilon behind the root, a reciprocal, gamma first", true,
+       [](const Parts& p) {
+         const auto d = p.op("Sub", {p.net.x, p.mean(p.net.x)});
+         const auto s = p.with_epsilon(p.op("Sqrt", {p.mean(p.op("Mul", {d, d}))}));
+         return p.op("Add", {p.op("Mul", {d, p.op("Mul", {p.op("Reciprocal", {s}), p.gamma})}), p.beta});
+       },
+       true},
+      {"a length and an epsilon", false,
+       [](const Parts& p) {
+         const float n = std::sqrt(p.count());
+         const auto length = p.op("Sqrt", {p.sum(p.op("Mul", {p.net.x, p.net.x}))});
+         const auto y = p.op("Div", {p.net.x, p.op("Add", {length, p.net.number(kEpsilon * n)})});
+         return p.affine(p.op("Mul", {y, p.net.number(n)}));
+       },
+       true},
   };
 }
 
@@ -194,7 +216,7 @@ size_t index_along(const Dims& dims, size_t element, const std::function<bool(si
 }
 
 std::vector<double> normalized(const Reals& x, const Dims& dims, const Dims& axes, const Dims& gamma_dims,
-                               const Reals& gamma, const Reals& beta, bool is_centred) {
+                               const Reals& gamma, const Reals& beta, const Form& form) {
   const auto group = [&](size_t i) {
     return index_along(dims, i,
                        [&](size_t d) { return std::find(axes.begin(), axes.end(), d) == axes.end(); });
@@ -209,10 +231,11 @@ std::vector<double> normalized(const Reals& x, const Dims& dims, const Dims& axe
   std::vector<double> made;
   for (size_t i = 0; i < x.size(); ++i) {
     const auto& s = sums[group(i)];
-    const double mean = is_centred ? s[1] / s[0] : 0;
+    const double mean = form.is_centred ? s[1] / s[0] : 0, variance = s[2] / s[0] - mean * mean;
+    const double deviation = form.is_behind_root ? std::sqrt(variance) + double{kEpsilon}
+                                                 : std::sqrt(variance + double{kEpsilon});
     const size_t c = index_along(dims, i, [&](size_t d) { return gamma_dims[d] != 1; });
-    made.push_back((x[i] - mean) / std::sqrt(s[2] / s[0] - mean * mean + double{kEpsilon}) * gamma[c] +
-                   beta[c]);
+    made.push_back((x[i] - mean) / deviation * gamma[c] + beta[c]);
   }
   return made;
 }
@@ -250,7 +273,7 @@ TEST_CASE("a normalization of small operators is one node, whatever the form and
       CHECK(import.count(Op::kNormalize) == 1);
       for (const Op other : {Op::kMean, Op::kSqrt, Op::kRsqrt, Op::kSub, Op::kMul, Op::kAdd, Op::kDiv})
         CHECK(import.count(other) == 0);
-      const auto expected = normalized(x, c.dims, c.axes, c.gamma, gamma, beta, form.is_centred);
+      const auto expected = normalized(x, c.dims, c.axes, c.gamma, gamma, beta, form);
       const Reals got = run_import<float>(import, x);
       REQUIRE(got.size() == expected.size());
       for (size_t i = 0; i < got.size(); ++i) CHECK(std::fabs(got[i] - expected[i]) < 2e-5);
@@ -274,6 +297,43 @@ TEST_CASE("an unbiased variance is one of another factor") {
     for (size_t i = 0; i < 8; ++i)
       CHECK(std::fabs(got[8 * row + i] -
                       (x[8 * row + i] - sum / 8) / std::sqrt(squares / 7 + double{kEpsilon})) < 1e-5);
+  }
+}
+
+TEST_CASE("an instance normalization of channels that are reshaped to groups is one of groups") {
+  for (const Dims& dims : {Dims{1, 12, 4, 5}, Dims{2, 12, 7}, Dims{1, 12, 2, 3, 4}}) {
+    const int64_t groups = 3, channels = 12;
+    Dims per_channel(dims.size(), 1);
+    per_channel[1] = channels;
+    Random random(6);
+    const Reals gamma = random.reals(12, 0.5f, 2), beta = random.reals(12, -1, 1), own = random.reals(3, 0.5f, 2),
+                more = random.reals(3, -1, 1), x = random.reals(static_cast<size_t>(product(dims)), -2, 3);
+    Network net(dims);
+    const Parts p{net, {}, net.numbers(per_channel, gamma), net.numbers(per_channel, beta)};
+    const auto split = p.op("Reshape", {net.x, net.integers({0, groups, -1})});
+    const auto normal =
+        p.op("InstanceNormalization", {split, net.numbers({groups}, own), net.numbers({groups}, more)});
+    const auto y = p.affine(p.op("Reshape", {normal, net.integers(dims)}));
+    Import import(net.finish(y));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    REQUIRE(import.count(Op::kNormalize) == 1);
+    const auto& norm = import.node(Op::kNormalize);
+    CHECK(norm.options.as<NormalizeOptions>().groups == groups);
+    CHECK(import.graph().tensors[static_cast<size_t>(norm.inputs[0])].shape.back(0) == channels);
+    CHECK(import.count(Op::kTranspose) <= 2);
+    for (const Op other : {Op::kMul, Op::kAdd}) CHECK(import.count(other) == 0);
+    const Reals got = run_import<float>(import, x);
+    REQUIRE(got.size() == x.size());
+    const size_t depth = static_cast<size_t>(product(dims) / dims[0] / groups), places = depth / 4;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const size_t group = i / depth, c = i / places % 12;
+      double sum = 0, squares = 0;
+      for (size_t k = 0; k < depth; ++k) sum += x[group * depth + k];
+      const double mean = sum / static_cast<double>(depth);
+      for (size_t k = 0; k < depth; ++k) squares += std::pow(x[group * depth + k] - mean, 2);
+      const double normal_x = (x[i] - mean) / std::sqrt(squares / static_cast<double>(depth) + 1e-5);
+      CHECK(std::fabs(got[i] - ((normal_x * own[group % 3] + more[group % 3]) * gamma[c] + beta[c])) < 2e-5);
+    }
   }
 }
 
@@ -324,10 +384,17 @@ TEST_CASE("what is no normalization stays as it is") {
          return p.op("Div",
                      {d, p.op("Sqrt", {p.op("Max", {p.mean(p.op("Mul", {d, d})), p.net.number(0.5f)})})});
        }},
-      {"an epsilon behind the root",
+      {"an epsilon below 0 behind the root",
        [](const Parts& p) {
-         const auto d = p.op("Sub", {p.net.x, p.mean(p.net.x)});
-         return p.op("Div", {d, p.with_epsilon(p.op("Sqrt", {p.mean(p.op("Mul", {d, d}))}))});
+         const auto d = p.op("Sub", {p.net.x, p.mean(p.net.x)}), s = p.op("Sqrt", {p.mean(p.op("Mul", {d, d}))});
+         return p.op("Div", {d, p.op("Add", {s, p.net.number(-1e-6f)})});
+       }},
+      {"two epsilons behind the root",
+       [](const Parts& p) {
+         const auto &x = p.net.x, m = p.mean(x), d = p.op("Sub", {x, m});
+         const auto s = p.op("Sqrt", {p.mean(p.op("Mul", {d, d}))});
+         return p.op("Sub", {p.op("Div", {x, p.with_epsilon(s)}),
+                             p.op("Div", {m, p.op("Add", {s, p.net.number(2 * kEpsilon)})})});
        }},
       {"an epsilon below 0",
        [](const Parts& p) {

@@ -18,7 +18,7 @@ using test::Random;
 
 struct Case {
   NormalizeGroups groups;
-  float epsilon, reciprocal_scale, most_factor, factor_size, summand_size;
+  float epsilon, root_epsilon, reciprocal_scale, most_factor, factor_size, summand_size;
   int32_t zero_point, z_out, lo, hi;
 };
 
@@ -63,6 +63,7 @@ void compare(Random& random, const Case& c) {
   args.shift = shift.data();
   args.sums = g.places == 1 ? nullptr : scratch.data();
   args.epsilon = c.epsilon;
+  args.root_epsilon = c.root_epsilon;
   args.reciprocal_scale = c.reciprocal_scale;
   args.zero_point = sizeof(T) == 1 ? c.zero_point : 0;
   args.s8 = make_output_s8(c.z_out, c.lo, c.hi);
@@ -97,6 +98,7 @@ Case draw(Random& random) {
   c.groups.keeps_mean = random.one_in(3);
   const auto n = static_cast<float>(c.groups.places * c.groups.depth);
   c.epsilon = random.one_in(4) ? 0.0f : n * n * random.real(1e-6f, 10.0f);
+  c.root_epsilon = random.one_in(2) ? 0.0f : n * random.real(1e-4f, 10.0f);
   c.reciprocal_scale = random.real(5.0f, 100.0f);
   c.most_factor = random.one_in(4) ? 300.0f : 2.0f;
   c.factor_size = c.summand_size = 1.0f;
@@ -128,6 +130,7 @@ TEST_CASE("numbers of no network: subnormal, infinite and NaN") {
     constexpr float kSizes[] = {1e-44f, 1e-39f, 1e-30f, 1.0f, 1e30f, 3e38f};
     constexpr float kReciprocals[] = {1e-42f, 1e-20f, 1.0f, 1e20f, 1e38f, kInf};
     c.epsilon = kEpsilons[random.between(0, 5)];
+    c.root_epsilon = random.one_in(2) ? 0.0f : kEpsilons[random.between(0, 5)];
     c.most_factor = 1.0f;  // factors and summands are finite: a model with others is refused
     c.factor_size = kSizes[random.between(0, 5)];
     c.summand_size = random.one_in(2) ? 0.0f : kSizes[random.between(0, 5)];

@@ -59,6 +59,7 @@ Case draw(Random& random) {
   c.options.over_map = random.one_in(2);
   c.options.keeps_mean = random.one_in(3);
   c.options.epsilon = random.one_in(2) ? 1e-5f : 1e-3f;
+  c.options.root_epsilon = random.one_in(3) ? random.real(1e-4f, 1.0f) : 0.0f;
   for (int32_t i = random.between(0, 3); i > 0; --i) c.dims.push_back(random.between(1, 7));
   if (c.dims.empty()) c.options.over_map = false;
   c.dims.push_back(c.options.groups * (random.one_in(3) ? random.between(60, 200) : random.between(1, 20)));
@@ -85,7 +86,8 @@ std::vector<double> exact(const Case& c, const std::vector<double>& x, double* l
       const auto n = static_cast<double>(members.size());
       for (const size_t i : members) mean += c.options.keeps_mean ? 0.0 : x[i] / n;
       for (const size_t i : members) variance += (x[i] - mean) * (x[i] - mean) / n;
-      const double deviation = std::sqrt(variance + static_cast<double>(c.options.epsilon));
+      const double deviation = std::sqrt(variance + static_cast<double>(c.options.epsilon)) +
+                               static_cast<double>(c.options.root_epsilon);
       *least = std::min(*least, deviation);
       for (const size_t i : members)
         y[i] = (x[i] - mean) / deviation * static_cast<double>(c.scale[i % channels]) +

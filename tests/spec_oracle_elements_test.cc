@@ -200,6 +200,7 @@ TEST_CASE("normalization") {
     const std::vector<int32_t> shape = file.s32();
     const std::vector<float> s = file.f32();
     options.epsilon = s[2];
+    options.root_epsilon = s[3];
     const std::vector<float> scale = file.f32(), shift = file.f32();
     const std::vector<int8_t> x = file.s8();
     REQUIRE(run_normalize(options, shape, scale, shift, x, s, z_in, z_out) == file.s8());
@@ -214,7 +215,9 @@ TEST_CASE("normalization, FP32") {
     options.over_map = p.next() != 0;
     options.keeps_mean = p.next() != 0;
     const std::vector<int32_t> shape = file.s32();
-    options.epsilon = file.f32()[0];
+    const std::vector<float> epsilons = file.f32();
+    options.epsilon = epsilons[0];
+    options.root_epsilon = epsilons[1];
     const std::vector<float> scale = file.f32(), shift = file.f32(), x = file.f32();
     REQUIRE(bits_of(run_normalize(options, shape, scale, shift, x, {0.0f, 0.0f}, 0, 0)) ==
             bits_of(file.f32()));

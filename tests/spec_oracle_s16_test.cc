@@ -89,6 +89,7 @@ TEST_CASE("normalization of 16 bits") {
     const std::vector<int32_t> dims = file.s32();
     const std::vector<float> s = file.f32(), scale = file.f32(), shift = file.f32();
     options.epsilon = s[2];
+    options.root_epsilon = s[3];
     const std::vector<int16_t> x = narrowed(file.s32());
     ModelBuilder b;
     const int32_t tx = b.tensor("x", DType::kS16, dims, s[0]), ty = b.tensor("y", DType::kS16, dims, s[1]);

@@ -48,10 +48,12 @@ bool sums_in_blocks(const Graph& graph) {
   return false;
 }
 
-// The format that a reader must know for this graph. Readers of format 2 add up in one chain, those of format 1 fill the borders
-// of a letterbox with the usual pixel.
+// The format that a reader must know for this graph. Readers of format 2 add up in one chain and know no summand behind a root,
+// those of format 1 fill the borders of a letterbox with the usual pixel.
 uint16_t least_reader(const Graph& graph) {
   if (sums_in_blocks(graph)) return 3;
+  for (const GraphNode& node : graph.nodes)
+    if (node.options.value<NormalizeOptions>().root_epsilon != 0.0f) return 3;
   for (const ImageInput& image : graph.images)
     if (image.resize == ResizeMode::kLetterbox && image.border != kUsualBorder) return 2;
   return 1;

@@ -130,7 +130,7 @@ std::string write_normalize(ModelValues& values, const Model& model, const NodeI
   const std::string scale = values.value(node.inputs[1]), shift = values.value(node.inputs[2]);
   const std::string x = values.value(node.inputs[0]);
   const int64_t channels = shape.back(0);
-  if (!options.over_map && options.groups == 1 && !options.keeps_mean) {
+  if (!options.over_map && options.groups == 1 && !options.keeps_mean && options.root_epsilon == 0.0f) {
     OnnxNode& made = values.add(node, "LayerNormalization", {x, scale, shift});
     set_attribute(made, "axis", -1);
     set_real(made, "epsilon", options.epsilon);
@@ -151,9 +151,12 @@ std::string write_normalize(ModelValues& values, const Model& model, const NodeI
   const std::string centred =
       options.keeps_mean ? groups : step("Sub", "/centred", {groups, mean("/mean", groups)});
   const std::string variance = mean("/variance", step("Mul", "/squares", {centred, centred}));
-  const std::string deviation =
-      step("Sqrt", "/deviation",
-           {step("Add", "/kept", {variance, values.reals(node, "/epsilon", {options.epsilon})})});
+  const auto more = [&](const char* suffix, const std::string& of, const char* constant, float epsilon) {
+    return epsilon == 0.0f ? of : step("Add", suffix, {of, values.reals(node, constant, {epsilon})});
+  };
+  const std::string root =
+      step("Sqrt", "/deviation", {more("/kept", variance, "/epsilon", options.epsilon)});
+  const std::string deviation = more("/divisor", root, "/root_epsilon", options.root_epsilon);
   const std::string normal = step("Div", "/normal", {centred, deviation});
   const std::string elements =
       step("Reshape", "/elements", {normal, values.integers(node, "/elements/shape", dims_of(shape))});

@@ -83,9 +83,17 @@ void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo&
   const int32_t variance = steps.mean("/variance", squares, axes);
   const int32_t kept = steps.binary(Builtin::ADD, Kind::AddOptions, "/deviation", variance,
                                     operands.add_reals(name + "/epsilon", {}, {options.epsilon}));
-  const int32_t factor = steps.tensor("/factor", file.tensor(kept).shape);
-  file.add_operator(Builtin::RSQRT, 1, {kept}, factor);
-  int32_t y = steps.binary(Builtin::MUL, Kind::MulOptions, "/normal", centred, factor);
+  const bool is_plain = options.root_epsilon == 0.0f;
+  const int32_t root = steps.tensor(is_plain ? "/factor" : "/root", file.tensor(kept).shape);
+  file.add_operator(is_plain ? Builtin::RSQRT : Builtin::SQRT, 1, {kept}, root);
+  int32_t y;
+  if (is_plain) {
+    y = steps.binary(Builtin::MUL, Kind::MulOptions, "/normal", centred, root);
+  } else {
+    const int32_t divisor = steps.binary(Builtin::ADD, Kind::AddOptions, "/divisor", root,
+                                         operands.add_reals(name + "/root_epsilon", {}, {options.root_epsilon}));
+    y = steps.binary(Builtin::DIV, Kind::DivOptions, "/normal", centred, divisor);
+  }
   y = steps.reshape("/elements", y, whole);
   y = steps.binary(Builtin::MUL, Kind::MulOptions, "/scaled", y, operands.tensor(node.inputs[1]));
   steps.binary(Builtin::ADD, Kind::AddOptions, y, operands.tensor(node.inputs[2]), result);

@@ -1,6 +1,7 @@
 // A normalization that is made of small operators becomes one node, and takes in what a channel is multiplied by and what is
 // added to it behind it. Whatever the spelling is, it is the same polynomial of x and its moments (moments.h):
 //   (x - mean) / sqrt(variance + epsilon), or without the mean      variance: mean(d * d), mean(x * x) - mean * mean, ...
+//   (x - mean) / (sqrt(variance) + epsilon), or x / (norm + epsilon)
 //   x * s + (shift - mean * s), where s is 1 / sqrt(...), or that times a factor
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,12 @@ struct NormLayout {
   std::vector<size_t> channel_axes;  // of x, which are the last axis here
   Permutation order;                 // of x's axes, in front of the shape; empty: as they are
 };
+
+Permutation channels_last(size_t rank) {
+  Permutation order(rank);
+  for (size_t d = 0; d < rank; ++d) order[d] = static_cast<int32_t>(d == 0 || d + 1 == rank ? d != 0 : d + 1);
+  return order;
+}
 
 std::vector<size_t> axes_from(size_t first, size_t rank) {
   std::vector<size_t> axes(rank - first);
@@ -136,27 +143,33 @@ std::vector<float> channels_of(const Coefficient* coefficient, double factor, co
 
 struct Normalization {
   std::vector<float> scale, shift;
+  double root_epsilon;  // as NormalizeOptions has it
 };
 
 // What a polynomial of normalized x is multiplied by and what is added; none: it is another polynomial.
 std::optional<Normalization> normalization_in(const Polynomial& polynomial, const Moments& moments,
                                               const Shape& x, const NormLayout& layout) {
-  constexpr Exponents kScaledX{1, 0, 0, 1}, kScaledMean{0, 1, 0, 1}, kOther{};
+  constexpr Exponents kOther{};
   const auto term = [&](const Exponents& exponents) {
     const auto found = polynomial.find(exponents);
     return found == polynomial.end() ? nullptr : &found->second;
   };
-  const Coefficient *const scale = term(kScaledX), *const mean = term(kScaledMean),
+  const bool has_sum = term({1, 0, 0, 0, 1}) != nullptr;
+  const Coefficient *const scale = has_sum ? term({1, 0, 0, 0, 1}) : term({1, 0, 0, 1}),
+                           *const mean = has_sum ? term({0, 1, 0, 0, 1}) : term({0, 1, 0, 1}),
                            *const shift = term(kOther);
-  const bool is_centred = moments.variance().is_centred;
+  const Variance& variance = moments.variance();
+  const bool is_centred = variance.is_centred;
+  if (!is_centred && variance.epsilon == 0.0 && !has_sum) return std::nullopt;  // that is L2 normalization
   const size_t terms = 1U + (is_centred ? 1U : 0U) + (shift != nullptr ? 1U : 0U);
   if (scale == nullptr || polynomial.size() != terms || (mean != nullptr) != is_centred) return std::nullopt;
   if (is_centred && (mean->shape != scale->shape ||
                      !std::equal(mean->values.begin(), mean->values.end(), scale->values.begin(),
                                  [](double m, double s) { return m == -s || near(-m, s); })))
     return std::nullopt;
-  Normalization made{channels_of(scale, 1.0 / std::sqrt(moments.variance().factor), x, layout),
-                     channels_of(shift, 1.0, x, layout)};
+  const double inverse = 1.0 / std::sqrt(variance.factor);
+  Normalization made{channels_of(scale, inverse, x, layout), channels_of(shift, 1.0, x, layout),
+                     has_sum ? moments.root_epsilon() * inverse : 0.0};
   if (made.scale.empty() || made.shift.empty()) return std::nullopt;
   return made;
 }
@@ -172,6 +185,7 @@ class NormFusion {
       const bool is_root = root.op == Op::kSqrt || root.op == Op::kRsqrt;
       if (is_root && draft_.tensor(root.output()).dtype == DType::kF32) fuse_behind(root);
     }
+    for (size_t n = 0; n < draft_.nodes.size() && !rows_; ++n) join_split_channels(n);
     insert_moves();
     return changed_;
   }
@@ -237,9 +251,7 @@ class NormFusion {
         if (is_row != rows_) continue;
         Moments moments(draft_, links_, candidate.x, candidate.axes);
         if (!moments.set_variance(root.input())) continue;
-        // The norm of a vector is another operator's.
-        const Variance& variance = moments.variance();
-        if (variance.is_centred != is_centred || (!is_centred && variance.epsilon == 0.0)) continue;
+        if (moments.variance().is_centred != is_centred) continue;
         if (fuse(root, moments, layouts_of(x, candidate.axes))) return;
       }
   }
@@ -328,7 +340,55 @@ class NormFusion {
     node.options.as<NormalizeOptions>() = layout.options;
     const Variance& variance = moments.variance();
     node.options.as<NormalizeOptions>().epsilon = static_cast<float>(variance.epsilon / variance.factor);
+    node.options.as<NormalizeOptions>().root_epsilon = static_cast<float>(normalization.root_epsilon);
     node.options.as<NormalizeOptions>().keeps_mean = !variance.is_centred;
+    changed_ = true;
+  }
+
+  // The groups of a group normalization are written as channels by a Reshape from [n, channels, ...] to [n, groups, ...] in front of
+  // an instance normalization. They become groups of the channels, whose order of axes needs no moves then.
+  void join_split_channels(size_t index) {
+    DraftNode& node = draft_.nodes[index];
+    if (node.op != Op::kNormalize || node.outputs.empty()) return;
+    NormalizeOptions& options = node.options.as<NormalizeOptions>();
+    const int32_t groups = draft_.tensor(node.input()).shape.back();
+    if (!options.over_map || options.groups != groups) return;
+    const DraftNode* const turn = writer(node.input());
+    if (turn == nullptr || turn->op != Op::kTranspose) return;
+    const Permutation to_last = to_vector(turn->options.as<TransposeOptions>().permutation);
+    if (to_last != channels_last(to_last.size())) return;
+    const int32_t y = node.output();
+    const Shape parts = draft_.tensor(turn->input()).shape;
+    int32_t x = turn->input();
+    Shape whole;
+    for (bool fits = false; !fits;) {
+      const DraftNode* const split = writer(x);
+      if (split == nullptr || split->op != Op::kReshape) return;
+      x = split->input();
+      whole = draft_.tensor(x).shape;
+      fits = whole.size() >= 3 && whole[0] == parts[0] && whole[1] % groups == 0 && whole[1] != groups;
+    }
+
+    const std::string name = draft_.tensor(y).name;
+    const Permutation last = channels_last(whole.size());
+    const int32_t from = add_activation_like(draft_, name + "/groups", x, permuted(whole, last)),
+                  to = add_activation_like(draft_, name + "/normalized", y, permuted(whole, last)),
+                  first = add_activation_like(draft_, name + "/channels", y, whole),
+                  again = add_activation_like(draft_, name + "/parts", y, parts);
+    before_.emplace_back(index, moved(Op::kTranspose, name, x, from, last));
+    behind_.emplace_back(index, moved(Op::kTranspose, name, again, y, to_last));
+    behind_.emplace_back(index, moved(Op::kReshape, name, first, again, {}));
+    behind_.emplace_back(index, moved(Op::kTranspose, name, to, first, inverse(last)));
+    std::vector<int32_t> inputs{from};
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      std::vector<float> values;
+      for (const float v : values_of<float>(draft_.tensor(node.inputs[i])))
+        values.resize(values.size() + static_cast<size_t>(whole[1] / groups), v);
+      inputs.push_back(
+          add_constant(draft_, draft_.tensor(node.inputs[i]).name, DType::kF32, {whole[1]}, values));
+    }
+    node.inputs = std::move(inputs);
+    node.outputs = {to};
     changed_ = true;
   }
 
@@ -388,8 +448,7 @@ int32_t normalization_before(const Draft& draft, const Links& links, int32_t ten
 
 // A factor or a summand behind a normalization goes into it.
 bool take_in(Draft& draft, Links& links, DraftNode& node) {
-  if (node.outputs.empty() || (node.op != Op::kMul && node.op != Op::kAdd) || has_clamp(node) ||
-      node.inputs.size() != 2)
+  if (node.outputs.empty() || (node.op != Op::kMul && node.op != Op::kAdd) || node.inputs.size() != 2)
     return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const int32_t x = node.inputs[i];
@@ -407,6 +466,13 @@ bool take_in(Draft& draft, Links& links, DraftNode& node) {
         own[c] = node.op == Op::kMul ? own[c] * values[c] : own[c] + values[c];
       norm.inputs[parameter] =
           add_constant(draft, draft.tensor(node.inputs[1 - i]).name, DType::kF32, {channels}, own);
+    }
+    if (has_clamp(node)) {
+      const auto clamp = node.options.value<Clamp>();
+      node.become(Op::kClamp);
+      node.options.as<Clamp>() = clamp;
+      node.inputs = {x};
+      return true;
     }
     take_over_output(draft, draft.nodes[static_cast<size_t>(last)], node.output());
     links.producer[static_cast<size_t>(node.output())] = last;

@@ -76,20 +76,6 @@ Polynomial product(const Polynomial& a, const Polynomial& b) {
   return made;
 }
 
-// 1 / p of a single term of constants and roots.
-std::optional<Polynomial> inverse_of(const std::optional<Polynomial>& p) {
-  if (!p || p->size() != 1) return std::nullopt;
-  Exponents exponents = p->begin()->first;
-  Coefficient coefficient = p->begin()->second;
-  if (exponents[kOfX] != 0 || exponents[kOfMean] != 0 || exponents[kOfSquares] != 0) return std::nullopt;
-  exponents[kOfRoot] = static_cast<int8_t>(-exponents[kOfRoot]);
-  for (double& v : coefficient.values) {
-    if (v == 0.0) return std::nullopt;
-    v = 1.0 / v;
-  }
-  return Polynomial{{exponents, coefficient}};
-}
-
 // The one number that is the coefficient of a term; 0 where there is none, NaN where they are several.
 double number_of(const Polynomial& p, const Exponents& exponents) {
   const auto found = p.find(exponents);
@@ -100,7 +86,7 @@ double number_of(const Polynomial& p, const Exponents& exponents) {
 }  // namespace
 
 std::optional<Variance> variance_in(const Polynomial& polynomial) {
-  constexpr Exponents kSquares{0, 0, 1, 0}, kMeanSquared{0, 2, 0, 0};
+  constexpr Exponents kSquares{0, 0, 1}, kMeanSquared{0, 2};
   const double factor = number_of(polynomial, kSquares), centre = number_of(polynomial, kMeanSquared),
                epsilon = number_of(polynomial, kConstant);
   const size_t terms = 1U + (centre != 0.0 ? 1U : 0U) + (epsilon != 0.0 ? 1U : 0U);
@@ -118,6 +104,7 @@ bool Moments::set_variance(int32_t variance) {
   if (!found) return false;
   variance_ = variance_in(*found);
   under_root_ = *found;
+  root_epsilon_ = 0.0;
   known_.clear();
   return variance_.has_value();
 }
@@ -135,7 +122,7 @@ std::optional<Polynomial> Moments::of(int32_t tensor) {
 std::optional<Polynomial> Moments::compute(int32_t tensor) {
   const DraftTensor& info = draft_.tensor(tensor);
   if (info.dtype != DType::kF32) return std::nullopt;
-  if (tensor == x_) return Polynomial{{{1, 0, 0, 0}, {Shape(info.shape.size(), 1), {1.0}}}};
+  if (tensor == x_) return Polynomial{{{1}, {Shape(info.shape.size(), 1), {1.0}}}};
   if (info.constant) return of_constant(info);
   const bool is_new = static_cast<size_t>(tensor) >= links_.producer.size();  // by this very pass
   const int32_t writer = is_new ? -1 : links_.producer_of(tensor);
@@ -255,6 +242,29 @@ std::optional<Polynomial> Moments::of_node(const DraftNode& node) {
     default:
       return std::nullopt;
   }
+}
+
+// 1 / p of a single term of constants and roots, or of a root and a number.
+std::optional<Polynomial> Moments::inverse_of(const std::optional<Polynomial>& p) {
+  if (!p || p->empty() || p->size() > 2) return std::nullopt;
+  Exponents exponents = p->begin()->first;
+  Coefficient coefficient = p->begin()->second;
+  if (p->size() == 2) {
+    constexpr Exponents kRoot{0, 0, 0, -1};
+    const double factor = number_of(*p, kRoot), summand = number_of(*p, kConstant);
+    if (!(factor > 0.0) || !(summand > 0.0)) return std::nullopt;
+    if (root_epsilon_ != 0.0 && !near(root_epsilon_, summand / factor)) return std::nullopt;
+    root_epsilon_ = summand / factor;
+    exponents = {0, 0, 0, 0, -1};
+    coefficient.values = {factor};
+  }
+  if (exponents[kOfX] != 0 || exponents[kOfMean] != 0 || exponents[kOfSquares] != 0) return std::nullopt;
+  for (const Variable root : {kOfRoot, kOfSum}) exponents[root] = static_cast<int8_t>(-exponents[root]);
+  for (double& v : coefficient.values) {
+    if (v == 0.0) return std::nullopt;
+    v = 1.0 / v;
+  }
+  return Polynomial{{exponents, coefficient}};
 }
 
 std::optional<Polynomial> Moments::mean_of(const DraftNode& node) {

@@ -1,7 +1,8 @@
 // What small operators compute of one tensor x and of its statistics over some axes, as a polynomial: each way to write a
 // normalization has the same one.
 //
-//   sum of coefficient * x^a * m^b * q^c * r^d      m = mean(x), q = mean(x * x), r = 1 / sqrt(v) with a v of m and q
+//   sum of coefficient * x^a * m^b * q^c * r^d * s^e      m = mean(x), q = mean(x * x), r = 1 / sqrt(v) with a v of m and q,
+//                                                         s = 1 / (1 / r + k) with the first k that is met
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ struct Coefficient {
   bool is_one_number() const { return values.size() == 1; }
 };
 
-enum Variable : uint8_t { kOfX, kOfMean, kOfSquares, kOfRoot, kVariables };
+enum Variable : uint8_t { kOfX, kOfMean, kOfSquares, kOfRoot, kOfSum, kVariables };
 
 using Exponents = std::array<int8_t, kVariables>;
 using Polynomial = std::map<Exponents, Coefficient>;
@@ -40,6 +41,7 @@ class Moments {
   // Lets r be 1 / sqrt(`variance`), a tensor. False where that is no variance of x.
   bool set_variance(int32_t variance);
   const Variance& variance() const { return *variance_; }
+  double root_epsilon() const { return root_epsilon_; }  // k; 0: none was met
   int32_t x() const { return x_; }
   const std::vector<int32_t>& axes() const { return axes_; }
 
@@ -51,6 +53,7 @@ class Moments {
   std::optional<Polynomial> of_constant(const DraftTensor& constant) const;
   std::optional<Polynomial> of_node(const DraftNode& node);
   std::optional<Polynomial> mean_of(const DraftNode& node);
+  std::optional<Polynomial> inverse_of(const std::optional<Polynomial>& p);
   bool is_aligned(const Shape& shape) const;
   bool is_statistic(const Shape& shape) const;
   bool may_be(const Polynomial& polynomial, const Shape& shape) const;
@@ -63,6 +66,7 @@ class Moments {
   int32_t depth_ = 0;
   std::optional<Variance> variance_;
   Polynomial under_root_;
+  double root_epsilon_ = 0.0;
   std::map<int32_t, std::optional<Polynomial>> known_;
 };
 

@@ -6,16 +6,16 @@
 //
 // s8, with exact integers:
 //   S = sum of x, Q = n * sum of x^2 - S^2;  keeps_mean: S = n * z, Q = n * sum of (x - z)^2
-//   inverse = 1 / sqrt(f32(Q) + epsilon), 0 where that root is 0
+//   inverse = 1 / (sqrt(f32(Q) + epsilon) + root_epsilon), 0 where that sum is 0
 //   q = clamp(rne((f32(n * x - S) * inverse * scale[c] + shift[c]) * (1 / s_out))) + z_out
-//   epsilon is in units of Q: f32(f32(f32(n) * f32(n)) * f32(epsilon / f32(s_in * s_in))). n at most 2^23: n * x - S fits
-//   int32, Q 63 bits.
+//   epsilon is in units of Q: f32(f32(f32(n) * f32(n)) * f32(epsilon / f32(s_in * s_in))), root_epsilon in units of its root:
+//   f32(f32(n) * f32(root_epsilon / s_in)). n at most 2^23: n * x - S fits int32, Q 63 bits.
 // s16: the same with z = 0, and clamp_and_round_s16. n * x - S needs 40 bits and Q 78: both are exact, and rounded once to a
 //   float.
 // f32:
 //   a sum over a group: of each channel the sum over its places, in order; of channels c one sum for each c % 16, counted
 //   from the group's first, in blocks of `block` (blocked_sum.h); then the 16 by halves, i and i + 8, i and i + 4, ...
-//   mean = sum of x / n, or 0;  inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon)
+//   mean = sum of x / n, or 0;  inverse = 1 / (sqrt(sum of (x - mean)^2 / n + epsilon) + root_epsilon)
 //   y = (x - mean) * inverse * scale[c] + shift[c], canonical
 //
 // Each operation on floats is rounded by itself, from left to right. sqrt is functions_f32.h's. The same source is compiled once an
@@ -52,6 +52,7 @@ struct NormalizeArgs {
   void* sums;              // kNormalizeBytes... a channel, 8-aligned; nullptr where there is one place
   int32_t block;           // of FP32: of its sums
   float epsilon;           // of codes in units of Q
+  float root_epsilon;      // of codes in units of Q's root
   float reciprocal_scale;  // of codes: 1 / s_out
   int32_t zero_point;      // of int8 codes: of x
   OutputS8 s8;

@@ -42,7 +42,7 @@ __attribute__((noinline)) static CentreS8 centre_s8(const NormalizeArgs& args, i
     result.centre = static_cast<int32_t>(sum);
     q = n * squares - sum * sum;
   }
-  const float root = sqrt_f32(nearest_f32(static_cast<uint64_t>(q)) + args.epsilon);
+  const float root = sqrt_f32(nearest_f32(static_cast<uint64_t>(q)) + args.epsilon) + args.root_epsilon;
   result.inverse = root == 0.0f ? 0.0f : 1.0f / root;
   return result;
 }
@@ -222,7 +222,7 @@ static inline void normalize_row_f32(const NormalizeArgs& args, const float* x, 
   const auto n = static_cast<float>(depth);
   const float mean = args.groups.keeps_mean ? 0.0f : sum_in_lanes<false>(x, depth, terms, 0.0f) / n;
   const float power = sum_in_lanes<true>(x, depth, terms, mean);
-  const float inverse = 1.0f / sqrt_f32(power / n + args.epsilon);
+  const float inverse = 1.0f / (sqrt_f32(power / n + args.epsilon) + args.root_epsilon);
   int32_t i = 0;
   for (; i + kNormalizeBlock <= depth; i += kNormalizeBlock) {
     float block[kNormalizeBlock];
@@ -260,9 +260,9 @@ static inline void normalize_places_f32(const NormalizeArgs& args) {
   for (int32_t c = 0; c < channels; ++c) means[c] = 0.0f;
   if (!g.keeps_mean)
     average([](float v, int32_t) { return v; }, [=](int32_t c, float mean) { means[c] = mean; });
-  const float epsilon = args.epsilon;
+  const float epsilon = args.epsilon, root_epsilon = args.root_epsilon;
   average([=](float v, int32_t c) { return square_f32(v - means[c]); },
-          [=](int32_t c, float power) { inverses[c] = 1.0f / sqrt_f32(power + epsilon); });
+          [=](int32_t c, float power) { inverses[c] = 1.0f / (sqrt_f32(power + epsilon) + root_epsilon); });
   for (int32_t p = 0; p < g.places; ++p) {
     const float* const x = x0 + p * g.stride;
     float* const y = y0 + p * g.stride;
@@ -312,7 +312,7 @@ static inline CentreS16 centre_s16(const NormalizeArgs& args, int64_t n, int64_t
     squares -= near * (2 * sum - n * near);
     rest = sum - n * near;
   }
-  const float root = sqrt_f32(nearest_difference(n, squares, rest) + args.epsilon);
+  const float root = sqrt_f32(nearest_difference(n, squares, rest) + args.epsilon) + args.root_epsilon;
   result.inverse = root == 0.0f ? 0.0f : 1.0f / root;
   return result;
 }

@@ -44,7 +44,8 @@ Error check(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   const Shape shape = node.input_shape(0);
   const NormalizeOptions& options = node.options<NormalizeOptions>();
   if (options.over_map && shape.rank < 2) return node.input_error(Status::kBadRank, 0, shape.rank, 2);
-  if (!(options.epsilon >= 0.0f && options.epsilon <= 1e30f)) return node.error(Status::kBadAttribute, 0);
+  for (const float epsilon : {options.epsilon, options.root_epsilon})
+    if (!(epsilon >= 0.0f && epsilon <= 1e30f)) return node.error(Status::kBadAttribute, 0);
   if (options.groups < 1 || shape.back(0) % options.groups != 0)
     return node.error(Status::kBadGroups, options.groups, shape.back(0));
   for (const int32_t i : {kScaleInput, kShiftInput}) ITG_TRY(check_parameter(node, i));
@@ -131,9 +132,11 @@ NormalizeArgs code_args(const NodeView& node) {
   const auto n = static_cast<float>(g.places * g.depth);
   const Quantization of_x = node.input(0).quantization;
   const float square = of_x.scales[0] * of_x.scales[0], elements = n * n;
-  const float in_codes = node.options<NormalizeOptions>().epsilon / square;
+  const NormalizeOptions& options = node.options<NormalizeOptions>();
+  const float in_codes = options.epsilon / square, root_in_codes = options.root_epsilon / of_x.scales[0];
   NormalizeArgs args = {};
   args.epsilon = elements * in_codes;
+  args.root_epsilon = n * root_in_codes;
   args.reciprocal_scale = 1.0f / node.output().quantization.scales[0];
   args.zero_point = of_x.zero_point;
   return args;
@@ -154,6 +157,7 @@ void run_s16(const NodeView& node, const NodeRun& run) {
 void run_f32(const NodeView& node, const NodeRun& run) {
   NormalizeArgs args = {};
   args.epsilon = node.options<NormalizeOptions>().epsilon;
+  args.root_epsilon = node.options<NormalizeOptions>().root_epsilon;
   args.block = sum_block(node);
   for_parts(node, run, args, 4, channel_bytes_f32(node), normalize_kernel(run.kernel).f32);
 }

@@ -138,8 +138,10 @@ def l2_normalize(x, s_in, z_in, s_out, z_out, epsilon):
     return requantize(centred, m, z_out)
 
 
-def normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilon, groups=1, over_map=False, keeps_mean=False):
+def normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilons, groups=1, over_map=False, keeps_mean=False):
     """Groups less their mean, divided by their deviation, then a factor and a summand for each index of the last axis.
+
+    epsilons: what is added under the root, and what behind it.
 
     A group is a `groups`-th of the last axis; with over_map of all places between the first axis and the last, too."""
     x = np.asarray(x, np.int64)
@@ -152,8 +154,8 @@ def normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilon, groups=1, over
     else:
         centre = g.sum((1, 3), keepdims=True)
         q = n * (g**2).sum((1, 3), keepdims=True) - centre**2
-    in_codes = f32(n) * f32(n) * (f32(epsilon) / (f32(s_in) * f32(s_in)))
-    root = np.sqrt(q.astype(f32) + in_codes)
+    in_codes = f32(n) * f32(n) * (f32(epsilons[0]) / (f32(s_in) * f32(s_in)))
+    root = np.sqrt(q.astype(f32) + in_codes) + f32(n) * (f32(epsilons[1]) / f32(s_in))
     with np.errstate(divide="ignore"):
         inverse = np.where(root == 0, f32(0), f32(1) / root).astype(f32)
     per_group = [np.asarray(p, f32).reshape(groups, -1) for p in (scale, shift)]
@@ -180,7 +182,7 @@ def l2_normalize_f32(x, min_norm):
     return np.where(norm == 0, f32(0), x / np.where(norm == 0, f32(1), norm)).astype(f32) + f32(0)
 
 
-def normalize_f32(x, scale, shift, epsilon, groups=1, over_map=False, keeps_mean=False):
+def normalize_f32(x, scale, shift, epsilons, groups=1, over_map=False, keeps_mean=False):
     """The same in FP32. A sum: over the places of each channel, then over channels in 16 lanes, then the lanes by halves."""
     x = np.asarray(x, f32)
     batches = x.shape[0] if over_map else math.prod(x.shape[:-1])
@@ -198,7 +200,7 @@ def normalize_f32(x, scale, shift, epsilon, groups=1, over_map=False, keeps_mean
 
     mean = f32(0) if keeps_mean else total(g) / n
     difference = g - mean
-    inverse = f32(1) / np.sqrt(total(difference * difference) / n + f32(epsilon))
+    inverse = f32(1) / (np.sqrt(total(difference * difference) / n + f32(epsilons[0])) + f32(epsilons[1]))
     per_group = [np.asarray(p, f32).reshape(groups, -1) for p in (scale, shift)]
     return (difference * inverse * per_group[0] + per_group[1] + f32(0)).reshape(x.shape)
 
@@ -258,7 +260,7 @@ def nearest_f32(exact):
     return f32(float(top | (top << shift != exact))) * f32(2.0**shift)
 
 
-def normalize_s16(x, s_in, s_out, scale, shift, epsilon, groups=1, over_map=False, keeps_mean=False):
+def normalize_s16(x, s_in, s_out, scale, shift, epsilons, groups=1, over_map=False, keeps_mean=False):
     """normalize() without zero points; sums are exact at any size."""
     x = np.asarray(x, np.int64)
     batches = x.shape[0] if over_map else math.prod(x.shape[:-1])
@@ -267,7 +269,8 @@ def normalize_s16(x, s_in, s_out, scale, shift, epsilon, groups=1, over_map=Fals
     centre = np.zeros((batches, 1, groups, 1), np.int64) if keeps_mean else g.sum((1, 3), keepdims=True)
     squares = (g**2).sum((1, 3), keepdims=True)
     q = np.array([nearest_f32(n * int(a) - int(b)**2) for a, b in zip(squares.ravel(), centre.ravel())], f32)
-    root = np.sqrt(q.reshape(centre.shape) + f32(n) * f32(n) * (f32(epsilon) / (f32(s_in) * f32(s_in))))
+    root = np.sqrt(q.reshape(centre.shape) + f32(n) * f32(n) * (f32(epsilons[0]) / (f32(s_in) * f32(s_in))))
+    root = root + f32(n) * (f32(epsilons[1]) / f32(s_in))
     with np.errstate(divide="ignore"):
         inverse = np.where(root == 0, f32(0), f32(1) / root).astype(f32)
     per_group = [np.asarray(p, f32).reshape(groups, -1) for p in (scale, shift)]

@@ -324,7 +324,10 @@ class Maker:
         places = [self.integer(1, 9) for _ in range(self.integer(0, 2))]
         return [self.integer(1, 3), *places, groups * depth], groups, over_map
 
-    # normalize: s32 [z_in, z_out, groups, over_map, keeps_mean], s32 shape, f32 [s_in, s_out, epsilon], f32 scale, f32 shift,
+    def epsilons(self, under_roots):
+        return f32(self.rng.choice(under_roots)), f32(self.rng.choice([0.0, 0.0, 1e-5, 0.5]))
+
+    # normalize: s32 [z_in, z_out, groups, over_map, keeps_mean], s32 shape, f32 [s_in, s_out, epsilons], f32 scale, f32 shift,
     # s8 x, s8 output
     def normalize(self):
         shape, groups, over_map = self.normalized_shape()
@@ -332,22 +335,22 @@ class Maker:
         lo = self.integer(-128, 127)
         x = self.codes(*shape, lo=lo, hi=self.integer(lo, 127))
         s_in, s_out = self.scale(), self.scale(-9, -3)
-        epsilon = f32(self.rng.choice([0.0, 1e-12, 1e-5, 0.5]))
+        epsilons = self.epsilons([0.0, 1e-12, 1e-5, 0.5])
         scale, shift = (self.rng.normal(0, 1, shape[-1]).astype(f32) for _ in range(2))
-        q = spec.normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilon, groups, over_map, keeps_mean)
-        return [s32(z_in, z_out, groups, over_map, keeps_mean), s32(*shape), reals(s_in, s_out, epsilon), reals(*scale),
+        q = spec.normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilons, groups, over_map, keeps_mean)
+        return [s32(z_in, z_out, groups, over_map, keeps_mean), s32(*shape), reals(s_in, s_out, *epsilons), reals(*scale),
                 reals(*shift), s8(x), s8(q)]
 
-    # normalize_f32: s32 [groups, over_map, keeps_mean], s32 shape, f32 [epsilon], f32 scale, f32 shift, f32 x, f32 output
+    # normalize_f32: s32 [groups, over_map, keeps_mean], s32 shape, f32 epsilons, f32 scale, f32 shift, f32 x, f32 output
     def normalize_f32(self):
         shape, groups, over_map = self.normalized_shape()
         if self.rng.random() < 0.1:  # sums by blocks
             shape = [1, self.integer(1, 70), self.integer(60, 70), groups * 3] if over_map else [1, groups * self.integer(1000, 2100)]
         keeps_mean = self.rng.random() < 0.3
-        x, epsilon = self.rng.normal(1, 2, shape).astype(f32), f32(self.rng.choice([1e-12, 1e-5, 0.5]))
+        x, epsilons = self.rng.normal(1, 2, shape).astype(f32), self.epsilons([1e-12, 1e-5, 0.5])
         scale, shift = (self.rng.normal(0, 1, shape[-1]).astype(f32) for _ in range(2))
-        y = spec.normalize_f32(x, scale, shift, epsilon, groups, over_map, keeps_mean)
-        return [s32(groups, over_map, keeps_mean), s32(*shape), reals(epsilon), reals(*scale), reals(*shift),
+        y = spec.normalize_f32(x, scale, shift, epsilons, groups, over_map, keeps_mean)
+        return [s32(groups, over_map, keeps_mean), s32(*shape), reals(*epsilons), reals(*scale), reals(*shift),
                 reals(*x.ravel()), reals(*y.ravel())]
 
     # resize_linear: s32 [n, h, w, c, oh, ow, half pixel], s8 x, s8 output
@@ -435,7 +438,7 @@ class Maker:
         x = self.codes(rows, n, lo=lo, hi=self.integer(lo, 32767))
         return [s32(rows, n), reals(s_in, s_out), s32(table), s32(x), s32(spec.softmax_s16(x, table, s_out))]
 
-    # normalize_s16: s32 [groups, over_map, keeps_mean], s32 shape, f32 [s_in, s_out, epsilon], f32 scale, f32 shift, s32 x,
+    # normalize_s16: s32 [groups, over_map, keeps_mean], s32 shape, f32 [s_in, s_out, epsilons], f32 scale, f32 shift, s32 x,
     # s32 output
     def normalize_s16(self):
         shape, groups, over_map = self.normalized_shape()
@@ -444,10 +447,10 @@ class Maker:
         keeps_mean, lo = self.rng.random() < 0.3, self.integer(-32768, 32767)
         x = self.wide_codes(*shape) if self.rng.random() < 0.3 else self.codes(*shape, lo=lo, hi=self.integer(lo, 32767))
         s_in, s_out = self.scale(), self.scale(-17, -8)
-        epsilon = f32(self.rng.choice([0.0, 1e-12, 1e-5, 0.5]))
+        epsilons = self.epsilons([0.0, 1e-12, 1e-5, 0.5])
         scale, shift = (self.rng.normal(0, 1, shape[-1]).astype(f32) for _ in range(2))
-        q = spec.normalize_s16(x, s_in, s_out, scale, shift, epsilon, groups, over_map, keeps_mean)
-        return [s32(groups, over_map, keeps_mean), s32(*shape), reals(s_in, s_out, epsilon), reals(*scale), reals(*shift),
+        q = spec.normalize_s16(x, s_in, s_out, scale, shift, epsilons, groups, over_map, keeps_mean)
+        return [s32(groups, over_map, keeps_mean), s32(*shape), reals(s_in, s_out, *epsilons), reals(*scale), reals(*shift),
                 s32(x), s32(q)]
 
     # batch_mat_mul_s16: s32 [transposed, batches, m, k, n], f32 [s_a, s_b, s_out, factor], s32 a, s32 b, s32 output

@@ -286,7 +286,8 @@ class FieldChanges {
     return which == 0 ? set(o.axis) : which == 1 ? flip(o.from_end) : set(which == 2 ? o.on : o.off);
   }
   void change_table(schema::NormalizeOptionsT& o) {
-    if (d_.below(2) == 0) return d_.below(2) == 0 ? set(o.epsilon) : set(o.groups);
+    const size_t which = d_.below(5);
+    if (which < 3) return which == 0 ? set(o.epsilon) : which == 1 ? set(o.root_epsilon) : set(o.groups);
     return flip(d_.below(2) == 0 ? o.over_map : o.keeps_mean);
   }
   static void flip(bool& flag) { flag = !flag; }

@@ -152,7 +152,8 @@ typedef struct itg_node {
   float alpha, beta, pad_value;                 /* of functions; Pad */
   int32_t add_bits;                             /* int8 sums: bits of the larger multiplier, 15 to 21 */
   bool transpose_b;                             /* BatchMatMul */
-  float product_scale, epsilon;                 /* BatchMatMul; Normalize */
+  float product_scale;                          /* BatchMatMul */
+  float epsilon, root_epsilon;                  /* Normalize */
   bool over_map, keeps_mean;                    /* Normalize */
   bool smallest, last_of_equal, from_end;       /* TopK, TopK, OneHot */
   float on, off;                                /* OneHot */

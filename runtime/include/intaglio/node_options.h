@@ -218,7 +218,7 @@ struct OneHotOptions {
   bool from_end = false;  // indices below 0 count from the end; else they have no place
 };
 
-// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, the last two of each index of the last axis. A group that has
+// y = (x - mean) / (sqrt(variance + epsilon) + root_epsilon) * scale + bias, the last two of each index of the last axis. A group that has
 // one mean and one variance is a `groups`-th of the last axis, of one index of the others.
 // Normalize.
 struct NormalizeOptions {
@@ -226,6 +226,7 @@ struct NormalizeOptions {
   int32_t groups = 1;
   bool over_map = false;  // the axes between the first and the last are in the group, too
   bool keeps_mean = false;  // the mean counts as 0: root mean square
+  float root_epsilon = 0.0f;
 };
 
 // By operator: numbers of OptionsKind.
