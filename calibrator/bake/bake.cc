@@ -1,7 +1,7 @@
 #include "calibrator/bake/bake.h"
 
 #include "calibrator/bake/baked_tensors.h"
-#include "calibrator/bake/function_rows.h"
+#include "calibrator/bake/table_functions.h"
 #include "calibrator/bake/lookup_tables.h"
 #include "calibrator/quantization/deploy.h"
 #include "calibrator/quantization/int8_nodes.h"
@@ -27,7 +27,7 @@ class Baker : private BakedTensors {
         weights_(*input.weights),
         weight_codes_(input.codes),
         functions_(input.functions),
-        rows_(model_, options_, slots_, functions_) {}
+        table_functions_(model_, options_, functions_) {}
 
   Result<Graph> bake() {
     ITG_TRY(check_finished(model_, slots_, false));
@@ -36,8 +36,14 @@ class Baker : private BakedTensors {
     ITG_TRY(quantize_all_weights());
     ITG_TRY(make_room());
     for (const int32_t input : model_.inputs()) graph_.inputs.push(arena_, add_source(input));
-    for (int32_t n = 0; n < model_.node_count(); ++n) {
-      if (becomes_int8(model_, n, options_)) {
+    find_functions();
+    for (int32_t n = 0; n < model_.node_count() && !arena_.exhausted(); ++n) {
+      const int32_t last = function_of_[static_cast<size_t>(n)];
+      if (last == n) {
+        ITG_TRY(bake_function(n));
+      } else if (last >= 0) {
+        continue;
+      } else if (becomes_int8(model_, n, options_)) {
         ITG_TRY(bake_codes(n));
       } else {
         copy_f32(n);
@@ -82,18 +88,27 @@ class Baker : private BakedTensors {
     return is_in_codes(slots_, state) ? as_codes(tensor, params(state.input)) : as_f32(tensor);
   }
 
-  // The row that ends with node `n` as one table.
-  Error bake_row(int32_t n, int32_t first) {
+  // The last ones first: what is a part of a function ends none.
+  void find_functions() {
+    function_of_ = arena_.make<int32_t>(static_cast<size_t>(model_.node_count()));
+    for (int32_t& last : function_of_) last = -1;
+    for (auto n = static_cast<int32_t>(function_of_.size); n-- > 0;) {
+      if (function_of_[static_cast<size_t>(n)] >= 0) continue;
+      const TableFunction function = table_functions_.ending_with(n);
+      for (int32_t i = 0; i < function.count; ++i)
+        function_of_[static_cast<size_t>(function.nodes[i])] = n;
+    }
+  }
+
+  // The function that ends with node `n` as one table.
+  Error bake_function(int32_t n) {
     const NodeInfo node = model_.node(n);
-    size_t operand = 0;
-    while (model_.tensor(model_.node_inputs(first)[operand]).is_constant()) ++operand;
-    const QuantParams in = params(slots_.input_slot(first, operand)), out = params(node.outputs[0]);
+    const TableFunction function = table_functions_.ending_with(n);
+    const QuantParams in = params(function.x), out = params(node.outputs[0]);
     const Span<int8_t> table = arena_.make<int8_t>(256);
-    Arena scratch = arena_;
-    const Span<const int32_t> steps = rows_.steps(first, n, scratch);
-    if (table.empty() || steps.empty()) return {Status::kOutOfMemory};
-    fill_table([&](double x) { return rows_.value(steps, x); }, in, out, table.data);
-    const int32_t codes = as_codes(model_.node_inputs(first)[operand], in),
+    if (table.empty()) return {Status::kOutOfMemory};
+    fill_table([&](double x) { return table_functions_.value(function, x); }, in, out, table.data);
+    const int32_t codes = as_codes(function.x, in),
                   inputs[] = {codes, add_tables(node.name, DType::kS8, 0, table)},
                   written = codes_[static_cast<size_t>(node.outputs[0])] =
                       add_codes(model_.tensor(node.outputs[0]), "", out);
@@ -102,8 +117,6 @@ class Baker : private BakedTensors {
   }
 
   Error bake_codes(int32_t n) {
-    if (rows_.goes_on_behind(n)) return kNoError;
-    if (const int32_t first = rows_.first_step(n); first != n) return bake_row(n, first);
     const NodeInfo node = model_.node(n);
     const OpDef& def = *find_op(float_ops(), model_, node);
     const QuantRule& rule = def.quant;
@@ -458,7 +471,8 @@ class Baker : private BakedTensors {
   BakedWeights& weights_;
   Arena* const weight_codes_;
   Span<const FunctionFactors> functions_;
-  FunctionRows rows_;
+  TableFunctions table_functions_;
+  Span<int32_t> function_of_;  // of each node: the last node of the function that it is a part of; -1: of none
 };
 
 }  // namespace
@@ -474,8 +488,14 @@ class BakeCounter {
 
   BakeCount count() {
     for (const int32_t input : model_.inputs()) add_tensor(input);
-    for (int32_t n = 0; n < model_.node_count(); ++n)
+    const TableFunctions functions(model_, options_, {});
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
       becomes_int8(model_, n, options_) ? add_codes(n) : add_float(n);
+      const TableFunction function = functions.ending_with(n);
+      if (function.count == 0) continue;
+      add_conversion(function.x);
+      add_table(n, 256);
+    }
     for (const int32_t output : model_.outputs()) add_conversion(output);
     for (int32_t i = 0; i < model_.image_count(); ++i)
       graph_.constant_bytes += 256 * static_cast<uint64_t>(model_.image(i).channels);
@@ -604,7 +624,7 @@ class BakeCounter {
   uint64_t list_bytes() const {
     const auto tensors = static_cast<uint64_t>(model_.tensor_count()),
                nodes = static_cast<uint64_t>(model_.node_count());
-    return of_layers_ + nodes * sizeof(BakedLayer) + 2 * tensors * sizeof(int32_t) +
+    return of_layers_ + nodes * (sizeof(BakedLayer) + sizeof(int32_t)) + 2 * tensors * sizeof(int32_t) +
            array_bytes(room_for_tensors(tensors, nodes), graph_.tensors) * sizeof(TensorInfo) +
            array_bytes(room_for_nodes(tensors, nodes), graph_.nodes) * sizeof(GraphNode) +
            kEnds * (model_.inputs().size + model_.outputs().size);

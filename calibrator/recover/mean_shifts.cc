@@ -158,9 +158,9 @@ MeanShifts::Way MeanShifts::way_of(const RecoveryContext& context, int32_t n) co
   const OpDef* const def = made.source < 0 ? nullptr : find_op(float_ops(), fp32, fp32.node(made.source));
   if (def == nullptr) return operands.count == 1 && repeats ? Way::kSame : Way::kNone;  // it converts
   const QuantRule& rule = def->quant;
-  const bool is_function = rule.table == TableRule::kUnary || rule.table == TableRule::kUnaryPerChannel;
+  const bool is_table = node.op == Op::kLookup || node.op == Op::kGroupedLookup;
   const bool in_codes = out.dtype == DType::kS8 && is_codes(int8_, node, 0);
-  if (in_codes && is_function && is_codes(int8_, node, 1)) return Way::kTable;
+  if (in_codes && is_table && is_codes(int8_, node, 1)) return Way::kTable;
   if (rule.multiplies) return in_codes && is_codes(int8_, node, 1) ? Way::kProduct : Way::kNone;
   if (operands.count > 1 && rule.inputs_as_output)
     return operands.channels == channels_of(out) ? Way::kJoined : Way::kNone;

@@ -71,7 +71,7 @@ constexpr OpTraits kTraits[] = {
     {Op::kEqual, Axes::kSame, Int8Form::kNone, kBroadcasts | kCommutes},
     {Op::kLess, Axes::kSame, Int8Form::kNone, kBroadcasts},
     {Op::kLessOrEqual, Axes::kSame, Int8Form::kNone, kBroadcasts},
-    {Op::kWhere},
+    {Op::kWhere, Axes::kSame, Int8Form::kNone},
     {Op::kCast},
     {Op::kTopK, Axes::kAny},
     {Op::kGatherElements, Axes::kFixed, Int8Form::kMoves},

@@ -186,6 +186,11 @@ class TransposeSweep {
     if (auto* const top = node.options.get<TopKOptions>()) move_axis(top->axis);
   }
 
+  // It needs no order of axes.
+  static bool is_number(const DraftTensor& tensor, size_t rank) {
+    return tensor.constant && elements(tensor.shape) == 1 && tensor.shape.size() <= rank;
+  }
+
   // A node of several operands: those that are no views are transposed back where that costs nothing.
   bool sink_join(DraftNode& node) {
     const auto first =
@@ -194,6 +199,7 @@ class TransposeSweep {
     const Permutation permutation = view(*first).permutation, back = inverse(permutation);
     for (const int32_t input : node.inputs) {
       const DraftTensor& tensor = draft_.tensor(input);
+      if (is_number(tensor, permutation.size())) continue;
       if (is_view(input)
               ? view(input).permutation != permutation
               : tensor.shape.size() != permutation.size() ||
@@ -203,6 +209,8 @@ class TransposeSweep {
     for (int32_t& input : node.inputs) {
       if (is_view(input))
         input = view(input).base;
+      else if (is_number(draft_.tensor(input), permutation.size()))
+        continue;
       else if (draft_.tensor(input).constant)
         input = add_permuted_constant(draft_, input, back);
       else
