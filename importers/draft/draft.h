@@ -118,6 +118,8 @@ struct Draft {
   // Checked: an index that does not exist ends the import with an "internal error".
   DraftTensor& tensor(int32_t i) { return tensors.at(static_cast<size_t>(i)); }
   const DraftTensor& tensor(int32_t i) const { return tensors.at(static_cast<size_t>(i)); }
+  DraftNode& node(int32_t i) { return nodes.at(static_cast<size_t>(i)); }
+  const DraftNode& node(int32_t i) const { return nodes.at(static_cast<size_t>(i)); }
 };
 
 // --- shapes -----------------------------------------------------------------------------------------
@@ -243,6 +245,16 @@ struct Links {
 
   int32_t producer_of(int32_t tensor) const {
     return tensor < 0 ? -1 : producer[static_cast<size_t>(tensor)];
+  }
+  // Who writes a tensor of `draft`; nullptr: nobody, or none of this operator.
+  template <typename D>
+  auto* writer(D& draft, int32_t tensor) const {
+    const int32_t index = producer_of(tensor);
+    return index < 0 ? nullptr : &draft.node(index);
+  }
+  const DraftNode* writer(const Draft& draft, int32_t tensor, Op op) const {
+    const DraftNode* const node = writer(draft, tensor);
+    return node != nullptr && node->op == op ? node : nullptr;
   }
   const std::vector<int32_t>& consumers_of(int32_t tensor) const {
     return consumers[static_cast<size_t>(tensor)];

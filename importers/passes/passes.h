@@ -95,6 +95,8 @@ void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& fact
 
 // The node writes `tensor` from now on, in place of its own output: a node between them has been folded.
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor);
+// Node `writer` writes the output of `folded`, which is dead.
+void take_place(Draft& draft, Links& links, int32_t writer, DraftNode& folded);
 
 // A Reshape of a transposed tensor, as a Reshape of the tensor itself.
 
