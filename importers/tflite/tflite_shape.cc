@@ -163,13 +163,9 @@ void import_concatenation(TfliteOp& op) {
   const int32_t y = op.output(joined_shape(shapes, axis));
   if (options.activation() != tflite::Activation::None) fail("a fused activation is not supported here");
   for (int32_t& input : inputs) {
-    const DraftTensor info = op.draft().tensor(input);
-    if (info.dtype != op.draft().tensor(y).dtype) fail("its inputs and output have different element types");
-    if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) continue;
-    if (info.constant) fail("its constant input has another scale than its output");
-    const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
-    add_requantize(op.part("/requantize"), input, same);
-    input = same;
+    if (op.draft().tensor(input).dtype != op.draft().tensor(y).dtype)
+      fail("its inputs and output have different element types");
+    input = with_scale_of(op, input, y);
   }
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
 }
