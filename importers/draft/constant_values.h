@@ -49,8 +49,10 @@ enum class Arithmetic {
 // Each operand is repeated where it is smaller; both are integers or both reals.
 Values combined(Arithmetic operation, const Values& a, const Values& b);
 
-enum class Mapping { kNegate, kAbs, kSqrt, kReciprocal, kFloor, kCeil, kExp, kLog, kNot, kBitNot };
-Values mapped(Mapping mapping, Values x);
+Values combined(Arithmetic operation, const Values& a, int8_t number);
+// A function of one variable: of reals as the operator's rule has it, which is the same on every machine; of integers kAbs, kFloor
+// and kCeil.
+Values mapped(Op function, Values x);
 
 enum class Reduction { kSum, kMean, kProduct, kMax, kMin };
 // `axes` ascending; none: all.
