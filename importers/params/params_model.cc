@@ -49,13 +49,13 @@ class ModelParams {
   }
   std::string layer_name(const NodeInfo& node, const QuantRule& rule) const {
     const bool own = node.name[0] != '\0' && names_.at(node.name) == 1;
-    return own ? node.name : weights_of(model_, node, rule);
+    return own ? node.name : weights_of(model_, node, rule).name;
   }
 
   void add_layer(const NodeInfo& node, const QuantRule& rule) {
     const std::string layer = layer_name(node, rule);
     const Quantization& in = model_.tensor(node.inputs[0]).quantization;
-    const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const TensorInfo weights = weights_of(model_, node, rule);
     ParamsEntry read{ParamsOf::kLayerInput, layer, {in.scales[0]}, in.zero_point, {}, {}};
     if (model_.tensor(node.inputs[0]).dtype == DType::kS16) read.lo = -kMostWideCode, read.hi = kMostWideCode;
     table_.entries.push_back(std::move(read));
