@@ -188,21 +188,11 @@ void add_batch_to_space(Draft& draft, const DraftNode& node) {
 }  // namespace
 
 bool decompose_space_to_batch(Draft& draft) {
-  const auto is_one = [](const DraftNode& node) {
+  return rewrite_nodes(draft, [&](const DraftNode& node) {
+    if (node.op == kSpaceToBatch) add_space_to_batch(draft, node);
+    if (node.op == kBatchToSpace) add_batch_to_space(draft, node);
     return node.op == kSpaceToBatch || node.op == kBatchToSpace;
-  };
-  if (std::none_of(draft.nodes.begin(), draft.nodes.end(), is_one)) return false;
-  std::deque<DraftNode> old = std::move(draft.nodes);
-  draft.nodes.clear();
-  for (DraftNode& node : old) {
-    if (node.op == kSpaceToBatch)
-      add_space_to_batch(draft, node);
-    else if (node.op == kBatchToSpace)
-      add_batch_to_space(draft, node);
-    else
-      draft.nodes.push_back(std::move(node));
-  }
-  return true;
+  });
 }
 
 // A depthwise convolution of one channel is an ordinary one, whose kernels take all of its output channels at once.

@@ -311,20 +311,12 @@ void add_depthwise(Draft& draft, const DraftNode& norm) {
 }  // namespace
 
 bool replace_batch_norm(Draft& draft) {
-  const auto is_replaced = [&](const DraftNode& node) {
-    const size_t rank = draft.tensor(node.input()).shape.size();
-    return node.op == kBatchNorm && (rank == 2 || rank == 4);
-  };
-  if (std::none_of(draft.nodes.begin(), draft.nodes.end(), is_replaced)) return false;
-  std::deque<DraftNode> old;
-  old.swap(draft.nodes);
-  for (DraftNode& node : old) {
-    if (is_replaced(node))
-      add_depthwise(draft, node);
-    else
-      draft.nodes.push_back(std::move(node));
-  }
-  return true;
+  return rewrite_nodes(draft, [&](const DraftNode& node) {
+    const size_t rank = node.op == kBatchNorm ? draft.tensor(node.input()).shape.size() : 0;
+    if (rank != 2 && rank != 4) return false;
+    add_depthwise(draft, node);
+    return true;
+  });
 }
 
 }  // namespace intaglio::importers

@@ -71,6 +71,21 @@ bool split_leaky_relu(Draft& draft);
 // becomes states. Throws, with the node's name, where a step does not hang on this row and earlier ones alone.
 void make_steps(Draft& draft);
 
+// Nodes in their order. `rewrite` adds others to the draft in a node's place and says so, or leaves it. Whether it did with any.
+template <typename Rewrite>
+bool rewrite_nodes(Draft& draft, Rewrite rewrite) {
+  std::deque<DraftNode> old;
+  old.swap(draft.nodes);
+  bool changed = false;
+  for (DraftNode& node : old) {
+    if (rewrite(node))
+      changed = true;
+    else
+      draft.nodes.push_back(std::move(node));
+  }
+  return changed;
+}
+
 // Parts that the passes on weights share.
 
 // A convolution or fully connected node in FP32 with constant weights and bias.
