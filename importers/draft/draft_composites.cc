@@ -28,18 +28,10 @@ void check_picture(const Draft& draft, int32_t x) {
 }  // namespace
 
 Shape align_operands(const Origin& at, std::vector<int32_t>& operands) {
-  size_t rank = 1;
-  for (const int32_t operand : operands) rank = std::max(rank, at.draft.tensor(operand).shape.size());
-  Shape shape(rank, 1);
+  Shape shape{1};
+  for (const int32_t operand : operands) shape = broadcast_shape(shape, at.draft.tensor(operand).shape);
   for (int32_t& operand : operands) {
-    Shape own = at.draft.tensor(operand).shape;
-    own.insert(own.begin(), rank - own.size(), 1);
-    for (size_t d = 0; d < rank; ++d) {
-      if (own[d] != shape[d] && own[d] != 1 && shape[d] != 1)
-        fail("its input ", shape_text(at.draft.tensor(operand).shape), " does not fit the others, of ",
-             shape_text(shape));
-      shape[d] = std::max(shape[d], own[d]);
-    }
+    const Shape own = with_rank(at.draft.tensor(operand).shape, shape.size());
     if (at.draft.tensor(operand).constant)
       at.draft.tensor(operand).shape = own;
     else
@@ -256,6 +248,12 @@ int32_t add_binary(FileOperator& op, Op kind, int32_t a, int32_t b) {
   std::vector<int32_t> inputs{a, b};
   const Shape shape = align_operands(op.origin(), inputs);
   return op.make(kind, inputs, shape);
+}
+
+int32_t add_choice(FileOperator& op, std::vector<int32_t>& inputs) {
+  const int32_t y = op.new_tensor(align_operands(op.origin(), inputs));
+  add_where(op.origin(), inputs, y);
+  return y;
 }
 
 int32_t add_bounded(FileOperator& op, int32_t x, float low, float high, const char* suffix) {

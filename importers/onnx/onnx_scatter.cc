@@ -84,9 +84,7 @@ int32_t add_put(OnnxOp& op, int32_t x, int32_t places, int32_t updates, size_t a
     int32_t value = one(updates, of_updates, i);
     if (join != Op::kNone) value = add_binary(op, join, x, value);
     std::vector<int32_t> inputs{is_here, value, x};
-    align_operands(op.origin(), inputs);
-    x = op.new_tensor(shape);
-    add_where(op.origin(), inputs, x);
+    x = add_choice(op, inputs);
   }
   return x;
 }

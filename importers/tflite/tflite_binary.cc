@@ -8,24 +8,14 @@
 namespace intaglio::importers {
 namespace {
 
-// An operand with as many axes as the result.
-int32_t aligned(TfliteOp& op, int32_t input, size_t rank) {
-  const Shape shape = with_rank(op.shape(input), rank);
-  if (shape.size() == op.shape(input).size()) return input;
-  if (!op.draft().tensor(input).constant) return add_reshape(op.part("/aligned"), input, shape);
-  op.shape(input) = shape;
-  return input;
-}
-
 template <typename Options>
 tflite::Activation activation_of(const Options* options) {
   return options == nullptr ? tflite::Activation::None : options->activation();
 }
 
 void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Activation activation) {
-  const Shape shape = at_least_1d(broadcast_shape(op.shape(first), op.shape(second)));
-  int32_t inputs[2] = {aligned(op, first, shape.size()), aligned(op, second, shape.size())};
-  const int32_t y = op.output(shape);
+  std::vector<int32_t> inputs{first, second};
+  const int32_t y = op.output(align_operands(op.origin(), inputs));
   for (const int32_t input : inputs) {
     const DraftTensor& tensor = op.draft().tensor(input);
     if (tensor.dtype != op.draft().tensor(y).dtype)
@@ -34,7 +24,7 @@ void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Ac
   }
   if (kind == Op::kMaximum || kind == Op::kMinimum)
     for (int32_t& input : inputs) input = with_scale_of(op, input, y);
-  DraftNode& node = op.add(kind, {inputs[0], inputs[1]}, y);
+  DraftNode& node = op.add(kind, inputs, y);
   if (kind == Op::kAdd || kind == Op::kSub)
     node.options.as<AddOptions>().add_bits = 21;  // XNNPACK's own, with which LiteRT adds
   set_activation(node, activation, op.draft().tensor(y));

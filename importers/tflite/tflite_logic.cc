@@ -50,10 +50,7 @@ void import_select(TfliteOp& op) {
     else
       inputs[0] = add_reshape(op.part("/rows"), inputs[0], rows);
   }
-  const Shape shape = align_operands(op.origin(), inputs);
-  const int32_t y = op.new_tensor(shape);
-  add_where(op.origin(), inputs, y);
-  finish_real(op, y);
+  finish_real(op, add_choice(op, inputs));
 }
 
 void import_batch_matmul(TfliteOp& op) {
