@@ -11,18 +11,21 @@
 namespace intaglio::importers {
 namespace {
 
+std::vector<Values> all_values(TfliteOp& op) {
+  std::vector<Values> all;
+  for (size_t i = 0; i < op.input_count(); ++i) all.push_back(op.values(i));
+  if (all.empty()) fail("it has no inputs");
+  return all;
+}
+
 void fold_concatenation(TfliteOp& op) {
-  std::vector<Values> parts;
-  for (size_t i = 0; i < op.input_count(); ++i) parts.push_back(op.values(i));
-  if (parts.empty()) fail("it has no inputs");
+  const std::vector<Values> parts = all_values(op);
   const int32_t axis = op.options<tflite::ConcatenationOptions>().axis();
   op.set_values(concatenated(parts, static_cast<size_t>(normal_axis(axis, parts[0].shape.size()))));
 }
 
 void fold_pack(TfliteOp& op) {
-  std::vector<Values> parts;
-  for (size_t i = 0; i < op.input_count(); ++i) parts.push_back(op.values(i));
-  if (parts.empty()) fail("it has no inputs");
+  std::vector<Values> parts = all_values(op);
   const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), parts[0].shape.size() + 1);
   for (Values& part : parts) {
     if (part.shape.size() < static_cast<size_t>(axis)) fail("its inputs do not fit");
