@@ -19,6 +19,17 @@ TensorInfo weights_of(const Model& model, const NodeInfo& node, const QuantRule&
   return model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
 }
 
+bool has_input(const NodeInfo& node, int32_t input) {
+  const auto i = static_cast<size_t>(input);
+  return input >= 0 && i < node.inputs.size && node.inputs[i] >= 0;
+}
+
+std::vector<float> bias_scales(const TensorInfo& in, const TensorInfo& weights) {
+  std::vector<float> scales;
+  for (const float scale : weights.quantization.scales) scales.push_back(scale * in.quantization.scales[0]);
+  return scales;
+}
+
 LayerNames::LayerNames(const Model& model) : model_(model) {
   for (int32_t n = model.node_count() - 1; n >= 0; --n)
     nodes_[model.tensor(model.node(n).outputs[0]).name] = n;

@@ -68,15 +68,12 @@ class ModelParams {
                               false,
                               -greatest_code(weights),
                               greatest_code(weights)});
-    const auto bias = static_cast<size_t>(rule.bias_input);
-    if (bias < node.inputs.size && node.inputs[bias] >= 0) {
-      ParamsReader reader{operator_name(node), model_.tensor(node.inputs[bias]).name, {}};
-      for (const float scale : weights.quantization.scales)
-        reader.bias_scales.push_back(scale * in.scales[0]);
-      table_.readers.push_back(std::move(reader));
+    if (has_input(node, rule.bias_input)) {
+      const int32_t bias = node.inputs[static_cast<size_t>(rule.bias_input)];
+      table_.readers.push_back({operator_name(node), model_.tensor(bias).name,
+                                bias_scales(model_.tensor(node.inputs[0]), weights)});
     }
-    const auto residual = static_cast<size_t>(rule.residual_input);
-    if (rule.residual_input >= 0 && residual < node.inputs.size && node.inputs[residual] >= 0)
+    if (has_input(node, rule.residual_input))
       table_.entries.push_back({ParamsOf::kTensor,
                                 layer + kSumSuffix,
                                 {node.options.as<Intermediate>().scale},
