@@ -1,8 +1,8 @@
 // An operator of a file, as the handlers of each reader see it, and what they build of it alike.
 #pragma once
 
+#include "importers/draft/composites.h"
 #include "importers/draft/constant_evaluation.h"
-#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "importers/draft/draft.h"
-#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_operators.h"
 

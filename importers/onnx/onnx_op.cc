@@ -5,7 +5,6 @@
 
 #include "importers/draft/quantized_tables.h"
 #include "importers/draft/read_options.h"
-#include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::importers {
 

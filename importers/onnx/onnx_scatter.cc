@@ -2,7 +2,6 @@
 #include <numeric>
 
 #include "importers/draft/draft.h"
-#include "importers/draft/index_rows.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {

@@ -1,4 +1,4 @@
-#include "importers/onnx/onnx_stored.h"
+#include "importers/onnx/onnx_op.h"
 
 #include <algorithm>
 #include <charconv>

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "importers/draft/draft.h"
+#include "importers/draft/composites.h"
 
 namespace intaglio::importers {
 

@@ -1,7 +1,6 @@
 // TFLite products of two activations, comparisons, logic and choices. They are computed in FP32: codes are dequantized in front of them,
 // and quantized behind. What is true is the number 1, what is not is 0.
 #include "importers/draft/draft.h"
-#include "importers/draft/matrix_product.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 
