@@ -91,6 +91,9 @@ TEST_CASE("arithmetic on integers and on reals") {
   }
   check(combined(Arithmetic::kPow, list(Integers{2, -3, 5, 2}), list(Integers{10, 3, 0, 31})),
         list(Integers{1024, -27, 1, kMost}));
+  check(combined(Arithmetic::kPow, list(Reals{-1.0f, -1.0f, -2.0f, -2.0f, -0.5f}),
+                 list(Reals{101.0f, 100.0f, 65.0f, 3.0f, -2.0f})),
+        list(Reals{-1.0f, 1.0f, -0x1p65f, -8.0f, 4.0f}));
   check(combined(Arithmetic::kPow, list(Reals{4.0f, 2.0f}), list(Reals{0.5f, -1.0f})),
         list(Reals{2.0f, 0.5f}));
 }

@@ -77,6 +77,15 @@ int64_t of_integers(Arithmetic operation, int64_t a, int64_t b) {
   return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;
 }
 
+// By the operator's rule, which has no power of a number below 0 but for small exponents: of whole ones the sign is known.
+float power(float a, float b) {
+  NodeOptions exponent(Op::kPow);
+  exponent.as<UnaryOptions>().alpha = b;
+  const bool is_whole = b == std::floor(b), is_odd = std::fabs(b) < 0x1p24f && std::fmod(b, 2.0f) != 0.0f;
+  const double size = quant_rule(Op::kPow).unary(exponent, is_whole ? std::fabs(a) : a);
+  return static_cast<float>(is_whole && is_odd && a < 0.0f ? -size : size);
+}
+
 float of_reals(Arithmetic operation, float a, float b) {
   switch (operation) {
     case Arithmetic::kAdd:
@@ -89,11 +98,8 @@ float of_reals(Arithmetic operation, float a, float b) {
       return std::max(a, b);
     case Arithmetic::kMin:
       return std::min(a, b);
-    case Arithmetic::kPow: {
-      NodeOptions exponent(Op::kPow);
-      exponent.as<UnaryOptions>().alpha = b;
-      return static_cast<float>(quant_rule(Op::kPow).unary(exponent, a));
-    }
+    case Arithmetic::kPow:
+      return power(a, b);
     default:
       break;
   }
