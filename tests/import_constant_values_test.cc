@@ -47,15 +47,14 @@ TEST_CASE("bits of integers") {
   check(combined(Arithmetic::kBitXor, a, b), list(Integers{6, -16, INT64_MAX - 1}));
   check(combined(Arithmetic::kShiftRight, a, list(Integers{1})), list(Integers{6, -4, INT64_MAX >> 1}));
   check(combined(Arithmetic::kShiftLeft, a, list(Integers{1})), list(Integers{24, -14, -2}));
-  check(mapped(Mapping::kBitNot, list(Integers{12, -7, INT64_MAX})), list(Integers{-13, 6, INT64_MIN}));
-  check(mapped(Mapping::kNot, list(Integers{0, -7, INT64_MAX})), list(Integers{1, 0, 0}));
+  check(combined(Arithmetic::kBitXor, a, -1), list(Integers{-13, 6, INT64_MIN}));
   for (const int64_t bits : {-1, 64})
     CHECK(thrown([&] { combined(Arithmetic::kShiftLeft, a, list(Integers{bits})); }) ==
           "it shifts by " + std::to_string(bits) + " bits; 0 to 63 are supported");
   CHECK(thrown([&] { combined(Arithmetic::kBitAnd, list(Reals{1}), list(Reals{1})); }) ==
         "it takes bits of reals, which is not supported");
-  CHECK(thrown([&] { mapped(Mapping::kBitNot, list(Reals{1})); }) ==
-        "it takes reals, which is not supported");
+  CHECK(thrown([&] { combined(Arithmetic::kBitXor, list(Reals{1}), -1); }) ==
+        "it takes bits of reals, which is not supported");
 }
 
 TEST_CASE("a progression whose ends are numbers of 64 bits") {
@@ -92,6 +91,9 @@ TEST_CASE("arithmetic on integers and on reals") {
   }
   check(combined(Arithmetic::kPow, list(Integers{2, -3, 5, 2}), list(Integers{10, 3, 0, 31})),
         list(Integers{1024, -27, 1, kMost}));
+  check(combined(Arithmetic::kPow, list(Reals{-1.0f, -1.0f, -2.0f, -2.0f, -0.5f}),
+                 list(Reals{101.0f, 100.0f, 65.0f, 3.0f, -2.0f})),
+        list(Reals{-1.0f, 1.0f, -0x1p65f, -8.0f, 4.0f}));
   check(combined(Arithmetic::kPow, list(Reals{4.0f, 2.0f}), list(Reals{0.5f, -1.0f})),
         list(Reals{2.0f, 0.5f}));
 }
@@ -179,30 +181,38 @@ TEST_CASE("operands are repeated where they have one element") {
 
 TEST_CASE("functions of one constant") {
   const struct {
-    Mapping mapping;
+    Op function;
     Reals expected;
   } cases[] = {
-      {Mapping::kNegate, {-2.25f, 0.5f, -0.0f}}, {Mapping::kAbs, {2.25f, 0.5f, 0.0f}},
-      {Mapping::kFloor, {2.0f, -1.0f, 0.0f}},    {Mapping::kCeil, {3.0f, -0.0f, 0.0f}},
-      {Mapping::kNot, {0.0f, 0.0f, 1.0f}},       {Mapping::kExp, {std::exp(2.25f), std::exp(-0.5f), 1.0f}},
+      {Op::kAbs, {2.25f, 0.5f, 0.0f}},
+      {Op::kFloor, {2.0f, -1.0f, 0.0f}},
+      {Op::kCeil, {3.0f, -0.0f, 0.0f}},
+      {Op::kExp, {std::exp(2.25f), std::exp(-0.5f), 1.0f}},
   };
-  for (const auto& c : cases) check(mapped(c.mapping, list(Reals{2.25f, -0.5f, 0.0f})), list(c.expected));
-  check(mapped(Mapping::kSqrt, list(Reals{2.25f, 9.0f})), list(Reals{1.5f, 3.0f}));
-  check(mapped(Mapping::kReciprocal, list(Reals{2.0f, -4.0f})), list(Reals{0.5f, -0.25f}));
-  check(mapped(Mapping::kLog, list(Reals{1.0f, 2.0f})), list(Reals{0.0f, std::log(2.0f)}));
+  for (const auto& c : cases) check(mapped(c.function, list(Reals{2.25f, -0.5f, 0.0f})), list(c.expected));
+  check(mapped(Op::kSqrt, list(Reals{2.25f, 9.0f})), list(Reals{1.5f, 3.0f}));
+  check(mapped(Op::kReciprocal, list(Reals{2.0f, -4.0f})), list(Reals{0.5f, -0.25f}));
+  check(mapped(Op::kLog, list(Reals{1.0f, 2.0f})), list(Reals{0.0f, std::log(2.0f)}));
   const Values whole = list(Integers{3, -4, 0});
-  check(mapped(Mapping::kNegate, whole), list(Integers{-3, 4, 0}));
-  check(mapped(Mapping::kAbs, whole), list(Integers{3, 4, 0}));
-  check(mapped(Mapping::kFloor, whole), whole);
-  check(mapped(Mapping::kCeil, whole), whole);
-  check(mapped(Mapping::kNot, whole), list(Integers{0, 0, 1}));
-  for (const Mapping mapping : {Mapping::kSqrt, Mapping::kReciprocal, Mapping::kExp, Mapping::kLog})
-    CHECK(thrown([&] { (void)mapped(mapping, whole); }) == "it takes integers, which is not supported");
-  check(mapped(Mapping::kNegate, list(Integers{kMost, -kMost})), list(Integers{-kMost, kMost}));
-  CHECK(thrown([] { (void)mapped(Mapping::kNegate, list(Integers{kMost + 1})); }) ==
-        "its number 2147483649 is too large");
-  CHECK(thrown([] { (void)mapped(Mapping::kAbs, list(Integers{-kMost - 1})); }) ==
-        "its number -2147483649 is too large");
+  check(mapped(Op::kAbs, whole), list(Integers{3, 4, 0}));
+  check(mapped(Op::kFloor, whole), whole);
+  check(mapped(Op::kCeil, whole), whole);
+  for (const Op function : {Op::kSqrt, Op::kReciprocal, Op::kExp, Op::kLog})
+    CHECK(thrown([&] { (void)mapped(function, whole); }) == "it takes integers, which is not supported");
+  check(mapped(Op::kAbs, list(Integers{kMost, -kMost})), list(Integers{kMost, kMost}));
+  for (const int64_t beyond : {kMost + 1, -kMost - 1})
+    CHECK(thrown([&] { (void)mapped(Op::kAbs, list(Integers{beyond})); }) ==
+          "its number " + std::to_string(beyond) + " is too large");
+}
+
+TEST_CASE("a constant and one number") {
+  const Values whole = list(Integers{3, -4, 0}), reals = list(Reals{2.25f, -0.5f, 0.0f});
+  check(combined(Arithmetic::kMul, whole, -1), list(Integers{-3, 4, 0}));
+  check(combined(Arithmetic::kMul, reals, -1), list(Reals{-2.25f, 0.5f, -0.0f}));
+  check(combined(Arithmetic::kEqual, whole, 0), list(Integers{0, 0, 1}));
+  check(combined(Arithmetic::kEqual, reals, 0), list(Integers{0, 0, 1}));
+  CHECK(thrown([] { (void)combined(Arithmetic::kMul, list(Integers{kMost + 1}), -1); }) ==
+        "its numbers 2147483649 and -1 are too large");
 }
 
 TEST_CASE("reductions over some axes and over all") {

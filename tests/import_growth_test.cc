@@ -141,7 +141,7 @@ TEST_CASE("a large attribute that a function's nodes refer to again and again") 
   // So many nodes take a megabyte each: the last one that fits leaves less than that of the limit.
   Import many(calling(1100, 1000000));
   CAPTURE(many.message());
-  CHECK(many.says("node 'y_node' (Long): a copy of its function takes 1001"));
+  CHECK(many.says("node 'y_node' (Long): a copy of its function takes 1000"));
   CHECK(Import(calling(3, 100)).says("attribute 'alpha' is not supported"));
 }
 

@@ -173,7 +173,7 @@ TEST_CASE("constants whose bytes, places or dimensions are wrong") {
   CHECK(thrown(floats) == external);
   one.constant("a", TensorProto::FLOAT, {1}).external_data.add().key = "location";
   CHECK(thrown(floats) == external);
-  one.constant("a", TensorProto::FLOAT, {1}).segment.make().begin = 0;
+  one.constant("a", TensorProto::FLOAT, {1}).segment.make();
   CHECK(thrown(floats) == "constant 'a': segmented tensors are not supported");
   const auto dimension = [](int64_t dim) {
     return "constant 'a': dimension " + std::to_string(dim) +

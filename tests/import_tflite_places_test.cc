@@ -198,7 +198,8 @@ TEST_CASE("BROADCAST_ARGS: the shape that two shapes have together") {
   Import import(file_of({2, 1}, {3}));
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<float>(import, Reals{1, 2}) == Reals{1, 1, 1, 2, 2, 2});
-  CHECK(Import(file_of({2, 2}, {3})).says("its shapes do not fit each other in axis 1"));
+  CHECK(Import(file_of({2, 2}, {3}))
+            .says("its inputs have the shapes [2, 2] and [3], which do not fit each other"));
 }
 
 TEST_CASE("a detector's decoder is left to the program, and a note says so") {

@@ -63,10 +63,6 @@ class Writer {
   std::string value(const NodeInfo& node, size_t i = 0, ChannelOrder order = kChannelsLast) {
     return values_.value(node.inputs[i], order);
   }
-  static bool has(const NodeInfo& node, int32_t input) {
-    return input >= 0 && static_cast<size_t>(input) < node.inputs.size &&
-           node.inputs[static_cast<size_t>(input)] >= 0;
-  }
 
   // Of a node that takes either: as what it reads is there.
   ChannelOrder order_of(const NodeInfo& node) const {
@@ -232,7 +228,7 @@ class Writer {
     } else {
       list.push_back(values_.weights(w, dims_of(weights.shape)));
     }
-    if (has(node, rule.bias_input))
+    if (has_input(node, rule.bias_input))
       list.push_back(bias(node, node.inputs[static_cast<size_t>(rule.bias_input)], weights));
     OnnxNode& made = values_.add(node, is_conv ? "Conv" : "Gemm", list);
     if (!is_conv) {
@@ -245,7 +241,7 @@ class Writer {
     else
       set_attribute(made, "group", node.options.as<Conv2dOptions>().groups);
     std::string y = made.output[0];
-    if (has(node, rule.residual_input)) {
+    if (has_input(node, rule.residual_input)) {
       if (has_codes(out(node))) {
         const auto& sum = node.options.as<Intermediate>();
         ActivationGrid grid = grid_of(out(node));
@@ -266,14 +262,11 @@ class Writer {
   std::string bias(const NodeInfo& node, int32_t tensor, const TensorInfo& weights) {
     const TensorInfo info = model_.tensor(tensor);
     if (info.dtype != DType::kS32) return values_.weights(tensor, {info.shape.elements()});
-    std::vector<float> scales;
-    for (const float scale : weights.quantization.scales)
-      scales.push_back(scale * in(node).quantization.scales[0]);
     std::string name = values_.constant_name(tensor);
     values_.quantizers().add_bias(
         name,
         {reinterpret_cast<const int32_t*>(info.constant.data), static_cast<size_t>(info.shape.elements())},
-        scales);
+        bias_scales(in(node), weights));
     return name;
   }
 

@@ -40,15 +40,14 @@ void note_16_bits(const Model& model, std::vector<std::string>& notes) {
     look_at(node.outputs);
     if (wide < 0) continue;
     if (std::find(std::begin(kInFloat), std::end(kInFloat), node.op) == std::end(kInFloat))
-      fail(
-          "tensor ", quoted(model.tensor(wide).name),
-          " has codes of 16 bits, which are not exported but for sums before a Softmax; calibrate with 8 "
-          "bits alone");
+      fail("tensor ", quoted(model.tensor(wide).name),
+           " has codes of 16 bits, which are not exported but for sums before a Softmax; calibrate with 8 "
+           "bits alone");
     count += node.op != Op::kQuantize ? 1 : 0;
   }
   if (count > 0)
-    notes.push_back(text(
-        count, " nodes (sums, Softmax) compute in 16 bits in the model, and in FP32 in the file"));
+    notes.push_back(
+        text(count, " nodes (sums, Softmax) compute in 16 bits in the model, and in FP32 in the file"));
 }
 
 void export_steps(const Model& model, TfliteExport& result) {
@@ -97,12 +96,11 @@ std::vector<Layer> layers_of(const Model& model) {
     Layer layer{node,
                 model.tensor(node.inputs[0]),
                 model.tensor(node.outputs[0]),
-                model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]),
+                weights_of(model, node, *rule),
                 {}};
     if (layer.weights.dtype != DType::kS8 || layer.out.dtype != DType::kS8) continue;
-    const auto bias = static_cast<size_t>(rule->bias_input);
-    if (rule->bias_input >= 0 && bias < node.inputs.size && node.inputs[bias] >= 0) {
-      const TensorInfo info = model.tensor(node.inputs[bias]);
+    if (has_input(node, rule->bias_input)) {
+      const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule->bias_input)]);
       layer.bias = {reinterpret_cast<const int32_t*>(info.constant.data),
                     static_cast<size_t>(info.shape.elements())};
     }

@@ -196,7 +196,8 @@ class Writer {
     if (found == nullptr) fail("it is no operator of this library");
     const QuantRule& rule = *found;
     const int32_t w = node.inputs[static_cast<size_t>(rule.weight_input)];
-    const int32_t b = has(node, rule.bias_input) ? node.inputs[static_cast<size_t>(rule.bias_input)] : -1;
+    const int32_t b =
+        has_input(node, rule.bias_input) ? node.inputs[static_cast<size_t>(rule.bias_input)] : -1;
     const TensorInfo weights = model_.tensor(w);
     if (weights.dtype == DType::kS8 && out(node).dtype == DType::kF32) {  // which TFLite does not have
       ++result_.in_float;
@@ -212,12 +213,9 @@ class Writer {
     if (b >= 0) {
       inputs.push_back(operands_.bias(b, in(node), weights));
     } else if (is_int8 && node.op == Op::kDepthwiseConv2d) {
-      std::vector<float> scales;
-      for (const float scale : weights.quantization.scales)
-        scales.push_back(scale * in(node).quantization.scales[0]);
-      inputs.push_back(zero_bias(out(node).name, out(node).shape.back(0), std::move(scales)));
+      inputs.push_back(zero_bias(out(node).name, out(node).shape.back(0), bias_scales(in(node), weights)));
     }
-    if (!has(node, rule.residual_input))
+    if (!has_input(node, rule.residual_input))
       return operands_.with_bounds(
           node, [&](Activation activation, int32_t to) { add_layer(node, inputs, activation, to, is_int8); });
     const int32_t sum = add_sum(node);
@@ -234,10 +232,6 @@ class Writer {
     bias.data.assign(static_cast<size_t>(channels) * sizeof(int32_t), 0);
     bias.is_constant = true;
     return file_.add_tensor(std::move(bias));
-  }
-  static bool has(const NodeInfo& node, int32_t input) {
-    return input >= 0 && static_cast<size_t>(input) < node.inputs.size &&
-           node.inputs[static_cast<size_t>(input)] >= 0;
   }
 
   // A convolution's own result, which the model adds to its residual at once.

@@ -7,6 +7,7 @@
 
 #include "calibrator/quantization/scales.h"
 #include "importers/draft/import_error.h"
+#include "importers/params/params_layers.h"
 
 namespace intaglio::exporters {
 namespace {
@@ -109,12 +110,6 @@ std::vector<float> reals_of_16_bits(const TensorInfo& info) {
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = info.quantization.scales[0] * static_cast<float>(codes[i]);
   return values;
-}
-
-std::vector<float> products(const TensorInfo& in, const TensorInfo& weights) {
-  std::vector<float> scales;
-  for (const float scale : weights.quantization.scales) scales.push_back(scale * in.quantization.scales[0]);
-  return scales;
 }
 
 struct AxisPadding {
@@ -235,7 +230,7 @@ int32_t TfliteOperands::weights(const NodeInfo& node, int32_t index) {
 int32_t TfliteOperands::bias(int32_t index, const TensorInfo& in, const TensorInfo& weights) {
   TfliteTensor made = described(index);
   if (made.dtype == DType::kF32) return tensor(index);
-  made.scales = products(in, weights);
+  made.scales = bias_scales(in, weights);
   return file_.add_tensor(std::move(made));
 }
 
@@ -271,7 +266,7 @@ int32_t TfliteOperands::real_bias(int32_t index, const TensorInfo& in, const Ten
   const TensorInfo info = model_.tensor(index);
   TfliteTensor made{info.name, DType::kF32, dims_of(info.shape), {}, 0, 0, {}, true};
   const auto* const codes = reinterpret_cast<const int32_t*>(info.constant.data);
-  const std::vector<float> scales = products(in, weights);
+  const std::vector<float> scales = bias_scales(in, weights);
   std::vector<float> values(static_cast<size_t>(info.shape.elements()));
   for (size_t c = 0; c < values.size(); ++c)
     values[c] = static_cast<float>(static_cast<double>(codes[c]) *

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "importers/draft/geometry.h"
+#include "importers/draft/quantized_tables.h"
 #include "kernels/arithmetic/blocked_sum.h"
 
 namespace intaglio::importers {
@@ -76,6 +77,15 @@ int64_t of_integers(Arithmetic operation, int64_t a, int64_t b) {
   return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;
 }
 
+// By the operator's rule, which has no power of a number below 0 but for small exponents: of whole ones the sign is known.
+float power(float a, float b) {
+  NodeOptions exponent(Op::kPow);
+  exponent.as<UnaryOptions>().alpha = b;
+  const bool is_whole = b == std::floor(b), is_odd = std::fabs(b) < 0x1p24f && std::fmod(b, 2.0f) != 0.0f;
+  const double size = quant_rule(Op::kPow).unary(exponent, is_whole ? std::fabs(a) : a);
+  return static_cast<float>(is_whole && is_odd && a < 0.0f ? -size : size);
+}
+
 float of_reals(Arithmetic operation, float a, float b) {
   switch (operation) {
     case Arithmetic::kAdd:
@@ -89,7 +99,7 @@ float of_reals(Arithmetic operation, float a, float b) {
     case Arithmetic::kMin:
       return std::min(a, b);
     case Arithmetic::kPow:
-      return std::pow(a, b);
+      return power(a, b);
     default:
       break;
   }
@@ -99,47 +109,11 @@ float of_reals(Arithmetic operation, float a, float b) {
   return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;
 }
 
-float mapped_real(Mapping mapping, float v) {
-  switch (mapping) {
-    case Mapping::kNegate:
-      return -v;
-    case Mapping::kAbs:
-      return std::fabs(v);
-    case Mapping::kSqrt:
-      return std::sqrt(v);
-    case Mapping::kReciprocal:
-      return 1.0f / v;
-    case Mapping::kFloor:
-      return std::floor(v);
-    case Mapping::kCeil:
-      return std::ceil(v);
-    case Mapping::kExp:
-      return std::exp(v);
-    case Mapping::kLog:
-      return std::log(v);
-    case Mapping::kNot:
-      return v == 0.0f ? 1.0f : 0.0f;
-    case Mapping::kBitNot:
-      break;
-  }
-  fail("it takes reals, which is not supported");
-}
-
-int64_t mapped_integer(Mapping mapping, int64_t v) {
-  if (mapping == Mapping::kBitNot) return ~v;
-  if (mapping == Mapping::kNot) return v == 0 ? 1 : 0;
+int64_t mapped_integer(Op function, int64_t v) {
   if (v < -kMaxNumber || v > kMaxNumber) fail("its number ", v, " is too large");
-  switch (mapping) {
-    case Mapping::kNegate:
-      return -v;
-    case Mapping::kAbs:
-      return v < 0 ? -v : v;
-    case Mapping::kFloor:
-    case Mapping::kCeil:
-      return v;
-    default:
-      fail("it takes integers, which is not supported");
-  }
+  if (function == Op::kAbs) return v < 0 ? -v : v;
+  if (function == Op::kFloor || function == Op::kCeil) return v;
+  fail("it takes integers, which is not supported");
 }
 
 constexpr int64_t kMaxFolded = int64_t{1} << 24;  // elements of a result
@@ -229,9 +203,16 @@ Values combined(Arithmetic operation, const Values& a, const Values& b) {
   return y;
 }
 
-Values mapped(Mapping mapping, Values x) {
-  for (float& v : x.reals) v = mapped_real(mapping, v);
-  for (int64_t& v : x.integers) v = mapped_integer(mapping, v);
+Values combined(Arithmetic operation, const Values& a, int8_t number) {
+  const Values other =
+      a.is_real ? Values{{}, true, {}, {static_cast<float>(number)}} : Values{{}, false, {number}, {}};
+  return combined(operation, a, other);
+}
+
+Values mapped(Op function, Values x) {
+  const auto real = quant_rule(function).unary;
+  for (float& v : x.reals) v = static_cast<float>(real(NodeOptions(function), v));
+  for (int64_t& v : x.integers) v = mapped_integer(function, v);
   return x;
 }
 

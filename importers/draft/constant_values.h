@@ -1,10 +1,11 @@
 // Arithmetic on constants: what exporters write around shapes, and weights that a file reshapes. The readers
 // of both formats compute with it what leaves no node. What does not fit is thrown.
 //
-// It stands beside constant_evaluation.h, which runs any operator's own nodes by the runtime. Arithmetic of
-// shapes needs what a runtime's tensor has not: 64-bit integers (exporters write INT64_MAX for "to the end"), single numbers
-// of rank 0, and lists without elements. So moves, arithmetic and reductions of constants are done here; all other operators
-// are run there. Each operator goes one way, which the tables of onnx_fold.cc and tflite_fold.cc decide.
+// It stands beside constant_evaluation.h, which runs any operator's own nodes by the runtime. Arithmetic of shapes needs what a
+// runtime's tensor has not: 64-bit integers (exporters write INT64_MAX for "to the end"), single numbers of rank 0, and lists
+// without elements. So moves, arithmetic and reductions of constants are done here, and functions of one number by the rule that the
+// runtime's operator has. All other operators are run there. Each operator goes one way, which the tables of onnx_fold.cc and
+// tflite_fold.cc decide.
 #pragma once
 
 #include "importers/draft/draft.h"
@@ -49,8 +50,10 @@ enum class Arithmetic {
 // Each operand is repeated where it is smaller; both are integers or both reals.
 Values combined(Arithmetic operation, const Values& a, const Values& b);
 
-enum class Mapping { kNegate, kAbs, kSqrt, kReciprocal, kFloor, kCeil, kExp, kLog, kNot, kBitNot };
-Values mapped(Mapping mapping, Values x);
+Values combined(Arithmetic operation, const Values& a, int8_t number);
+// A function of one variable: of reals as the operator's rule has it, which is the same on every machine; of integers kAbs, kFloor
+// and kCeil.
+Values mapped(Op function, Values x);
 
 enum class Reduction { kSum, kMean, kProduct, kMax, kMin };
 // `axes` ascending; none: all.

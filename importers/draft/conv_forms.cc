@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "importers/draft/composites.h"
 #include "importers/draft/conv_forms.h"
-#include "importers/draft/matrix_product.h"
 
 namespace intaglio::importers {
 

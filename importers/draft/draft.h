@@ -118,6 +118,8 @@ struct Draft {
   // Checked: an index that does not exist ends the import with an "internal error".
   DraftTensor& tensor(int32_t i) { return tensors.at(static_cast<size_t>(i)); }
   const DraftTensor& tensor(int32_t i) const { return tensors.at(static_cast<size_t>(i)); }
+  DraftNode& node(int32_t i) { return nodes.at(static_cast<size_t>(i)); }
+  const DraftNode& node(int32_t i) const { return nodes.at(static_cast<size_t>(i)); }
 };
 
 // --- shapes -----------------------------------------------------------------------------------------
@@ -184,9 +186,6 @@ DraftNode& add_node(const Origin& at, Op op, std::vector<int32_t> inputs, int32_
 // Node and output tensor at once; `input` may already have the wanted shape or order, then it is returned.
 int32_t add_reshape(const Origin& at, int32_t input, const Shape& shape);
 int32_t add_transpose(const Origin& at, int32_t input, const Permutation& permutation);
-// Operands that broadcast together: all get as many axes, and the shape that they have together is returned. Throws where
-// they do not fit.
-Shape align_operands(const Origin& at, std::vector<int32_t>& operands);
 
 // The constant, or a new one, with the axes in the order of the permutation.
 int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation);
@@ -198,38 +197,6 @@ void add_slice_into(const Origin& at, int32_t x, std::vector<int32_t> begin, std
 // y: x with `value` around it, as often as `before` and `after` say of each axis.
 void add_pad(const Origin& at, int32_t x, std::vector<int32_t> before, std::vector<int32_t> after, int32_t y,
              float value = 0.0f);
-
-// Tensors of one type that go one behind the other along an axis: joined in groups, until they are no more than one Concat
-// takes.
-std::vector<int32_t> joined_in_groups(const Origin& at, std::vector<int32_t> parts, int32_t axis);
-
-// Elements of one axis by their indices: a Gather with a constant.
-int32_t add_gather(const Origin& at, int32_t x, int32_t axis, const std::vector<int32_t>& indices);
-// The same by indices that a run computes, of s32; their shape stands in the axis's place.
-int32_t add_gather_by(const Origin& at, int32_t x, int32_t axis, int32_t indices);
-// Indices of the k greatest elements of an axis, or of the least, in their order: s32.
-int32_t add_top_k(const Origin& at, int32_t x, const TopKOptions& options, int32_t k);
-// The greatest element's index, or the least one's; without the axis unless it is kept.
-int32_t add_index_of_greatest(const Origin& at, int32_t x, const TopKOptions& options, bool keep);
-// Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated),
-// edge (nothing else is repeated) or wrap (the other end goes on).
-enum class Mirror { kReflect, kSymmetric, kEdge, kWrap };
-int32_t add_mirror_pad(const Origin& at, int32_t x, const std::vector<int32_t>& before,
-                       const std::vector<int32_t>& after, Mirror mirror);
-// The maximum over `axes`, ascending: a MaxPool, behind a Transpose where they do not lie side by side. `shape` is the
-// result's.
-int32_t add_maximum_over(const Origin& at, int32_t x, const std::vector<int32_t>& axes, const Shape& shape);
-// Each index of the last axis multiplied by its scale, and its shift added, behind a normalization: constants [channels].
-int32_t add_normalize(const Origin& at, int32_t x, const NormalizeOptions& options,
-                      const std::vector<float>& scale, const std::vector<float>& shift);
-// A constant [channels] of one number.
-int32_t add_channel_constant(Draft& draft, const std::string& name, int32_t channels, float value);
-// FP32, along the last axis: x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
-void add_log_softmax(const Origin& at, int32_t x, int32_t y);
-// NHWC pictures: blocks of channels to blocks of pixels, and back. Channels of one pixel count (row,
-// column, channel), or (channel, row, column) with `channel_first`.
-int32_t add_depth_to_space(const Origin& at, int32_t x, int32_t block, bool channel_first);
-int32_t add_space_to_depth(const Origin& at, int32_t x, int32_t block);
 
 // --- changing ---------------------------------------------------------------------------------------
 
@@ -243,6 +210,16 @@ struct Links {
 
   int32_t producer_of(int32_t tensor) const {
     return tensor < 0 ? -1 : producer[static_cast<size_t>(tensor)];
+  }
+  // Who writes a tensor of `draft`; nullptr: nobody, or none of this operator.
+  template <typename D>
+  auto* writer(D& draft, int32_t tensor) const {
+    const int32_t index = producer_of(tensor);
+    return index < 0 ? nullptr : &draft.node(index);
+  }
+  const DraftNode* writer(const Draft& draft, int32_t tensor, Op op) const {
+    const DraftNode* const node = writer(draft, tensor);
+    return node != nullptr && node->op == op ? node : nullptr;
   }
   const std::vector<int32_t>& consumers_of(int32_t tensor) const {
     return consumers[static_cast<size_t>(tensor)];

@@ -1,8 +1,8 @@
 // An operator of a file, as the handlers of each reader see it, and what they build of it alike.
 #pragma once
 
+#include "importers/draft/composites.h"
 #include "importers/draft/constant_evaluation.h"
-#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 
@@ -53,5 +53,7 @@ int32_t add_unary(FileOperator& op, Op kind, int32_t x, const char* suffix = "")
 int32_t add_binary(FileOperator& op, Op kind, int32_t a, int32_t b);
 int32_t add_bounded(FileOperator& op, int32_t x, float low, float high, const char* suffix = "");
 int32_t add_not(FileOperator& op, int32_t x, const char* suffix);
+// Of a condition and two others, which get as many axes as it: the second where it is not 0, else the third.
+int32_t add_choice(FileOperator& op, std::vector<int32_t>& inputs);
 
 }  // namespace intaglio::importers

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "importers/draft/draft.h"
-#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_operators.h"
 
@@ -62,12 +61,6 @@ int32_t for_each_head(OnnxOp& op, int32_t x, int32_t heads) {
   return add_gather(op.part("/repeated"), x, 1, from);
 }
 
-int32_t add_aligned(OnnxOp& op, Op kind, int32_t a, int32_t b) {
-  std::vector<int32_t> inputs{a, b};
-  align_operands(op.origin(), inputs);
-  return add_binary(op, kind, inputs[0], inputs[1]);
-}
-
 // Numbers that are added to the scores.
 int32_t add_mask(OnnxOp& op, int32_t scores, int32_t mask) {
   if (op.draft().tensor(mask).constant) {
@@ -75,7 +68,7 @@ int32_t add_mask(OnnxOp& op, int32_t scores, int32_t mask) {
     for (float& value : values) value = std::clamp(value, -kMasked, kMasked);
     mask = add_constant(op.draft(), op.input_name(3), DType::kF32, op.shape(mask), values);
   }
-  return add_aligned(op, Op::kAdd, scores, mask);
+  return add_binary(op, Op::kAdd, scores, mask);
 }
 
 // 1 where the key does not come later than the query, else 0.
@@ -94,8 +87,7 @@ int32_t add_weights(OnnxOp& op, int32_t scores, int32_t condition, bool may_be_e
     const int32_t low =
         add_constant(op.draft(), op.name() + "/low", DType::kF32, {1, 1, 1, 1}, std::vector<float>{-kMasked});
     std::vector<int32_t> inputs{condition, scores, low};
-    scores = op.new_tensor(align_operands(op.origin(), inputs));
-    add_where(op.origin(), inputs, scores);
+    scores = add_choice(op, inputs);
     condition = inputs[0];
   }
   const int32_t weights = add_unary(op, Op::kSoftmax, scores);
@@ -135,7 +127,7 @@ void import_attention(OnnxOp& op) {
     const int32_t mask = op.activation_or_numbers(3);
     is_choice = op.is_truth(3);
     if (!is_choice) scores = add_mask(op, scores, mask);
-    if (is_choice) condition = condition < 0 ? mask : add_aligned(op, Op::kMinimum, condition, mask);
+    if (is_choice) condition = condition < 0 ? mask : add_binary(op, Op::kMinimum, condition, mask);
   }
   const int32_t weights = add_weights(op, scores, condition, is_choice);
   int32_t y = add_matrix_product(op.result(), weights, v, false);

@@ -178,9 +178,7 @@ void import_constant_powers(OnnxOp& op, const OnnxConstant<float>& exponents) {
     std::vector<int32_t> inputs{
         add_constant(op.draft(), op.name() + "/asks", DType::kF32, exponents.shape, asks),
         add_power_of(op, x, numbers[i]), y};
-    const Shape shape = align_operands(op.origin(), inputs);
-    y = op.new_tensor(shape);
-    add_where(op.origin(), inputs, y);
+    y = add_choice(op, inputs);
   }
   op.set_output(add_factor(op, y, exponents.shape));
 }

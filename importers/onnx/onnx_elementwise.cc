@@ -11,12 +11,15 @@ void add_clamp(OnnxOp& op, float low, float high) {
   op.set_output(add_bounded(op, op.activation(0), low, high));
 }
 
-float scalar(OnnxOp& op, int input, float otherwise) {
-  if (!op.has_input(input)) return otherwise;
-  const OnnxConstant<float> constant = op.floats(input);
+template <typename T>
+T only_value(int input, const OnnxConstant<T>& constant) {
   if (constant.values.size() != 1)
     fail("input ", input, " must be one value, it has ", constant.values.size());
   return constant.values[0];
+}
+
+float scalar(OnnxOp& op, int input, float otherwise) {
+  return op.has_input(input) ? only_value(input, op.floats(input)) : otherwise;
 }
 
 // A node of one input and one output of its shape.
@@ -37,11 +40,7 @@ void import_relu(OnnxOp& op) {
 
 // A bound of codes.
 double code_bound(OnnxOp& op, int input, double otherwise) {
-  if (!op.has_input(input)) return otherwise;
-  const OnnxConstant<int64_t> constant = op.integers(input);
-  if (constant.values.size() != 1)
-    fail("input ", input, " must be one value, it has ", constant.values.size());
-  return static_cast<double>(constant.values[0]);
+  return op.has_input(input) ? static_cast<double>(only_value(input, op.integers(input))) : otherwise;
 }
 
 // A bound of one element that an activation holds, or a constant beside one.
@@ -106,13 +105,9 @@ void import_parametric(OnnxOp& op) {
 
 // The Gelu of opset 20, and onnxruntime's own.
 void import_gelu(OnnxOp& op) {
-  op.check_inputs(1, 1);
   const std::string kind = op.string("approximate", "none");
   if (kind != "none" && kind != "tanh") fail("approximate ", quoted(kind), " is not known");
-  const int32_t x = op.activation(0);
-  const int32_t y = op.new_tensor(op.shape(x));
-  op.add(kind == "tanh" ? Op::kGeluTanh : Op::kGelu, {x}, y);
-  op.set_output(y);
+  add_unary(op, kind == "tanh" ? Op::kGeluTanh : Op::kGelu);
 }
 
 // Slopes of any shape that repeats to the input's, also computed ones: max(x, 0) + slope * min(x, 0).

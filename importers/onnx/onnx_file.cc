@@ -5,8 +5,6 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/varint.hpp>
 
-#include "importers/onnx/onnx_fields.h"
-
 namespace intaglio::onnx_file {
 namespace {
 
@@ -30,14 +28,6 @@ void keep_one(TensorShapeProto::Dimension& m, uint32_t number) {
   if (number == 1) m.dim_param.reset();
   if (number == 2) m.dim_value.reset();
 }
-void keep_one(TypeProto& m, uint32_t number) {
-  if (number == 6) return;
-  if (number != 1) m.tensor_type.reset();
-  if (number != 4) m.sequence_type.reset();
-  if (number != 5) m.map_type.reset();
-  if (number != 8) m.sparse_tensor_type.reset();
-  if (number != 9) m.optional_type.reset();
-}
 
 bool is_known(AttributeProto::AttributeType type) {
   return type >= AttributeProto::UNDEFINED && type <= AttributeProto::TYPE_PROTOS;
@@ -60,8 +50,8 @@ void read_message(std::string_view bytes, M& message, int depth, const Take& tak
 // Reads the field of this number, if a message has it and it is of the type that it has there.
 class FieldReader {
  public:
-  FieldReader(pbf_reader& reader, Message& message, int depth, const Take& take)
-      : reader_(reader), tag_(reader.tag()), message_(message), depth_(depth), take_(take) {}
+  FieldReader(pbf_reader& reader, int depth, const Take& take)
+      : reader_(reader), tag_(reader.tag()), depth_(depth), take_(take) {}
   bool is_read() const { return is_read_; }
 
   template <typename Member>
@@ -94,9 +84,6 @@ class FieldReader {
     else
       return static_cast<T>(reader_.get_uint64());
   }
-  void note_default(bool is_default) {
-    if (is_default) message_.defaults_read |= 1u << tag_;
-  }
 
   template <typename T>
   bool read(T& value) {
@@ -108,7 +95,6 @@ class FieldReader {
     } else {
       value = number<T>();
     }
-    note_default(value == T());
     return true;
   }
   template <typename T>
@@ -122,7 +108,6 @@ class FieldReader {
     const std::string_view read = bytes();
     take_(text_bytes(read.size()));
     value = read;
-    note_default(value.empty());
     return true;
   }
   bool read(std::optional<std::string>& value) {
@@ -186,7 +171,6 @@ class FieldReader {
 
   pbf_reader& reader_;
   const uint32_t tag_;  // a debug build's reader forgets it with the value
-  Message& message_;
   int depth_;
   const Take& take_;
   bool is_read_ = false;
@@ -204,7 +188,7 @@ void read_message(std::string_view bytes, M& message, int depth, const Take& tak
     reader.next();
     const pbf_reader at_value = reader;
     if (reader.has_wire_type(pbf_wire_type::length_delimited)) check_varint(rest(reader), reader.length());
-    FieldReader field(reader, message, depth, take);
+    FieldReader field(reader, depth, take);
     describe(message, field);
     if (field.is_read()) {
       keep_one(message, at_value.tag());
@@ -212,9 +196,6 @@ void read_message(std::string_view bytes, M& message, int depth, const Take& tak
     }
     reader = at_value;
     reader.skip();
-    const size_t skipped = before.size() - reader.length();
-    take(skipped);
-    message.unknown.append(before.data(), skipped);
   }
 }
 
@@ -233,11 +214,11 @@ uint64_t size_of(const M& message);
 template <typename Out>
 class Writer {
  public:
-  Writer(Out& out, const Message& message) : out_(out), message_(message) {}
+  explicit Writer(Out& out) : out_(out) {}
 
   template <typename T>
   void operator()(uint32_t number, const T& value) {
-    if (value != T() || had(number)) write(number, value);
+    if (value != T()) write(number, value);
   }
   void operator()(uint32_t number, const Data& data) {
     if (data.has()) write(number, data.view());
@@ -262,7 +243,7 @@ class Writer {
   void packed(uint32_t number, const List<T>& list) {
     if (list.empty()) return;
     Counter size;
-    for (const T value : list) Writer<Counter>(size, message_).put(value);
+    for (const T value : list) Writer<Counter>(size).put(value);
     key(number, pbf_wire_type::length_delimited);
     put(size.size);
     for (const T value : list) put(value);
@@ -282,7 +263,6 @@ class Writer {
   }
 
  private:
-  bool had(uint32_t number) const { return (message_.defaults_read >> number & 1) != 0; }
   void key(uint32_t number, pbf_wire_type type) { put(number << 3 | static_cast<uint32_t>(type)); }
 
   template <typename T>
@@ -309,14 +289,12 @@ class Writer {
   }
 
   Out& out_;
-  const Message& message_;
 };
 
 template <typename Out, typename M>
 void write_message(const M& message, Out& out) {
-  Writer<Out> writer(out, message);
+  Writer<Out> writer(out);
   describe(message, writer);
-  out.append(message.unknown.data(), message.unknown.size());
 }
 
 template <typename M>
@@ -324,14 +302,6 @@ uint64_t size_of(const M& message) {
   Counter counter;
   write_message(message, counter);
   return counter.size;
-}
-
-template <typename M>
-std::string written(const M& message) {
-  std::string bytes;
-  bytes.reserve(static_cast<size_t>(size_of(message)));
-  write_message(message, bytes);
-  return bytes;
 }
 
 template <typename M>
@@ -374,7 +344,7 @@ template <typename M>
 uint64_t memory_of(const M& message) {
   MemoryCounter counter;
   describe(message, counter);
-  return kMessageBytes<M> + text_bytes(message.unknown.size()) + counter.bytes;
+  return kMessageBytes<M> + counter.bytes;
 }
 
 }  // namespace
@@ -391,8 +361,12 @@ std::optional<ModelProto> parse_model(std::string_view bytes, const Take& take) 
   return model;
 }
 
-std::string serialize(const ModelProto& model) { return written(model); }
-std::string serialize(const AttributeProto& attribute) { return written(attribute); }
+std::string serialize(const ModelProto& model) {
+  std::string bytes;
+  bytes.reserve(static_cast<size_t>(size_of(model)));
+  write_message(model, bytes);
+  return bytes;
+}
 
 uint64_t byte_size(const ModelProto& model) { return size_of(model); }
 

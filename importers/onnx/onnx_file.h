@@ -1,8 +1,11 @@
 // The messages of an ONNX file, and the file's bytes read and written.
 //
-// Members have the names of the specification (onnx.proto). What a file leaves out reads as 0, "" or an empty list. A field is
-// written where it is not so, or where the file that was read has it; members with has() and std::optional say for themselves
-// whether they are there. What a file has and this page does not know is kept, and written again.
+// Members have the names of the specification (onnx.proto), and each message lists their numbers: fields(message, visitor) calls
+// visitor(1, message.name) for each in the order of the numbers, or visitor.packed(4, message.float_data) where a list is written as
+// one block. Reader, writer and the fuzzer's mutator are such visitors. Fields that no importer asks for are skipped.
+//
+// What a file leaves out reads as 0, "" or an empty list, and what is so is not written; members with has() and std::optional say
+// for themselves whether they are there.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -150,18 +154,36 @@ class Data {
   bool has_ = false;
 };
 
+// A message of which only counts that it is there, and the base of all others.
 struct Message {
-  std::string unknown;         // fields that are not known, as they stood in the file
-  uint32_t defaults_read = 0;  // bit i: the file has field i, with its default
+  template <typename M, typename Visitor>
+  static void fields(M&, Visitor&) {}
 };
+
+template <typename M, typename Visitor>
+void describe(M& message, Visitor& visitor) {
+  std::remove_const_t<M>::fields(message, visitor);
+}
 
 struct StringStringEntryProto : Message {
   std::string key, value;
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.key);
+    field(2, m.value);
+  }
 };
 
 struct OperatorSetIdProto : Message {
   std::string domain;
   int64_t version = 0;
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.domain);
+    field(2, m.version);
+  }
 };
 
 struct TensorProto : Message {
@@ -185,13 +207,10 @@ struct TensorProto : Message {
     BFLOAT16,
   };
   enum DataLocation : int32_t { DEFAULT, EXTERNAL };
-  struct Segment : Message {
-    int64_t begin = 0, end = 0;
-  };
 
   List<int64_t> dims;
   int32_t data_type = UNDEFINED;  // of DataType, or newer
-  Child<Segment> segment;
+  Child<Message> segment;
   List<float> float_data;
   List<int32_t> int32_data;
   List<std::string> string_data;
@@ -200,129 +219,193 @@ struct TensorProto : Message {
   Data raw_data;
   List<double> double_data;
   List<uint64_t> uint64_data;
-  std::string doc_string;
   Messages<StringStringEntryProto> external_data;
   DataLocation data_location = DEFAULT;
-};
 
-struct SparseTensorProto : Message {
-  Child<TensorProto> values, indices;
-  List<int64_t> dims;
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.dims);
+    field(2, m.data_type);
+    field(3, m.segment);
+    field.packed(4, m.float_data);
+    field.packed(5, m.int32_data);
+    field(6, m.string_data);
+    field.packed(7, m.int64_data);
+    field(8, m.name);
+    field(9, m.raw_data);
+    field.packed(10, m.double_data);
+    field.packed(11, m.uint64_data);
+    field(13, m.external_data);
+    field(14, m.data_location);
+  }
 };
 
 struct TensorShapeProto : Message {
   struct Dimension : Message {
     std::optional<int64_t> dim_value;  // at most one of the two
     std::optional<std::string> dim_param;
-    std::string denotation;
+
+    template <typename M, typename Visitor>
+    static void fields(M& m, Visitor& field) {
+      field(1, m.dim_value);
+      field(2, m.dim_param);
+    }
   };
   Messages<Dimension> dim;
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.dim);
+  }
 };
 
 struct TypeProto : Message {
   struct Tensor : Message {
     int32_t elem_type = 0;  // of TensorProto::DataType
     Child<TensorShapeProto> shape;
+
+    template <typename M, typename Visitor>
+    static void fields(M& m, Visitor& field) {
+      field(1, m.elem_type);
+      field(2, m.shape);
+    }
   };
-  struct Sequence : Message {
-    Child<TypeProto> elem_type;
-  };
-  struct Map : Message {
-    int32_t key_type = 0;
-    Child<TypeProto> value_type;
-  };
-  // At most one of these.
-  Child<Tensor> tensor_type, sparse_tensor_type;
-  Child<Sequence> sequence_type, optional_type;
-  Child<Map> map_type;
-  std::string denotation;
+  Child<Tensor> tensor_type;  // absent: a sequence, a map or another type that no importer takes
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.tensor_type);
+  }
 };
 
 struct ValueInfoProto : Message {
-  std::string name, doc_string;
+  std::string name;
   Child<TypeProto> type;
-};
 
-struct TensorAnnotation : Message {
-  std::string tensor_name;
-  Messages<StringStringEntryProto> quant_parameter_tensor_names;
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.name);
+    field(2, m.type);
+  }
 };
 
 struct AttributeProto;
 
 struct NodeProto : Message {
   List<std::string> input, output;
-  std::string name, op_type, domain, doc_string;
+  std::string name, op_type, domain;
   Messages<AttributeProto> attribute;
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.input);
+    field(2, m.output);
+    field(3, m.name);
+    field(4, m.op_type);
+    field(5, m.attribute);
+    field(7, m.domain);
+  }
 };
 
 struct GraphProto : Message {
   Messages<NodeProto> node;
-  std::string name, doc_string;
+  std::string name;
   Messages<TensorProto> initializer;
-  Messages<ValueInfoProto> input, output, value_info;
-  Messages<TensorAnnotation> quantization_annotation;
-  Messages<SparseTensorProto> sparse_initializer;
+  Messages<ValueInfoProto> input, output;
+  Messages<Message> sparse_initializer;
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.node);
+    field(2, m.name);
+    field(5, m.initializer);
+    field(11, m.input);
+    field(12, m.output);
+    field(15, m.sparse_initializer);
+  }
 };
 
 struct AttributeProto : Message {
   enum AttributeType : int32_t {
-    UNDEFINED = 0,
-    FLOAT = 1,
-    INT = 2,
-    STRING = 3,
-    TENSOR = 4,
-    GRAPH = 5,
-    FLOATS = 6,
-    INTS = 7,
-    STRINGS = 8,
-    TENSORS = 9,
-    GRAPHS = 10,
-    SPARSE_TENSOR = 11,
-    SPARSE_TENSORS = 12,
-    TYPE_PROTO = 13,
-    TYPE_PROTOS = 14,
+    UNDEFINED,
+    FLOAT,
+    INT,
+    STRING,
+    TENSOR,
+    GRAPH,
+    FLOATS,
+    INTS,
+    STRINGS,
+    TENSORS,
+    GRAPHS,
+    SPARSE_TENSOR,
+    SPARSE_TENSORS,
+    TYPE_PROTO,
+    TYPE_PROTOS,
   };
 
-  std::string name, ref_attr_name, doc_string;
+  std::string name, ref_attr_name;
   AttributeType type = UNDEFINED;
   std::optional<float> f;
   std::optional<int64_t> i;
   std::optional<std::string> s;
   Child<TensorProto> t;
   Child<GraphProto> g;
-  Child<TypeProto> tp;
-  Child<SparseTensorProto> sparse_tensor;
   List<float> floats;
   List<int64_t> ints;
   List<std::string> strings;
-  Messages<TensorProto> tensors;
-  Messages<GraphProto> graphs;
-  Messages<TypeProto> type_protos;
-  Messages<SparseTensorProto> sparse_tensors;
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.name);
+    field(2, m.f);
+    field(3, m.i);
+    field(4, m.s);
+    field(5, m.t);
+    field(6, m.g);
+    field(7, m.floats);
+    field(8, m.ints);
+    field(9, m.strings);
+    field(20, m.type);
+    field(21, m.ref_attr_name);
+  }
 };
 
 struct FunctionProto : Message {
-  std::string name, doc_string, domain;
+  std::string name, domain;
   List<std::string> input, output, attribute;
   Messages<NodeProto> node;
-  Messages<OperatorSetIdProto> opset_import;
   Messages<AttributeProto> attribute_proto;
-};
 
-struct TrainingInfoProto : Message {
-  Child<GraphProto> initialization, algorithm;
-  Messages<StringStringEntryProto> initialization_binding, update_binding;
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.name);
+    field(4, m.input);
+    field(5, m.output);
+    field(6, m.attribute);
+    field(7, m.node);
+    field(10, m.domain);
+    field(11, m.attribute_proto);
+  }
 };
 
 struct ModelProto : Message {
-  int64_t ir_version = 0, model_version = 0;
-  std::string producer_name, producer_version, domain, doc_string;
+  int64_t ir_version = 0;
+  std::string producer_name;
   Child<GraphProto> graph;
   Messages<OperatorSetIdProto> opset_import;
   Messages<StringStringEntryProto> metadata_props;
-  Messages<TrainingInfoProto> training_info;
   Messages<FunctionProto> functions;
+
+  template <typename M, typename Visitor>
+  static void fields(M& m, Visitor& field) {
+    field(1, m.ir_version);
+    field(2, m.producer_name);
+    field(7, m.graph);
+    field(8, m.opset_import);
+    field(14, m.metadata_props);
+    field(25, m.functions);
+  }
 };
 
 inline constexpr uint64_t kMaxFileBytes = INT32_MAX;
@@ -340,7 +423,6 @@ std::optional<ModelProto> parse_model(std::string_view bytes,
 
 // Fields in the order of their numbers, as other writers have them: the same message gives the same bytes.
 std::string serialize(const ModelProto& model);
-std::string serialize(const AttributeProto& attribute);
 
 // The size of what serialize() gives.
 uint64_t byte_size(const ModelProto& model);

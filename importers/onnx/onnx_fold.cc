@@ -94,10 +94,16 @@ void fold_shift(OnnxOp& op) {
   way == "LEFT" ? fold_arithmetic<Arithmetic::kShiftLeft>(op) : fold_arithmetic<Arithmetic::kShiftRight>(op);
 }
 
-template <Mapping kMapping>
-void fold_mapping(OnnxOp& op) {
+template <Op kFunction>
+void fold_function(OnnxOp& op) {
   op.check_inputs(1, 1);
-  set_folded(op, mapped(kMapping, folded_input(op, 0)));
+  set_folded(op, mapped(kFunction, folded_input(op, 0)));
+}
+
+template <Arithmetic kOperation, int8_t kNumber>
+void fold_with_number(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  set_folded(op, combined(kOperation, folded_input(op, 0), kNumber));
 }
 
 template <Reduction kReduction>
@@ -117,7 +123,8 @@ void fold_cast(OnnxOp& op) {
   op.ignore("saturate");
   using Type = onnx_file::TensorProto;
   if (is_onnx_real(to)) return set_folded(op, as_real(x));
-  if (to == Type::BOOL) return set_folded(op, as_integers(mapped(Mapping::kNot, mapped(Mapping::kNot, x))));
+  if (to == Type::BOOL)
+    return set_folded(op, combined(Arithmetic::kEqual, combined(Arithmetic::kEqual, x, 0), 0));
   if (to != Type::INT64 && to != Type::INT32 && !is_onnx_code(to))
     fail("it casts a constant to ", onnx_type_name(to));
   set_folded(op, as_integers(x));
@@ -242,42 +249,42 @@ struct Entry {
 };
 
 constexpr Entry kFolds[] = {
-    {"Abs", fold_mapping<Mapping::kAbs>},
+    {"Abs", fold_function<Op::kAbs>},
     {"Add", fold_arithmetic<Arithmetic::kAdd>},
     {"And", fold_arithmetic<Arithmetic::kAnd>, true},
     {"BitShift", fold_shift},
     {"BitwiseAnd", fold_arithmetic<Arithmetic::kBitAnd>},
-    {"BitwiseNot", fold_mapping<Mapping::kBitNot>},
+    {"BitwiseNot", fold_with_number<Arithmetic::kBitXor, -1>},
     {"BitwiseOr", fold_arithmetic<Arithmetic::kBitOr>},
     {"BitwiseXor", fold_arithmetic<Arithmetic::kBitXor>},
     {"Cast", fold_cast},
-    {"Ceil", fold_mapping<Mapping::kCeil>},
+    {"Ceil", fold_function<Op::kCeil>},
     {"Concat", fold_concat},
     {"ConstantOfShape", fold_constant_of_shape},
     {"Div", fold_arithmetic<Arithmetic::kDiv>},
     {"Equal", fold_arithmetic<Arithmetic::kEqual>, true},
-    {"Exp", fold_mapping<Mapping::kExp>},
+    {"Exp", fold_function<Op::kExp>},
     {"Expand", fold_expand},
     {"Flatten", fold_shape<flattened_shape>},
-    {"Floor", fold_mapping<Mapping::kFloor>},
+    {"Floor", fold_function<Op::kFloor>},
     {"Gather", fold_gather},
     {"Greater", fold_arithmetic<Arithmetic::kGreater>, true},
     {"GreaterOrEqual", fold_arithmetic<Arithmetic::kGreaterEqual>, true},
     {"Identity", fold_identity},
     {"Less", fold_arithmetic<Arithmetic::kLess>, true},
     {"LessOrEqual", fold_arithmetic<Arithmetic::kLessEqual>, true},
-    {"Log", fold_mapping<Mapping::kLog>},
+    {"Log", fold_function<Op::kLog>},
     {"Max", fold_arithmetic<Arithmetic::kMax>},
     {"Min", fold_arithmetic<Arithmetic::kMin>},
     {"Mod", fold_arithmetic<Arithmetic::kMod>},
     {"Mul", fold_arithmetic<Arithmetic::kMul>},
-    {"Neg", fold_mapping<Mapping::kNegate>},
+    {"Neg", fold_with_number<Arithmetic::kMul, -1>},
     {"NonZero", fold_nonzero},
-    {"Not", fold_mapping<Mapping::kNot>, true},
+    {"Not", fold_with_number<Arithmetic::kEqual, 0>, true},
     {"Or", fold_arithmetic<Arithmetic::kOr>, true},
     {"Pow", fold_arithmetic<Arithmetic::kPow>},
     {"Range", fold_range},
-    {"Reciprocal", fold_mapping<Mapping::kReciprocal>},
+    {"Reciprocal", fold_function<Op::kReciprocal>},
     {"ReduceMax", fold_reduction<Reduction::kMax>},
     {"ReduceMean", fold_reduction<Reduction::kMean>},
     {"ReduceMin", fold_reduction<Reduction::kMin>},
@@ -286,7 +293,7 @@ constexpr Entry kFolds[] = {
     {"Reshape", fold_reshape},
     {"Slice", fold_slice},
     {"Split", fold_split},
-    {"Sqrt", fold_mapping<Mapping::kSqrt>},
+    {"Sqrt", fold_function<Op::kSqrt>},
     {"Squeeze", fold_shape<squeezed_shape>},
     {"Sub", fold_arithmetic<Arithmetic::kSub>},
     {"Sum", fold_arithmetic<Arithmetic::kAdd>},

@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_reader.h"

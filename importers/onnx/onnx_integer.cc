@@ -130,25 +130,15 @@ void import_one_hot(OnnxOp& op) {
   op.check_inputs(3, 3);
   const int32_t indices = op.as_index(op.any_activation(0));
   Shape shape = op.shape(indices);
-  std::vector<float> depth;
-  if (op.is_constant_of_reals(1))
-    depth = op.floats(1).values;
-  else
-    for (const int64_t value : op.integers(1).values) depth.push_back(static_cast<float>(value));
+  const std::vector<float> depth = op.numbers(1).values, values = op.numbers(2).values;
   if (depth.size() != 1 || !(depth[0] >= 1.0f && depth[0] <= 16777216.0f))
     fail("its depth must be one number from 1 to 16777216");
-  const bool gives_reals = op.is_constant_of_reals(2);
-  std::vector<float> values;
-  if (gives_reals)
-    values = op.floats(2).values;
-  else
-    for (const int64_t value : op.integers(2).values) values.push_back(static_cast<float>(value));
   if (values.size() != 2) fail("its values must be two numbers, off and on; it has ", values.size());
   const int32_t axis = normal_axis(op.integer("axis", -1), shape.size() + 1);
   shape.insert(shape.begin() + axis, static_cast<int32_t>(depth[0]));
   const int32_t y = op.new_tensor(shape);
   op.add(Op::kOneHot, {indices}, y).options.as<OneHotOptions>() = {axis, values[1], values[0], true};
-  op.set_output(y, 0, !gives_reals);
+  op.set_output(y, 0, !op.is_constant_of_reals(2));
   if (op.is_truth(2)) op.note_truth();
 }
 

@@ -1,5 +1,4 @@
 // ONNX matrix products: FullyConnected with constant weights, else BatchMatMul.
-#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {

@@ -52,10 +52,7 @@ void import_where(OnnxOp& op) {
   op.check_inputs(3, 3);
   std::vector<int32_t> inputs;
   for (int i = 0; i < 3; ++i) inputs.push_back(op.activation_or_numbers(i));
-  const Shape shape = align_operands(op.origin(), inputs);
-  const int32_t y = op.new_tensor(shape);
-  add_where(op.origin(), inputs, y);
-  op.set_output(y);
+  op.set_output(add_choice(op, inputs));
 }
 
 constexpr OnnxOperator kOnnxLogicOperators[] = {

@@ -5,7 +5,6 @@
 
 #include "importers/draft/quantized_tables.h"
 #include "importers/draft/read_options.h"
-#include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::importers {
 
@@ -79,23 +78,23 @@ bool OnnxOp::all_constant() const {
   return true;
 }
 
+template <size_t kCount>
+static bool is_one_of(const std::string& source, const char* const (&list)[kCount]) {
+  return std::find(std::begin(list), std::end(list), source) != std::end(list);
+}
+
 // Operators of codes that give codes of the same type. What can leave the type's range counts on from its other end.
 static bool counts_on(const std::string& source) {
-  constexpr const char* kSources[] = {"Abs", "Add", "Div", "Mul", "Neg", "Pow", "Sub", "Sum"};
-  return std::find(std::begin(kSources), std::end(kSources), source) != std::end(kSources);
+  return is_one_of(source, {"Abs", "Add", "Div", "Mul", "Neg", "Pow", "Sub", "Sum"});
 }
 static bool gives_codes(const std::string& source) {
-  constexpr const char* kSources[] = {"Clip", "Max",       "Min",       "Mod",  "ReduceMax",
-                                      "Relu", "ReduceMin", "ScatterND", "Sign", "Where"};
-  return counts_on(source) ||
-         std::find(std::begin(kSources), std::end(kSources), source) != std::end(kSources);
+  return counts_on(source) || is_one_of(source, {"Clip", "Max", "Min", "Mod", "ReduceMax", "Relu",
+                                                 "ReduceMin", "ScatterND", "Sign", "Where"});
 }
 // Those that ONNX defines for codes, without a scale: they compute on the numbers themselves.
 static bool takes_codes(const std::string& source) {
-  constexpr const char* kSources[] = {"ConvInteger", "Equal",       "Greater",      "GreaterOrEqual",
-                                      "Less",        "LessOrEqual", "MatMulInteger"};
-  return gives_codes(source) ||
-         std::find(std::begin(kSources), std::end(kSources), source) != std::end(kSources);
+  return gives_codes(source) || is_one_of(source, {"ConvInteger", "Equal", "Greater", "GreaterOrEqual",
+                                                   "Less", "LessOrEqual", "MatMulInteger"});
 }
 
 int32_t OnnxOp::activation(int i) {

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/matrix_product.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/onnx/onnx_operators.h"
-#include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::importers {
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_op.h"
 #include "importers/onnx/onnx_operators.h"
 

@@ -2,7 +2,6 @@
 #include <numeric>
 
 #include "importers/draft/draft.h"
-#include "importers/draft/index_rows.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -84,9 +83,7 @@ int32_t add_put(OnnxOp& op, int32_t x, int32_t places, int32_t updates, size_t a
     int32_t value = one(updates, of_updates, i);
     if (join != Op::kNone) value = add_binary(op, join, x, value);
     std::vector<int32_t> inputs{is_here, value, x};
-    align_operands(op.origin(), inputs);
-    x = op.new_tensor(shape);
-    add_where(op.origin(), inputs, x);
+    x = add_choice(op, inputs);
   }
   return x;
 }

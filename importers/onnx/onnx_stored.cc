@@ -1,4 +1,4 @@
-#include "importers/onnx/onnx_stored.h"
+#include "importers/onnx/onnx_op.h"
 
 #include <algorithm>
 #include <charconv>
@@ -153,38 +153,32 @@ OnnxConstant<float> stored_onnx_floats(const TensorProto& tensor, const Shape& s
 
 OnnxConstant<int64_t> stored_onnx_integers(const TensorProto& tensor, const Shape& shape, uint64_t count) {
   OnnxConstant<int64_t> constant{shape, {}};
-  const auto widen = [&](const auto& values) { constant.values.assign(values.begin(), values.end()); };
+  const auto widened = [&](const auto& values) {
+    constant.values.assign(values.begin(), values.end());
+    return constant;
+  };
   switch (tensor.data_type) {
     case kOnnxUint4:
     case kOnnxInt4:
-      constant.values = codes_of_4_bits(tensor, count, tensor.data_type == kOnnxInt4);
-      break;
+      return widened(codes_of_4_bits(tensor, count, tensor.data_type == kOnnxInt4));
     case TensorProto::INT64:
-      constant.values = stored_values<int64_t>(tensor, tensor.int64_data, count);
-      break;
+      return {shape, stored_values<int64_t>(tensor, tensor.int64_data, count)};
     case TensorProto::INT32:
-      widen(stored_values<int32_t>(tensor, tensor.int32_data, count));
-      break;
+      return widened(stored_values<int32_t>(tensor, tensor.int32_data, count));
     case TensorProto::INT8:
-      widen(stored_values<int8_t>(tensor, tensor.int32_data, count));
-      break;
+      return widened(stored_values<int8_t>(tensor, tensor.int32_data, count));
     case TensorProto::BOOL:
     case TensorProto::UINT8:
-      widen(stored_values<uint8_t>(tensor, tensor.int32_data, count));
-      break;
+      return widened(stored_values<uint8_t>(tensor, tensor.int32_data, count));
     case TensorProto::INT16:
-      widen(stored_values<int16_t>(tensor, tensor.int32_data, count));
-      break;
+      return widened(stored_values<int16_t>(tensor, tensor.int32_data, count));
     case TensorProto::UINT16:
-      widen(stored_values<uint16_t>(tensor, tensor.int32_data, count));
-      break;
+      return widened(stored_values<uint16_t>(tensor, tensor.int32_data, count));
     case TensorProto::UINT32:
-      widen(stored_values<uint32_t>(tensor, tensor.uint64_data, count));
-      break;
+      return widened(stored_values<uint32_t>(tensor, tensor.uint64_data, count));
     default:
       fail("it holds ", onnx_type_name(tensor.data_type), "; int64 is expected");
   }
-  return constant;
 }
 
 // Weights that an ONNX file keeps in files beside itself. Its paths are not trusted: a name leads to a plain

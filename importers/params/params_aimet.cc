@@ -275,12 +275,7 @@ class AimetReader {
     if (scale_list.empty() || (offset_list.size() != 1 && offset_list.size() != scale_list.size()))
       return Failure{where + ": " + std::to_string(offset_list.size()) + " offsets for " +
                      std::to_string(scale_list.size()) + " scales"};
-    for (const ParamsJson* const item : scale_list) {
-      if (!item->is_number()) return Failure{where + ": a scale is no number"};
-      const auto scale = checked_scale(item->get<double>(), where);
-      if (!scale) return scale.failure();
-      entry.scales.push_back(*scale);
-    }
+    if (auto step = add_json_scales(scales, where, entry); !step) return step;
     for (const ParamsJson* const item : offset_list) {
       const auto offset = json_whole(item);
       if (!offset || *offset <= -2 * middle || *offset > 0)

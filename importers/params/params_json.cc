@@ -83,6 +83,16 @@ std::vector<const ParamsJson*> json_list(const ParamsJson& value) {
   return items;
 }
 
+Outcome<Done> add_json_scales(const ParamsJson& list, const std::string& where, ParamsEntry& entry) {
+  for (const ParamsJson* const item : json_list(list)) {
+    if (!item->is_number()) return Failure{where + ": a scale is no number"};
+    const auto scale = checked_scale(item->get<double>(), where);
+    if (!scale) return scale.failure();
+    entry.scales.push_back(*scale);
+  }
+  return Done{};
+}
+
 void ParamsSlots::note(std::vector<std::string>& notes, const std::string& path,
                        const std::string& what) const {
   if (count > 0)

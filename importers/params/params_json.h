@@ -21,6 +21,8 @@ const ParamsJson* json_member(const ParamsJson& object, const std::string& name)
 std::optional<int64_t> json_whole(const ParamsJson* value);
 // One value, or the values of a list.
 std::vector<const ParamsJson*> json_list(const ParamsJson& value);
+// The numbers of a list, or the one number, go behind the entry's scales; `where` names them.
+Outcome<Done> add_json_scales(const ParamsJson& list, const std::string& where, ParamsEntry& entry);
 
 // Slots of a file that are not what int8 has, for a note.
 struct ParamsSlots {

@@ -15,8 +15,19 @@ const QuantRule* layer_rule(const Model& model, OpList ops, const NodeInfo& node
   return rule.weight_input < 0 ? nullptr : &rule;
 }
 
-const char* weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule) {
-  return model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).name;
+TensorInfo weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule) {
+  return model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+}
+
+bool has_input(const NodeInfo& node, int32_t input) {
+  const auto i = static_cast<size_t>(input);
+  return input >= 0 && i < node.inputs.size && node.inputs[i] >= 0;
+}
+
+std::vector<float> bias_scales(const TensorInfo& in, const TensorInfo& weights) {
+  std::vector<float> scales;
+  for (const float scale : weights.quantization.scales) scales.push_back(scale * in.quantization.scales[0]);
+  return scales;
 }
 
 LayerNames::LayerNames(const Model& model) : model_(model) {
@@ -29,7 +40,7 @@ LayerNames::LayerNames(const Model& model) : model_(model) {
     }
   for (int32_t n = 0; n < model.node_count(); ++n)
     if (const QuantRule* const rule = layer_rule(model, float_ops(), model.node(n))) {
-      const std::string weights = weights_of(model, model.node(n), *rule), node = model.node(n).name;
+      const std::string weights = weights_of(model, model.node(n), *rule).name, node = model.node(n).name;
       layers_[weights] = n;
       for (const std::string& module : {module_of_node(node), module_of_weights(weights)}) {
         modules_.add(module, n);

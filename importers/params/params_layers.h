@@ -68,7 +68,11 @@ std::vector<std::string> nearest_names(const std::string& name, const std::vecto
 
 // nullptr: the node has no weights, or none of these operators runs it.
 const QuantRule* layer_rule(const Model& model, OpList ops, const NodeInfo& node);
-const char* weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule);
+TensorInfo weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule);
+// Whether a node has its rule's input: -1 is none.
+bool has_input(const NodeInfo& node, int32_t input);
+// The scales of a layer's bias: those of its weights, times that of what it reads.
+std::vector<float> bias_scales(const TensorInfo& in, const TensorInfo& weights);
 
 // The least and the greatest code that a node was told to write, as far as the bounds of its reals do not explain them; of a
 // table those that it has.

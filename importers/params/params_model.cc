@@ -49,13 +49,13 @@ class ModelParams {
   }
   std::string layer_name(const NodeInfo& node, const QuantRule& rule) const {
     const bool own = node.name[0] != '\0' && names_.at(node.name) == 1;
-    return own ? node.name : weights_of(model_, node, rule);
+    return own ? node.name : weights_of(model_, node, rule).name;
   }
 
   void add_layer(const NodeInfo& node, const QuantRule& rule) {
     const std::string layer = layer_name(node, rule);
     const Quantization& in = model_.tensor(node.inputs[0]).quantization;
-    const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const TensorInfo weights = weights_of(model_, node, rule);
     ParamsEntry read{ParamsOf::kLayerInput, layer, {in.scales[0]}, in.zero_point, {}, {}};
     if (model_.tensor(node.inputs[0]).dtype == DType::kS16) read.lo = -kMostWideCode, read.hi = kMostWideCode;
     table_.entries.push_back(std::move(read));
@@ -68,15 +68,12 @@ class ModelParams {
                               false,
                               -greatest_code(weights),
                               greatest_code(weights)});
-    const auto bias = static_cast<size_t>(rule.bias_input);
-    if (bias < node.inputs.size && node.inputs[bias] >= 0) {
-      ParamsReader reader{operator_name(node), model_.tensor(node.inputs[bias]).name, {}};
-      for (const float scale : weights.quantization.scales)
-        reader.bias_scales.push_back(scale * in.scales[0]);
-      table_.readers.push_back(std::move(reader));
+    if (has_input(node, rule.bias_input)) {
+      const int32_t bias = node.inputs[static_cast<size_t>(rule.bias_input)];
+      table_.readers.push_back({operator_name(node), model_.tensor(bias).name,
+                                bias_scales(model_.tensor(node.inputs[0]), weights)});
     }
-    const auto residual = static_cast<size_t>(rule.residual_input);
-    if (rule.residual_input >= 0 && residual < node.inputs.size && node.inputs[residual] >= 0)
+    if (has_input(node, rule.residual_input))
       table_.entries.push_back({ParamsOf::kTensor,
                                 layer + kSumSuffix,
                                 {node.options.as<Intermediate>().scale},

@@ -203,12 +203,7 @@ class PpqReader {
                       slot.is_result,
                       leader == slot.tensor ? std::string() : leader,
                       slot.input};
-    for (const Json* const item : json_list(*scales)) {
-      if (!item->is_number()) return Failure{where + ": a scale is no number"};
-      const auto scale = checked_scale(item->get<double>(), where);
-      if (!scale) return scale.failure();
-      entry.scales.push_back(*scale);
-    }
+    if (auto step = add_json_scales(*scales, where, entry); !step) return step;
     const std::vector<const Json*> list = json_list(*zeros);
     if (entry.scales.empty() || (list.size() != 1 && list.size() != entry.scales.size()))
       return Failure{where + ": " + std::to_string(list.size()) + " zero points for " +

@@ -223,7 +223,7 @@ class Resolver {
   Span<const float> scales_of_codes(const ParamsEntry& entry, int32_t layer) {
     std::vector<float>& scales = resolved_.made_scales.emplace_back();
     bool is_wide = false;
-    for (const std::vector<float>& weights : weights_of(layer)) {
+    for (const std::vector<float>& weights : weights_by_channel(layer)) {
       const float own = own_scale(entry, scales.size());
       std::vector<double> codes;
       for (const float weight : weights) codes.push_back(code_of(entry, weight, own));
@@ -246,16 +246,10 @@ class Resolver {
   }
 
   void add_wide(const ParamsEntry& entry, int32_t layer) {
-    const NodeInfo node = model_.node(layer);
-    const QuantRule& rule = layers_.rule(layer);
-    const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
-    const auto* const values = reinterpret_cast<const float*>(weights.constant.data);
-    const auto behind = static_cast<size_t>(weights.shape.elements(rule.weight_axis + 1, weights.shape.rank));
     OtherWeights wide{layer, index_of(entry), {}, {}};
-    for (size_t i = 0; i < static_cast<size_t>(weights.shape.elements()); ++i) {
-      const size_t channel = i / behind % static_cast<size_t>(weights.shape[rule.weight_axis]);
-      wide.codes.push_back(static_cast<int32_t>(code_of(entry, values[i], own_scale(entry, channel))));
-    }
+    for_each_weight(layer, [&](size_t channel, float weight) {
+      wide.codes.push_back(static_cast<int32_t>(code_of(entry, weight, own_scale(entry, channel))));
+    });
     resolved_.other.push_back(std::move(wide));
   }
 
@@ -266,7 +260,7 @@ class Resolver {
            entry.scales.size() * channels == static_cast<size_t>(info.shape.elements());
   }
   Span<const float> scales_of_largest(const ParamsEntry& entry, int32_t layer) {
-    const std::vector<std::vector<float>> channels = weights_of(layer);
+    const std::vector<std::vector<float>> channels = weights_by_channel(layer);
     OtherWeights other{layer, index_of(entry), {}, {}};
     std::vector<float>& scales = resolved_.made_scales.emplace_back();
     for (const std::vector<float>& weights : channels) {
@@ -298,23 +292,28 @@ class Resolver {
     return own;
   }
 
-  // The weights of each output channel.
-  std::vector<std::vector<float>> weights_of(int32_t layer) const {
-    const NodeInfo node = model_.node(layer);
-    const QuantRule& rule = layers_.rule(layer);
-    const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+  // Calls body(output channel, weight) for each, in the order in which they lie.
+  template <typename Body>
+  void for_each_weight(int32_t layer, Body body) const {
+    const int32_t axis = layers_.rule(layer).weight_axis;
+    const TensorInfo weights = weights_of(layer);
     const auto* const values = reinterpret_cast<const float*>(weights.constant.data);
-    std::vector<std::vector<float>> channels(static_cast<size_t>(weights.shape[rule.weight_axis]));
-    const auto count = static_cast<size_t>(weights.shape.elements());
-    const auto behind = static_cast<size_t>(weights.shape.elements(rule.weight_axis + 1, weights.shape.rank));
-    for (size_t i = 0; i < count; ++i) channels[i / behind % channels.size()].push_back(values[i]);
+    const auto count = static_cast<size_t>(weights.shape.elements()),
+               behind = static_cast<size_t>(weights.shape.elements(axis + 1, weights.shape.rank)),
+               channels = static_cast<size_t>(weights.shape[axis]);
+    for (size_t i = 0; i < count; ++i) body(i / behind % channels, values[i]);
+  }
+  // The weights of each output channel.
+  std::vector<std::vector<float>> weights_by_channel(int32_t layer) const {
+    std::vector<std::vector<float>> channels(static_cast<size_t>(channels_of(layer)));
+    for_each_weight(layer, [&](size_t channel, float weight) { channels[channel].push_back(weight); });
     return channels;
   }
 
   // Batch normalization is in the weights here. Scales of the weights before it serve where it changed little.
   Outcome<Done> check_unfused(const ParamsEntry& entry, int32_t layer) const {
     constexpr float kLeast = 0.8f, kMost = 1.25f;
-    const std::vector<std::vector<float>> channels = weights_of(layer);
+    const std::vector<std::vector<float>> channels = weights_by_channel(layer);
     for (size_t c = 0; c < channels.size(); ++c) {
       float largest = 0.0f;
       for (const float weight : channels[c]) largest = std::max(largest, std::fabs(weight));
@@ -332,9 +331,10 @@ class Resolver {
   }
 
   int32_t channels_of(int32_t layer) const {
-    const NodeInfo node = model_.node(layer);
-    const QuantRule& rule = layers_.rule(layer);
-    return model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).shape[rule.weight_axis];
+    return weights_of(layer).shape[layers_.rule(layer).weight_axis];
+  }
+  TensorInfo weights_of(int32_t layer) const {
+    return intaglio::weights_of(model_, model_.node(layer), layers_.rule(layer));
   }
 
   const ParamsTable& table_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
+#include <cstring>
 #include <map>
 
 #include "calibrator/host/system/files.h"
@@ -14,27 +14,54 @@ namespace intaglio {
 namespace {
 
 constexpr uint64_t kMaxParamsBytes = uint64_t{64} << 20;
-constexpr const char* kNames[kParamsFormatCount] = {"tengine", "tengine-uint8", "ncnn", "amct",
-                                                    "ppq",     "aimet",         "model"};
-struct Suffix {
-  const char* end;
-  ParamsFormat format;
+
+using Read = Outcome<ParamsTable> (*)(const std::string& path, std::string_view text);
+using Write = Outcome<std::string> (*)(const ParamsTable& table);
+
+Outcome<ParamsTable> read_model(const std::string& path, std::string_view bytes) {
+  const auto model = Model::open({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  if (!model) return Failure{path + ": is no model file that can be read; 'intaglio verify' says why"};
+  return params_of_model(*model, path);
+}
+
+template <bool kIsUint8>
+Outcome<ParamsTable> read_tengine_of(const std::string& path, std::string_view text) {
+  return read_tengine(path, text, kIsUint8);
+}
+template <bool kIsUint8>
+Outcome<std::string> write_tengine_of(const ParamsTable& table) {
+  return write_tengine(table, kIsUint8);
+}
+
+// By ParamsFormat.
+struct Format {
+  const char* name;
+  std::array<const char*, 2> ends;  // of files' names
+  Read read;
+  Write write;
+  bool has_wide = false;  // codes of 16 bits
 };
-constexpr Suffix kSuffixes[] = {{".scale", ParamsFormat::kTengine}, {".table", ParamsFormat::kNcnn},
-                                {".record", ParamsFormat::kAmct},   {".txt", ParamsFormat::kAmct},
-                                {".json", ParamsFormat::kPpq},      {".encodings", ParamsFormat::kAimet},
-                                {".itg", ParamsFormat::kModel}};
+constexpr Format kFormats[kParamsFormatCount] = {
+    {"tengine", {".scale"}, read_tengine_of<false>, write_tengine_of<false>},
+    {"tengine-uint8", {}, read_tengine_of<true>, write_tengine_of<true>},
+    {"ncnn", {".table"}, read_ncnn, write_ncnn},
+    {"amct", {".record", ".txt"}, read_amct, write_amct},
+    {"ppq", {".json"}, read_ppq, write_ppq, true},
+    {"aimet", {".encodings"}, read_aimet, write_aimet, true},
+    {"model", {".itg"}, read_model, nullptr},
+};
+const Format& form_of(ParamsFormat format) { return kFormats[static_cast<size_t>(format)]; }
 
 }  // namespace
 
-const char* params_format_name(ParamsFormat format) { return kNames[static_cast<size_t>(format)]; }
+const char* params_format_name(ParamsFormat format) { return form_of(format).name; }
 
 std::optional<ParamsFormat> params_format_of(const std::string& path) {
-  for (const Suffix& suffix : kSuffixes) {
-    const std::string_view end = suffix.end;
-    if (path.size() >= end.size() && std::string_view(path).substr(path.size() - end.size()) == end)
-      return suffix.format;
-  }
+  for (int32_t i = 0; i < kParamsFormatCount; ++i)
+    for (const char* const end : kFormats[i].ends)
+      if (end != nullptr && path.size() >= std::strlen(end) &&
+          path.compare(path.size() - std::strlen(end), std::string::npos, end) == 0)
+        return static_cast<ParamsFormat>(i);
   return std::nullopt;
 }
 
@@ -89,48 +116,17 @@ Outcome<ParamsTable> read_params(const std::string& path, ParamsFormat format) {
   const auto file = read_file(path, kMaxParamsBytes);
   if (!file) return file.failure();
   const std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
-  switch (format) {
-    case ParamsFormat::kTengine:
-    case ParamsFormat::kTengineUint8:
-      return read_tengine(path, text, format == ParamsFormat::kTengineUint8);
-    case ParamsFormat::kNcnn:
-      return read_ncnn(path, text);
-    case ParamsFormat::kAmct:
-      return read_amct(path, text);
-    case ParamsFormat::kPpq:
-      return read_ppq(path, text);
-    case ParamsFormat::kAimet:
-      return read_aimet(path, text);
-    case ParamsFormat::kModel:
-      break;
-  }
-  const auto model = Model::open(file->span());
-  if (!model) return Failure{path + ": is no model file that can be read; 'intaglio verify' says why"};
-  return params_of_model(*model, path);
+  return form_of(format).read(path, text);
 }
 
 Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format) {
-  if (format != ParamsFormat::kPpq && format != ParamsFormat::kAimet)
-    for (const ParamsEntry& entry : table.entries)
-      if (entry.is_wide())
-        return Failure{entry.name + " has codes of 16 bits, which the format " + params_format_name(format) +
-                       " does not hold; take ppq or aimet"};
-  switch (format) {
-    case ParamsFormat::kTengine:
-    case ParamsFormat::kTengineUint8:
-      return write_tengine(table, format == ParamsFormat::kTengineUint8);
-    case ParamsFormat::kNcnn:
-      return write_ncnn(table);
-    case ParamsFormat::kAmct:
-      return write_amct(table);
-    case ParamsFormat::kPpq:
-      return write_ppq(table);
-    case ParamsFormat::kAimet:
-      return write_aimet(table);
-    case ParamsFormat::kModel:
-      break;
-  }
-  return Failure{"a model is no format to write parameters in; take another"};
+  const Format& form = form_of(format);
+  if (form.write == nullptr) return Failure{"a model is no format to write parameters in; take another"};
+  for (const ParamsEntry& entry : table.entries)
+    if (entry.is_wide() && !form.has_wide)
+      return Failure{entry.name + " has codes of 16 bits, which the format " + form.name +
+                     " does not hold; take ppq or aimet"};
+  return form.write(table);
 }
 
 }  // namespace intaglio

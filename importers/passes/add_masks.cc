@@ -38,9 +38,8 @@ size_t scores_of(const Draft& draft, const DraftNode& node) {
 bool feeds_softmax(const Draft& draft, const Links& links, int32_t tensor) {
   const auto& readers = links.consumers_of(tensor);
   return !readers.empty() && !links.is_output[static_cast<size_t>(tensor)] &&
-         std::all_of(readers.begin(), readers.end(), [&](int32_t reader) {
-           return draft.nodes[static_cast<size_t>(reader)].op == Op::kSoftmax;
-         });
+         std::all_of(readers.begin(), readers.end(),
+                     [&](int32_t reader) { return draft.node(reader).op == Op::kSoftmax; });
 }
 
 // The mask that a Where's condition and the place of its scores make.

@@ -57,7 +57,7 @@ class ChannelFolding {
   explicit ChannelFolding(Draft& draft) : draft_(draft), links_(draft) {}
 
   bool fold_affine(int32_t index) {
-    const DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
+    const DraftNode& node = draft_.node(index);
     if (!read(node)) return false;
     Places places{affine_.shape, {}};
     for (int32_t i = 0; i < static_cast<int32_t>(elements(affine_.shape)); ++i) places.entry.push_back(i);
@@ -72,7 +72,7 @@ class ChannelFolding {
   }
 
   bool fold_clamp(int32_t index) {
-    const DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
+    const DraftNode& node = draft_.node(index);
     if (node.op != Op::kClamp || node.outputs.empty()) return false;
     // With another scale behind it, an int8 clamp is a requantization of its own.
     if (!draft_.tensor(node.input()).same_quantization(draft_.tensor(node.output()))) return false;
@@ -82,8 +82,7 @@ class ChannelFolding {
     targets_.clear();
     if (!reach(node.input(), index, {Shape(draft_.tensor(node.input()).shape.size(), 1), {kOthers}}, 0))
       return false;
-    for (const Target& target : targets_)
-      join_clamps(draft_.nodes[static_cast<size_t>(target.node)].options.as<Clamp>(), clamp_);
+    for (const Target& target : targets_) join_clamps(draft_.node(target.node).options.as<Clamp>(), clamp_);
     finish(index, node.input());
     return true;
   }
@@ -266,10 +265,10 @@ class ChannelFolding {
   // Whether no other reader of the tensor takes what slice `reader` takes.
   bool is_apart(int32_t tensor, int32_t reader) const {
     if (links_.is_output[static_cast<size_t>(tensor)] || !folds_numbers() || bounds_) return false;
-    const DraftNode& own = draft_.nodes[static_cast<size_t>(reader)];
+    const DraftNode& own = draft_.node(reader);
     if (own.op != Op::kStridedSlice) return false;
     for (const int32_t index : links_.consumers_of(tensor)) {
-      const DraftNode& other = draft_.nodes[static_cast<size_t>(index)];
+      const DraftNode& other = draft_.node(index);
       if (index == reader) continue;
       if (other.op != Op::kStridedSlice) return false;
       bool meet = true;
@@ -290,7 +289,7 @@ class ChannelFolding {
     if (index < 0 || depth > kMostMoves) return false;
     const bool is_alone = links_.single_use(tensor);
     if (!is_alone && !is_apart(tensor, reader)) return false;
-    const DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
+    const DraftNode& node = draft_.node(index);
     if (is_target(node)) return take(index, std::move(places));
     if (node.inputs.empty() || node.outputs.size() != 1) return false;
     const int32_t x = node.input();
@@ -368,7 +367,7 @@ class ChannelFolding {
   bool take(int32_t index, Places places) {
     Target target{index, {}};
     if (folds_numbers()) {
-      const DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
+      const DraftNode& node = draft_.node(index);
       for (size_t axis = 0; axis + 1 < places.shape.size(); ++axis)
         if (places.shape[axis] != 1) return false;
       if (!lengthen(places, places.shape.size() - 1, output_channels(draft_, node))) return false;
@@ -391,7 +390,7 @@ class ChannelFolding {
   }
 
   void apply(const Target& target, const DraftNode& folded) {
-    DraftNode& node = draft_.nodes[static_cast<size_t>(target.node)];
+    DraftNode& node = draft_.node(target.node);
     auto bias = values_of<float>(draft_.tensor(node.inputs[2]));
     std::vector<double> factors;
     DraftNormStatistics statistics;
@@ -424,11 +423,7 @@ class ChannelFolding {
 
   // The writer of the node's input writes its output instead.
   void finish(int32_t index, int32_t x) {
-    DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
-    const int32_t last = links_.producer_of(x), output = node.output();
-    take_over_output(draft_, draft_.nodes[static_cast<size_t>(last)], output);
-    links_.producer[static_cast<size_t>(output)] = last;
-    node.outputs.clear();  // dead
+    take_place(draft_, links_, links_.producer_of(x), draft_.node(index));
   }
 
   Draft& draft_;

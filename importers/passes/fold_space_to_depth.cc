@@ -28,7 +28,7 @@ class LayoutFinder {
   // What moves alone is followed back as far as it goes.
   Layout layout(int32_t tensor, int depth = 0) const {
     constexpr int kMostMoves = 8;
-    const DraftNode* const node = depth < kMostMoves ? producer(tensor) : nullptr;
+    const DraftNode* const node = depth < kMostMoves ? links_.writer(draft_, tensor) : nullptr;
     std::optional<Layout> found;
     if (node != nullptr && draft_.tensor(node->input()).same_quantization(draft_.tensor(tensor))) {
       if (node->op == Op::kStridedSlice) found = of_slice(*node, depth);
@@ -39,11 +39,6 @@ class LayoutFinder {
   }
 
  private:
-  const DraftNode* producer(int32_t tensor) const {
-    const int32_t index = links_.producer_of(tensor);
-    return index < 0 ? nullptr : &draft_.nodes[static_cast<size_t>(index)];
-  }
-
   Layout whole(int32_t tensor) const {
     Layout same{tensor, 1, 1, {}};
     draft_.budget->spend_work(static_cast<uint64_t>(draft_.tensor(tensor).shape.back()),
@@ -90,9 +85,9 @@ class LayoutFinder {
 
   // SpaceToDepth: [n, h, bh, w, bw, c], whose rows of a block, columns and channels stand last in any order.
   std::optional<Layout> of_blocks(const DraftNode& together, int depth) const {
-    const DraftNode* const turn = producer(together.input());
+    const DraftNode* const turn = links_.writer(draft_, together.input());
     if (turn == nullptr || turn->op != Op::kTranspose) return std::nullopt;
-    const DraftNode* const apart = producer(turn->input());
+    const DraftNode* const apart = links_.writer(draft_, turn->input());
     if (apart == nullptr || apart->op != Op::kReshape) return std::nullopt;
     const Shape &picture = draft_.tensor(apart->input()).shape, &blocks = draft_.tensor(turn->input()).shape,
                 &to = draft_.tensor(together.output()).shape;

@@ -26,11 +26,10 @@ bool pads_with_least(const Draft& draft, const DraftNode& pad) {
 
 // Whether no value of the tensor can be below zero: then skipping padding and zeros give the same maximum.
 bool is_never_negative(const Draft& draft, const Links& links, int32_t tensor) {
-  const int32_t index = links.producer_of(tensor);
-  if (index < 0) return false;
-  const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+  const DraftNode* const node = links.writer(draft, tensor);
+  if (node == nullptr) return false;
   const DraftTensor& info = draft.tensor(tensor);
-  const auto clamp = node.options.value<Clamp>();
+  const auto clamp = node->options.value<Clamp>();
   return info.dtype == DType::kF32 ? clamp.min >= 0.0f : clamp.lo >= info.zero_point;
 }
 
@@ -69,7 +68,7 @@ bool fold_pad(Draft& draft) {
   for (const DraftNode& pad : draft.nodes) {
     if (pad.op != Op::kPad || !pads_height_and_width_only(pad)) continue;
     for (const int32_t index : links.consumers_of(pad.output())) {
-      DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+      DraftNode& node = draft.node(index);
       if (node.input() != pad.output() || !can_take(draft, links, node, pad)) continue;
       const Span<const int32_t> before = pad.options.as<PadOptions>().before;
       auto& window = node.options.as<Window2d>();
@@ -136,14 +135,10 @@ bool fold_dilation(Draft& draft) {
   bool changed = false;
   for (DraftNode& together : draft.nodes) {
     if (together.op != kBatchToSpace || !links.single_use(together.input())) continue;
-    const int32_t c = links.producer_of(together.input());
-    if (c < 0) continue;
-    DraftNode& conv = draft.nodes[static_cast<size_t>(c)];
-    if (conv.op != Op::kConv2d && conv.op != Op::kDepthwiseConv2d) continue;
-    const int32_t a = links.producer_of(conv.input());
-    if (a < 0 || draft.nodes[static_cast<size_t>(a)].op != kSpaceToBatch ||
-        !fold_blocks(draft, draft.nodes[static_cast<size_t>(a)], conv, together))
-      continue;
+    DraftNode* const conv = links.writer(draft, together.input());
+    if (conv == nullptr || (conv->op != Op::kConv2d && conv->op != Op::kDepthwiseConv2d)) continue;
+    const DraftNode* const apart = links.writer(draft, conv->input(), kSpaceToBatch);
+    if (apart == nullptr || !fold_blocks(draft, *apart, *conv, together)) continue;
     together.outputs.clear();  // dead
     changed = true;
   }
@@ -193,21 +188,11 @@ void add_batch_to_space(Draft& draft, const DraftNode& node) {
 }  // namespace
 
 bool decompose_space_to_batch(Draft& draft) {
-  const auto is_one = [](const DraftNode& node) {
+  return rewrite_nodes(draft, [&](const DraftNode& node) {
+    if (node.op == kSpaceToBatch) add_space_to_batch(draft, node);
+    if (node.op == kBatchToSpace) add_batch_to_space(draft, node);
     return node.op == kSpaceToBatch || node.op == kBatchToSpace;
-  };
-  if (std::none_of(draft.nodes.begin(), draft.nodes.end(), is_one)) return false;
-  std::deque<DraftNode> old = std::move(draft.nodes);
-  draft.nodes.clear();
-  for (DraftNode& node : old) {
-    if (node.op == kSpaceToBatch)
-      add_space_to_batch(draft, node);
-    else if (node.op == kBatchToSpace)
-      add_batch_to_space(draft, node);
-    else
-      draft.nodes.push_back(std::move(node));
-  }
-  return true;
+  });
 }
 
 // A depthwise convolution of one channel is an ordinary one, whose kernels take all of its output channels at once.

@@ -79,6 +79,12 @@ void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& fact
   node.inputs[2] = draft.put(std::move(biases));
 }
 
+void take_place(Draft& draft, Links& links, int32_t writer, DraftNode& folded) {
+  take_over_output(draft, draft.node(writer), folded.output());
+  links.producer[static_cast<size_t>(folded.output())] = writer;
+  folded.outputs.clear();
+}
+
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor) {
   for (DraftNormStatistics& statistics : draft.norm_statistics)
     if (statistics.tensor == node.output()) statistics.tensor = tensor;
@@ -154,7 +160,7 @@ class Folding {
     const auto reader = static_cast<size_t>(links_.consumers_of(product.output())[0]);
     const int32_t writer = links_.producer_of(of.x);
     if (writer < 0 || draft_.nodes[reader].op != Op::kQuantize) return false;
-    DraftNode& layer = draft_.nodes[static_cast<size_t>(writer)];
+    DraftNode& layer = draft_.node(writer);
     const auto is_positive = [](double factor) { return factor > 0 && std::isfinite(factor); };
     if (!has_float_weights(draft_, layer) || !std::all_of(of.factors.begin(), of.factors.end(), is_positive))
       return false;
@@ -172,11 +178,9 @@ class Folding {
   }
 
   void into_layers_behind(const DraftNode& product, const ChannelProduct& of) {
-    const int32_t border = links_.producer_of(of.x);
-    if (border < 0 || draft_.nodes[static_cast<size_t>(border)].op != Op::kDequantize || has_clamp(product))
-      return;
+    if (links_.writer(draft_, of.x, Op::kDequantize) == nullptr || has_clamp(product)) return;
     for (const int32_t index : links_.consumers_of(product.output())) {
-      DraftNode& layer = draft_.nodes[static_cast<size_t>(index)];
+      DraftNode& layer = draft_.node(index);
       if (layer.op != Op::kDepthwiseConv2d || layer.inputs[0] != product.output() ||
           !has_float_weights(draft_, layer) ||
           output_channels(draft_, layer) != static_cast<int32_t>(of.factors.size()))
@@ -223,13 +227,13 @@ bool take_operand(Draft& draft, Links& links, int32_t product, size_t operand) {
   int32_t reader = product;
   size_t input = operand;
   while (true) {
-    int32_t& tensor = draft.nodes[static_cast<size_t>(reader)].inputs[input];
+    int32_t& tensor = draft.node(reader).inputs[input];
     const int32_t index = links.producer_of(tensor);
     if (index < 0 || !links.single_use(tensor)) return false;
-    DraftNode& writer = draft.nodes[static_cast<size_t>(index)];
+    DraftNode& writer = draft.node(index);
     int32_t x = -1;
     if (const float factor = factor_of(draft, writer, &x); factor > 0.0f) {
-      draft.nodes[static_cast<size_t>(product)].options.as<BatchMatMulOptions>().scale *= factor;
+      draft.node(product).options.as<BatchMatMulOptions>().scale *= factor;
       std::vector<int32_t>& readers = links.consumers[static_cast<size_t>(x)];
       std::replace(readers.begin(), readers.end(), index, reader);
       tensor = x;
@@ -248,12 +252,10 @@ bool take_result(Draft& draft, Links& links, DraftNode& mul) {
   const float factor = factor_of(draft, mul, &x);
   const int32_t index = factor > 0.0f ? links.producer_of(x) : -1;
   if (index < 0 || !links.single_use(x)) return false;
-  DraftNode& product = draft.nodes[static_cast<size_t>(index)];
+  DraftNode& product = draft.node(index);
   if (product.op != Op::kBatchMatMul) return false;
   product.options.as<BatchMatMulOptions>().scale *= factor;
-  take_over_output(draft, product, mul.output());
-  links.producer[static_cast<size_t>(mul.output())] = index;
-  mul.outputs.clear();  // dead
+  take_place(draft, links, index, mul);
   return true;
 }
 
@@ -309,20 +311,12 @@ void add_depthwise(Draft& draft, const DraftNode& norm) {
 }  // namespace
 
 bool replace_batch_norm(Draft& draft) {
-  const auto is_replaced = [&](const DraftNode& node) {
-    const size_t rank = draft.tensor(node.input()).shape.size();
-    return node.op == kBatchNorm && (rank == 2 || rank == 4);
-  };
-  if (std::none_of(draft.nodes.begin(), draft.nodes.end(), is_replaced)) return false;
-  std::deque<DraftNode> old;
-  old.swap(draft.nodes);
-  for (DraftNode& node : old) {
-    if (is_replaced(node))
-      add_depthwise(draft, node);
-    else
-      draft.nodes.push_back(std::move(node));
-  }
-  return true;
+  return rewrite_nodes(draft, [&](const DraftNode& node) {
+    const size_t rank = node.op == kBatchNorm ? draft.tensor(node.input()).shape.size() : 0;
+    if (rank != 2 && rank != 4) return false;
+    add_depthwise(draft, node);
+    return true;
+  });
 }
 
 }  // namespace intaglio::importers

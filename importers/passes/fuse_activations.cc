@@ -141,8 +141,7 @@ bool fuse_gelu(Draft& draft) {
       const int32_t x = product.factors[i];
       const Op op = kind_of(matcher, product.factors[1 - i], x);
       if (op == Op::kNone || draft.tensor(x).shape != draft.tensor(mul.output()).shape) continue;
-      mul.become(op);
-      mul.inputs = {x};
+      become(mul, op, x);
       changed = true;
       break;
     }
@@ -181,6 +180,14 @@ double times_below_zero(const Matcher& matcher, int32_t tensor, int32_t x) {
   return size != nullptr && size->input() == x ? 2.0 : 0.0;
 }
 
+// A constant of a number for each index of the last axis of x; empty: it is none.
+std::vector<float> channel_slopes(const DraftTensor& constant, const DraftTensor& x) {
+  const bool is_one = constant.constant && constant.dtype == DType::kF32 && !constant.shape.empty() &&
+                      elements(constant.shape) == constant.shape.back() &&
+                      constant.shape.back() == x.shape.back();
+  return is_one ? values_of<float>(constant) : std::vector<float>();
+}
+
 // The slopes that `product` multiplies min(x, 0) with, one or one for each index of the last axis; empty: it does not.
 std::vector<float> slopes_of(const Draft& draft, const Matcher& matcher, const Matcher::Product& product,
                              int32_t x) {
@@ -189,11 +196,9 @@ std::vector<float> slopes_of(const Draft& draft, const Matcher& matcher, const M
   for (const int32_t factor : product.factors) {
     const DraftTensor& tensor = draft.tensor(factor);
     if (tensor.constant) {
-      if (slopes.size() != 1 || tensor.dtype != DType::kF32 || tensor.shape.empty() ||
-          elements(tensor.shape) != tensor.shape.back() ||
-          tensor.shape.back() != draft.tensor(x).shape.back())
-        return {};
-      slopes = values_of<float>(tensor);
+      if (slopes.size() != 1) return {};
+      slopes = channel_slopes(tensor, draft.tensor(x));
+      if (slopes.empty()) return {};
     } else {
       if (times != 0.0) return {};
       times = times_below_zero(matcher, factor, x);
@@ -234,12 +239,8 @@ bool fuse_chosen_slopes(Draft& draft, const Matcher& matcher, DraftNode& node) {
     if (!product.take(x) || product.factors.size() > 1) return false;
     std::vector<float> slopes{static_cast<float>(product.constant)};
     if (!product.factors.empty()) {
-      const DraftTensor& factor = draft.tensor(product.factors[0]);
-      if (!factor.constant || factor.dtype != DType::kF32 || factor.shape.empty() ||
-          elements(factor.shape) != factor.shape.back() ||
-          factor.shape.back() != draft.tensor(x).shape.back())
-        return false;
-      slopes = values_of<float>(factor);
+      slopes = channel_slopes(draft.tensor(product.factors[0]), draft.tensor(x));
+      if (slopes.empty()) return false;
       for (float& slope : slopes) slope = static_cast<float>(double{slope} * product.constant);
     }
     become_sloped(draft, node, x, slopes);
@@ -320,18 +321,11 @@ void add_lines(Draft& draft, const DraftNode& node, float slope) {
 }  // namespace
 
 bool split_leaky_relu(Draft& draft) {
-  std::deque<DraftNode> old;
-  old.swap(draft.nodes);
-  bool changed = false;
-  for (DraftNode& node : old) {
+  return rewrite_nodes(draft, [&](const DraftNode& node) {
     const std::optional<float> slope = slope_below(draft, node);
-    if (slope)
-      add_lines(draft, node, *slope);
-    else
-      draft.nodes.push_back(std::move(node));
-    changed |= slope.has_value();
-  }
-  return changed;
+    if (slope) add_lines(draft, node, *slope);
+    return slope.has_value();
+  });
 }
 
 // A Softmax that is made of small operators becomes one node:

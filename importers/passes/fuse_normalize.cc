@@ -208,8 +208,7 @@ class NormFusion {
   }
   const DraftNode* writer(int32_t tensor) const {
     const bool is_known = tensor >= 0 && static_cast<size_t>(tensor) < links_.producer.size();
-    const int32_t index = is_known ? links_.producer_of(tensor) : -1;
-    return index < 0 ? nullptr : &draft_.nodes[static_cast<size_t>(index)];
+    return is_known ? links_.writer(draft_, tensor) : nullptr;
   }
 
   // Tensors and axes that a variance may be of: the nearest first.
@@ -435,7 +434,7 @@ std::vector<float> channel_values(const Draft& draft, int32_t tensor, int32_t ch
 int32_t normalization_before(const Draft& draft, const Links& links, int32_t tensor, int32_t* last) {
   *last = links.producer_of(tensor);
   for (int32_t index = *last; index >= 0 && links.single_use(tensor);) {
-    const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+    const DraftNode& node = draft.node(index);
     if (node.outputs.empty() || draft.tensor(tensor).dtype != DType::kF32) return -1;
     if (node.op == Op::kNormalize) return index;
     const Shape &from = draft.tensor(node.input()).shape, &to = draft.tensor(tensor).shape;
@@ -455,7 +454,7 @@ bool take_in(Draft& draft, Links& links, DraftNode& node) {
     int32_t last = -1;
     const int32_t index = normalization_before(draft, links, x, &last);
     if (index < 0 || draft.tensor(node.output()).shape != draft.tensor(x).shape) continue;
-    DraftNode& norm = draft.nodes[static_cast<size_t>(index)];
+    DraftNode& norm = draft.node(index);
     const int32_t channels = draft.tensor(x).shape.back();
     const std::vector<float> values = channel_values(draft, node.inputs[1 - i], channels);
     if (values.empty()) continue;
@@ -474,9 +473,7 @@ bool take_in(Draft& draft, Links& links, DraftNode& node) {
       node.inputs = {x};
       return true;
     }
-    take_over_output(draft, draft.nodes[static_cast<size_t>(last)], node.output());
-    links.producer[static_cast<size_t>(node.output())] = last;
-    node.outputs.clear();  // dead
+    take_place(draft, links, last, node);
     return true;
   }
   return false;

@@ -114,7 +114,7 @@ class Sources {
   int32_t source(int32_t tensor) const { return source_[static_cast<size_t>(tensor)]; }
 
  private:
-  const DraftNode& node_at(int32_t node) const { return draft_.nodes[static_cast<size_t>(node)]; }
+  const DraftNode& node_at(int32_t node) const { return draft_.node(node); }
 
   static void add_once(std::vector<int32_t>& nodes, int32_t node) {
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
@@ -181,7 +181,7 @@ std::optional<std::vector<int8_t>> table_values(Draft& draft, const std::vector<
   std::vector<int32_t> made(draft.tensors.size(), kNone);
   made[static_cast<size_t>(source)] = evaluation.input(std::move(codes));
   for (const int32_t inner : cone) {
-    DraftNode node = draft.nodes[static_cast<size_t>(inner)];
+    DraftNode node = draft.node(inner);
     for (int32_t& input : node.inputs)
       if (made[static_cast<size_t>(input)] != kNone) input = made[static_cast<size_t>(input)];
     const int32_t copy = add_activation_like(draft, node.name, node.output(), shape);
@@ -189,7 +189,7 @@ std::optional<std::vector<int8_t>> table_values(Draft& draft, const std::vector<
     node.outputs = {copy};
     draft.nodes.push_back(std::move(node));
   }
-  const int32_t top = draft.nodes[static_cast<size_t>(cone.back())].output();
+  const int32_t top = draft.node(cone.back()).output();
   try {
     return values_of<int8_t>(evaluation.finish({made[static_cast<size_t>(top)]})[0]);
   } catch (const ImportError&) {
@@ -205,17 +205,16 @@ bool join_lookups(Draft& draft) {
   std::vector<bool> is_joined(draft.nodes.size(), false);
   bool changed = false;
   for (auto top = static_cast<int32_t>(draft.nodes.size()) - 1; top >= 0; --top) {
-    if (is_joined[static_cast<size_t>(top)] || draft.nodes[static_cast<size_t>(top)].outputs.size() != 1)
-      continue;
+    if (is_joined[static_cast<size_t>(top)] || draft.node(top).outputs.size() != 1) continue;
     const std::vector<int32_t> cone = sources.cone(top);
     if (cone.empty()) continue;
-    const int32_t output = draft.nodes[static_cast<size_t>(top)].output(), source = sources.source(output);
+    const int32_t output = draft.node(top).output(), source = sources.source(output);
     const auto table = table_values(draft, cone, source);
     if (!table) continue;
     for (const int32_t inner : cone) is_joined[static_cast<size_t>(inner)] = true;
     const int32_t entries =
         add_constant(draft, draft.tensor(output).name + "/table", DType::kS8, {kCodes}, *table);
-    DraftNode& node = draft.nodes[static_cast<size_t>(top)];
+    DraftNode& node = draft.node(top);
     node.inputs = {source, entries};
     node.become(Op::kLookup);
     changed = true;

@@ -23,12 +23,7 @@ float single_value(const DraftTensor& tensor) {
 
 bool near(double a, double b) { return std::fabs(a - b) <= 1e-5 * std::fabs(b); }
 
-const DraftNode* Matcher::writer(int32_t tensor, Op op) const {
-  const int32_t index = links_.producer_of(tensor);
-  if (index < 0) return nullptr;
-  const DraftNode& node = draft_.nodes[static_cast<size_t>(index)];
-  return node.op == op ? &node : nullptr;
-}
+const DraftNode* Matcher::writer(int32_t tensor, Op op) const { return links_.writer(draft_, tensor, op); }
 
 const DraftNode* Matcher::only(int32_t tensor, Op op) const {
   return tensor >= 0 && links_.single_use(tensor) ? writer(tensor, op) : nullptr;

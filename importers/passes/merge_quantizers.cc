@@ -18,7 +18,7 @@ bool reaches(const DraftTensor& codes, const DraftTensor& other) {
 // The widest of the Quantize nodes that read one tensor; -1: none reaches as far as all.
 int32_t finest(const Draft& draft, const std::vector<int32_t>& quantizers) {
   const auto codes = [&](int32_t node) -> const DraftTensor& {
-    return draft.tensor(draft.nodes[static_cast<size_t>(node)].output());
+    return draft.tensor(draft.node(node).output());
   };
   int32_t best = -1;
   for (const int32_t one : quantizers) {
@@ -50,17 +50,17 @@ bool requantize_others(Draft& draft) {
   for (int32_t x = 0; x < static_cast<int32_t>(links.consumers.size()); ++x) {
     const std::vector<int32_t>& readers = links.consumers_of(x);
     const bool all_quantize = std::all_of(readers.begin(), readers.end(), [&](int32_t reader) {
-      return draft.nodes[static_cast<size_t>(reader)].op == Op::kQuantize;
+      return draft.node(reader).op == Op::kQuantize;
     });
     if (readers.size() < 2 || !all_quantize || links.producer_of(x) < 0 || is_model_output(draft, x))
       continue;
     const int32_t kept = finest(draft, readers);
     if (kept < 0) continue;
     to_front[static_cast<size_t>(*std::min_element(readers.begin(), readers.end()))] = kept;
-    const int32_t codes = draft.nodes[static_cast<size_t>(kept)].output();
+    const int32_t codes = draft.node(kept).output();
     for (const int32_t reader : readers) {
       if (reader == kept) continue;
-      DraftNode& node = draft.nodes[static_cast<size_t>(reader)];
+      DraftNode& node = draft.node(reader);
       const DraftTensor &from = draft.tensor(codes), &to = draft.tensor(node.output());
       node.inputs = {codes};
       if (from.dtype == DType::kS16 || to.dtype == DType::kS16) continue;  // it converts codes, too
@@ -84,7 +84,7 @@ bool merge_quantizers(Draft& draft) {
   for (const DraftNode& node : draft.nodes) {
     if (node.op != Op::kQuantize) continue;
     for (const int32_t index : links.consumers_of(node.input())) {
-      const DraftNode& other = draft.nodes[static_cast<size_t>(index)];
+      const DraftNode& other = draft.node(index);
       if (&other == &node) break;  // the first of them stays
       if (other.op != Op::kQuantize ||
           !draft.tensor(other.output()).same_quantization(draft.tensor(node.output())))

@@ -125,10 +125,9 @@ std::optional<Polynomial> Moments::compute(int32_t tensor) {
   if (tensor == x_) return Polynomial{{{1}, {Shape(info.shape.size(), 1), {1.0}}}};
   if (info.constant) return of_constant(info);
   const bool is_new = static_cast<size_t>(tensor) >= links_.producer.size();  // by this very pass
-  const int32_t writer = is_new ? -1 : links_.producer_of(tensor);
-  if (writer < 0) return std::nullopt;
-  const DraftNode& node = draft_.nodes[static_cast<size_t>(writer)];
-  if (node.outputs.size() != 1) return std::nullopt;
+  const DraftNode* const writer = is_new ? nullptr : links_.writer(draft_, tensor);
+  if (writer == nullptr || writer->outputs.size() != 1) return std::nullopt;
+  const DraftNode& node = *writer;
   std::optional<Polynomial> made = of_node(node);
   if (!made) return std::nullopt;
   if (!may_be(*made, info.shape)) return std::nullopt;

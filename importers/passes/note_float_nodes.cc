@@ -26,23 +26,20 @@ const char* reason(const Draft& draft, const DraftNode& node) {
 bool is_weighted(const DraftNode& node) { return traits(node.op).int8 == Int8Form::kWeighted; }
 
 const char* layer_reason(const Draft& draft, const Links& links, const DraftNode& layer) {
-  const int32_t writer = links.producer_of(layer.input());
-  if (writer < 0 || draft.nodes[static_cast<size_t>(writer)].op != Op::kDequantize)
-    return "what it reads is not quantized";
+  if (links.writer(draft, layer.input(), Op::kDequantize) == nullptr) return "what it reads is not quantized";
   if (!has_float_weights(draft, layer)) return "its weights are not constant";
   const DraftTensor& weights = draft.tensor(layer.input(1));
   if (weights.scales.empty() && elements(weights.shape) != output_channels(draft, layer))
     return "its weights lie on no grid of 8 bits";
   int32_t result = layer.output();
   while (links.single_use(result)) {  // what only moves it
-    const DraftNode& next = draft.nodes[static_cast<size_t>(links.consumers_of(result)[0])];
+    const DraftNode& next = draft.node(links.consumers_of(result)[0]);
     if (traits(next.op).int8 != Int8Form::kMoves || next.outputs.size() != 1) break;
     result = next.output();
   }
   const auto& readers = links.consumers_of(result);
-  const auto quantizers = std::count_if(readers.begin(), readers.end(), [&](int32_t reader) {
-    return draft.nodes[static_cast<size_t>(reader)].op == Op::kQuantize;
-  });
+  const auto quantizers = std::count_if(
+      readers.begin(), readers.end(), [&](int32_t reader) { return draft.node(reader).op == Op::kQuantize; });
   if (quantizers > 1) return "its result is quantized in more than one way";
   if (quantizers == 0 || readers.size() > 1 || is_model_output(draft, result))
     return "its result is not quantized";
@@ -74,18 +71,17 @@ void note_float_layers(Draft& draft, const Links& links) {
 void note_float_nodes(Draft& draft) {
   const Links links(draft);
   note_float_layers(draft, links);
-  const auto is = [&](int32_t node, Op op) {
-    return node >= 0 && draft.nodes[static_cast<size_t>(node)].op == op;
-  };
   for (const DraftNode& node : draft.nodes) {
     if (node.op == Op::kDequantize || is_weighted(node) || draft.tensor(node.output()).dtype != DType::kF32)
       continue;
     const auto& readers = links.consumers_of(node.output());
     const bool is_quantized = !readers.empty() && !is_model_output(draft, node.output()) &&
-                              std::all_of(readers.begin(), readers.end(),
-                                          [&](int32_t reader) { return is(reader, Op::kQuantize); });
+                              std::all_of(readers.begin(), readers.end(), [&](int32_t reader) {
+                                return draft.node(reader).op == Op::kQuantize;
+                              });
     const bool reads_codes = std::all_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
-      return input < 0 || draft.tensor(input).constant || is(links.producer_of(input), Op::kDequantize);
+      return input < 0 || draft.tensor(input).constant ||
+             links.writer(draft, input, Op::kDequantize) != nullptr;
     });
     if (!is_quantized || !reads_codes) continue;
     draft.notes.push_back(

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "importers/draft/draft.h"
+#include "importers/draft/composites.h"
 
 namespace intaglio::importers {
 
@@ -71,6 +71,21 @@ bool split_leaky_relu(Draft& draft);
 // becomes states. Throws, with the node's name, where a step does not hang on this row and earlier ones alone.
 void make_steps(Draft& draft);
 
+// Nodes in their order. `rewrite` adds others to the draft in a node's place and says so, or leaves it. Whether it did with any.
+template <typename Rewrite>
+bool rewrite_nodes(Draft& draft, Rewrite rewrite) {
+  std::deque<DraftNode> old;
+  old.swap(draft.nodes);
+  bool changed = false;
+  for (DraftNode& node : old) {
+    if (rewrite(node))
+      changed = true;
+    else
+      draft.nodes.push_back(std::move(node));
+  }
+  return changed;
+}
+
 // Parts that the passes on weights share.
 
 // A convolution or fully connected node in FP32 with constant weights and bias.
@@ -95,6 +110,8 @@ void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& fact
 
 // The node writes `tensor` from now on, in place of its own output: a node between them has been folded.
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor);
+// Node `writer` writes the output of `folded`, which is dead.
+void take_place(Draft& draft, Links& links, int32_t writer, DraftNode& folded);
 
 // A Reshape of a transposed tensor, as a Reshape of the tensor itself.
 

@@ -285,24 +285,21 @@ bool push_transposes(Draft& draft) { return TransposeSweep(draft).run(); }
 
 namespace {
 
-// The Transpose that a flattening [n, ...] to [n, k] reads; -1 where there is none.
-int32_t transpose_before(const Draft& draft, const Links& links, const DraftNode& reshape) {
-  const int32_t index = links.producer_of(reshape.input());
-  if (index < 0) return -1;
-  const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+// The Transpose that a flattening [n, ...] to [n, k] reads; nullptr where there is none.
+const DraftNode* transpose_before(const Draft& draft, const Links& links, const DraftNode& reshape) {
+  const DraftNode* const node = links.writer(draft, reshape.input(), Op::kTranspose);
   const Shape& from = draft.tensor(reshape.input()).shape;
   const Shape& to = draft.tensor(reshape.output()).shape;
   const bool flattens = to.size() == 2 && to[0] == from[0];
-  return node.op == Op::kTranspose && node.options.as<TransposeOptions>().permutation[0] == 0 && flattens
-             ? index
-             : -1;
+  const bool is_one = node != nullptr && node->options.as<TransposeOptions>().permutation[0] == 0 && flattens;
+  return is_one ? node : nullptr;
 }
 
 bool only_fully_connected(const Draft& draft, const Links& links, int32_t tensor) {
   if (links.is_output[static_cast<size_t>(tensor)]) return false;
   const auto& consumers = links.consumers_of(tensor);
   return std::all_of(consumers.begin(), consumers.end(), [&](int32_t index) {
-    const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+    const DraftNode& node = draft.node(index);
     return node.op == Op::kFullyConnected && node.input(0) == tensor && node.input(1) != tensor;
   });
 }
@@ -323,12 +320,11 @@ bool permute_fully_connected(Draft& draft) {
   bool changed = false;
   for (DraftNode& reshape : draft.nodes) {
     if (reshape.op != Op::kReshape) continue;
-    const int32_t index = transpose_before(draft, links, reshape);
-    if (index < 0 || !only_fully_connected(draft, links, reshape.output())) continue;
-    const DraftNode& transpose = draft.nodes[static_cast<size_t>(index)];
+    const DraftNode* const transpose = transpose_before(draft, links, reshape);
+    if (transpose == nullptr || !only_fully_connected(draft, links, reshape.output())) continue;
     for (const int32_t consumer : links.consumers_of(reshape.output()))
-      permute_columns(draft, draft.nodes[static_cast<size_t>(consumer)], transpose);
-    reshape.inputs[0] = transpose.input();
+      permute_columns(draft, draft.node(consumer), *transpose);
+    reshape.inputs[0] = transpose->input();
     changed = true;
   }
   return changed;

@@ -64,9 +64,9 @@ std::vector<int32_t> pictures_of(Draft& draft, const Links& links, const DraftNo
   for (const int32_t input : node.inputs) {
     pictures.push_back(-1);
     if (draft.tensor(input).constant) continue;
-    const int32_t index = links.producer_of(input);
-    if (index < 0 || draft.nodes[static_cast<size_t>(index)].op != Op::kReshape) return {};
-    pictures.back() = draft.nodes[static_cast<size_t>(index)].input();
+    const DraftNode* const reshape = links.writer(draft, input, Op::kReshape);
+    if (reshape == nullptr) return {};
+    pictures.back() = reshape->input();
     const Shape& from = draft.tensor(pictures.back()).shape;
     if (from.size() != 4 || draft.tensor(input).shape != out || without_ones(from) != without_ones(out) ||
         from.back() != out.back() || (!picture.empty() && from != picture))
@@ -136,16 +136,15 @@ bool drop_repeats(Draft& draft) {
   for (DraftNode& node : draft.nodes) {
     if (!traits(node.op).is(kBroadcasts)) continue;
     for (const size_t i : {size_t{0}, size_t{1}}) {
-      const int32_t index = links.producer_of(node.inputs[i]);
-      if (index < 0 || draft.nodes[static_cast<size_t>(index)].op != Op::kGather) continue;
-      const DraftNode& gather = draft.nodes[static_cast<size_t>(index)];
-      const auto axis = static_cast<size_t>(gather.options.as<GatherOptions>().axis);
+      const DraftNode* const gather = links.writer(draft, node.inputs[i], Op::kGather);
+      if (gather == nullptr) continue;
+      const auto axis = static_cast<size_t>(gather->options.as<GatherOptions>().axis);
       const Shape& other = draft.tensor(node.inputs[1 - i]).shape;
-      const Shape& repeated = draft.tensor(gather.output()).shape;
-      if (draft.tensor(gather.input()).shape[axis] != 1 || other.size() != repeated.size() ||
+      const Shape& repeated = draft.tensor(gather->output()).shape;
+      if (draft.tensor(gather->input()).shape[axis] != 1 || other.size() != repeated.size() ||
           other[axis] != repeated[axis])
         continue;
-      node.inputs[i] = gather.input();
+      node.inputs[i] = gather->input();
       changed = true;
     }
   }
@@ -156,12 +155,6 @@ bool drop_repeats(Draft& draft) {
 // piece of the first axis. Each piece is every second channel: a StridedSlice, and no picture is transposed.
 
 namespace {
-
-const DraftNode* producer(const Draft& draft, const Links& links, int32_t tensor, Op op) {
-  const int32_t index = links.producer_of(tensor);
-  if (index < 0 || draft.nodes[static_cast<size_t>(index)].op != op) return nullptr;
-  return &draft.nodes[static_cast<size_t>(index)];
-}
 
 // Which piece of the first axis a StridedSlice takes; -1 where it is none.
 int32_t piece_of(const Draft& draft, const DraftNode& slice) {
@@ -184,14 +177,14 @@ bool slice_shuffled_channels(Draft& draft) {
   for (DraftNode& last : draft.nodes) {
     if (last.op != Op::kReshape) continue;
     const Shape out = draft.tensor(last.output()).shape;
-    const DraftNode* const slice = producer(draft, links, last.input(), Op::kStridedSlice);
+    const DraftNode* const slice = links.writer(draft, last.input(), Op::kStridedSlice);
     const int32_t piece = slice == nullptr ? -1 : piece_of(draft, *slice);
     if (piece < 0 || out.size() != 4 || out[0] != 1) continue;
-    const DraftNode* const apart = producer(draft, links, slice->input(), Op::kReshape);
+    const DraftNode* const apart = links.writer(draft, slice->input(), Op::kReshape);
     const DraftNode* const turn =
-        producer(draft, links, apart == nullptr ? slice->input() : apart->input(), Op::kTranspose);
+        links.writer(draft, apart == nullptr ? slice->input() : apart->input(), Op::kTranspose);
     const DraftNode* const first =
-        turn == nullptr ? nullptr : producer(draft, links, turn->input(), Op::kReshape);
+        turn == nullptr ? nullptr : links.writer(draft, turn->input(), Op::kReshape);
     if (first == nullptr ||
         to_vector(turn->options.as<TransposeOptions>().permutation) != Permutation{1, 0, 2})
       continue;

@@ -51,7 +51,7 @@ std::vector<Part> parts_of(const Draft& draft, const Links& links, const std::ve
   std::vector<Part> parts;
   if (links.is_output[static_cast<size_t>(layer.output())]) return {};
   for (const int32_t reader : links.consumers_of(layer.output())) {
-    const DraftNode& slice = draft.nodes[static_cast<size_t>(reader)];
+    const DraftNode& slice = draft.node(reader);
     if (!is_slice_of_channels(draft, slice)) return {};
     const Shape& shape = draft.tensor(slice.output()).shape;
     const auto& begin = slice.options.as<StridedSliceOptions>().begin;

@@ -8,55 +8,14 @@
 namespace intaglio::importers {
 namespace {
 
-// An operand with as many axes as the result.
-int32_t aligned(TfliteOp& op, int32_t input, size_t rank) {
-  Shape shape = op.shape(input);
-  if (shape.size() == rank) return input;
-  shape.insert(shape.begin(), rank - shape.size(), 1);
-  if (!op.draft().tensor(input).constant) return add_reshape(op.part("/aligned"), input, shape);
-  op.shape(input) = shape;
-  return input;
-}
-
 template <typename Options>
 tflite::Activation activation_of(const Options* options) {
   return options == nullptr ? tflite::Activation::None : options->activation();
 }
 
-// The int8 operand with the scale and zero point of y.
-int32_t with_scale_of(TfliteOp& op, int32_t input, int32_t y) {
-  const DraftTensor info = op.draft().tensor(input);
-  if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) return input;
-  if (info.constant) fail("its constant input has another scale than its output");
-  const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
-  add_requantize(op.part("/requantize"), input, same);
-  return same;
-}
-
-struct Operands {
-  int32_t inputs[2];  // of one rank
-  Shape shape;        // of the result
-};
-
-Operands operands_of(TfliteOp& op, int32_t first, int32_t second) {
-  const Shape a = op.shape(first), b = op.shape(second);
-  const size_t rank = std::max({a.size(), b.size(), size_t{1}});
-  Operands operands{{aligned(op, first, rank), aligned(op, second, rank)}, {}};
-  operands.shape = op.shape(operands.inputs[0]);
-  const Shape other = op.shape(operands.inputs[1]);
-  for (size_t d = 0; d < rank; ++d) {
-    if (operands.shape[d] != other[d] && operands.shape[d] != 1 && other[d] != 1)
-      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
-           ", which do not fit each other");
-    if (operands.shape[d] == 1) operands.shape[d] = other[d];
-  }
-  return operands;
-}
-
 void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Activation activation) {
-  const Operands operands = operands_of(op, first, second);
-  int32_t inputs[2] = {operands.inputs[0], operands.inputs[1]};
-  const int32_t y = op.output(operands.shape);
+  std::vector<int32_t> inputs{first, second};
+  const int32_t y = op.output(align_operands(op.origin(), inputs));
   for (const int32_t input : inputs) {
     const DraftTensor& tensor = op.draft().tensor(input);
     if (tensor.dtype != op.draft().tensor(y).dtype)
@@ -65,7 +24,7 @@ void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Ac
   }
   if (kind == Op::kMaximum || kind == Op::kMinimum)
     for (int32_t& input : inputs) input = with_scale_of(op, input, y);
-  DraftNode& node = op.add(kind, {inputs[0], inputs[1]}, y);
+  DraftNode& node = op.add(kind, inputs, y);
   if (kind == Op::kAdd || kind == Op::kSub)
     node.options.as<AddOptions>().add_bits = 21;  // XNNPACK's own, with which LiteRT adds
   set_activation(node, activation, op.draft().tensor(y));
@@ -134,6 +93,15 @@ constexpr TfliteOperator kTfliteBinaryOperators[] = {
 };
 
 }  // namespace
+
+int32_t with_scale_of(TfliteOp& op, int32_t input, int32_t y) {
+  const DraftTensor info = op.draft().tensor(input);
+  if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) return input;
+  if (info.constant) fail("its constant input has another scale than its output");
+  const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
+  add_requantize(op.part("/requantize"), input, same);
+  return same;
+}
 
 int32_t add_number(TfliteOp& op, int32_t like, float value) {
   const Shape shape(op.shape(like).size(), 1);

@@ -60,13 +60,11 @@ void bind(TfliteFile& file, int32_t index, int32_t made) {
     fail("tensor ", quoted(in_file.name), " has another element type where it is called");
   if (is.dtype == DType::kS8 && !is.same_quantization(in_file))
     fail("tensor ", quoted(in_file.name), " has another scale where it is called");
-  const bool is_allowed =
-      in_file.shape.empty() ||
-      tflite_allows(*file.graph->tensors()->Get(static_cast<uint32_t>(index)), at_least_1d(is.shape));
+  const bool is_allowed = in_file.shape.empty() || tflite_allows(file.tensor(index), at_least_1d(is.shape));
   if (!is_allowed && !file.shapes_changed)
     fail("tensor ", quoted(in_file.name), " is ", shape_text(in_file.shape),
          " in the file, the graph that is called gives ", shape_text(is.shape));
-  int32_t& place = file.made[static_cast<size_t>(index)];
+  int32_t& place = file.made_of(index);
   if (place != TfliteFile::kNotMade)
     fail("tensor ", quoted(in_file.name), " is written twice, or is an input");
   place = made;
@@ -90,7 +88,7 @@ std::vector<int32_t> called(TfliteOp& op, int32_t index, const std::vector<int32
   read(ends);
   std::vector<int32_t> outputs;
   for (const int32_t end : ends) {
-    const int32_t made = file.made[static_cast<size_t>(end)];
+    const int32_t made = file.made_of(end);
     if (made == TfliteFile::kFailed) throw ReadsFailed{};
     outputs.push_back(made >= 0 ? made : op.constant_of_graph(end));
   }
@@ -156,9 +154,9 @@ int32_t own_operand(TfliteOp& op, int32_t tensor) {
       if (static_cast<int64_t>(static_cast<float>(value)) != value)
         fail("constant ", quoted(info.name), " holds ", value,
              ": a run chooses between integers in FP32, which does not have this one");
-  draft.tensors.push_back(info);
-  if (info.shape.empty()) draft.tensors.back().shape = {1};
-  return static_cast<int32_t>(draft.tensors.size()) - 1;
+  DraftTensor copy = info;
+  copy.shape = at_least_1d(info.shape);
+  return draft.put(std::move(copy));
 }
 
 // Output `i`: the first one where the condition, of shape [1], is not 0, else the second.

@@ -7,6 +7,18 @@
 namespace intaglio::importers {
 namespace {
 
+// Reals in FP32 nodes, codes in int8 ones.
+void set_bounds(DraftNode& node, float low, float high, const DraftTensor& output) {
+  auto& clamp = node.options.as<Clamp>();
+  if (output.dtype == DType::kF32) {
+    clamp.min = low;
+    clamp.max = high;
+  } else {
+    clamp.lo = quantize(low, output);
+    clamp.hi = quantize(high, output);
+  }
+}
+
 template <tflite::Activation kActivation>
 void import_clamp(TfliteOp& op) {
   op.check_inputs(1, 1);
@@ -44,17 +56,8 @@ void import_l2_normalization(TfliteOp& op) {
 void import_relu_0_to_1(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.shape(x));
-  const DraftTensor info = op.draft().tensor(y);
-  if (info.dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
-  DraftNode& node = op.add(Op::kClamp, {x}, y);
-  if (info.dtype == DType::kF32) {
-    node.options.as<Clamp>().min = 0.0f;
-    node.options.as<Clamp>().max = 1.0f;
-  } else {
-    node.options.as<Clamp>().lo = quantize(0.0f, info);
-    node.options.as<Clamp>().hi = quantize(1.0f, info);
-  }
+  const int32_t y = op.output_of_type(x, op.shape(x));
+  set_bounds(op.add(Op::kClamp, {x}, y), 0.0f, 1.0f, op.draft().tensor(y));
 }
 
 void import_leaky_relu(TfliteOp& op) {
@@ -198,32 +201,18 @@ constexpr TfliteOperator kTfliteElementwiseOperators[] = {
 }  // namespace
 
 void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output) {
-  float low = -INFINITY, high = INFINITY;
   switch (activation) {
     case tflite::Activation::None:
       return;
     case tflite::Activation::Relu:
-      low = 0.0f;
-      break;
+      return set_bounds(node, 0.0f, INFINITY, output);
     case tflite::Activation::ReluN1To1:
-      low = -1.0f;
-      high = 1.0f;
-      break;
+      return set_bounds(node, -1.0f, 1.0f, output);
     case tflite::Activation::Relu6:
-      low = 0.0f;
-      high = 6.0f;
-      break;
+      return set_bounds(node, 0.0f, 6.0f, output);
     default:
       fail("fused activation ", static_cast<int>(activation), " is not supported");
   }
-  auto& clamp = node.options.as<Clamp>();
-  if (output.dtype == DType::kF32) {
-    clamp.min = low;
-    clamp.max = high;
-    return;
-  }
-  clamp.lo = quantize(low, output);
-  clamp.hi = quantize(high, output);
 }
 
 Span<const TfliteOperator> tflite_elementwise_operators() { return kTfliteElementwiseOperators; }

@@ -11,18 +11,21 @@
 namespace intaglio::importers {
 namespace {
 
+std::vector<Values> all_values(TfliteOp& op) {
+  std::vector<Values> all;
+  for (size_t i = 0; i < op.input_count(); ++i) all.push_back(op.values(i));
+  if (all.empty()) fail("it has no inputs");
+  return all;
+}
+
 void fold_concatenation(TfliteOp& op) {
-  std::vector<Values> parts;
-  for (size_t i = 0; i < op.input_count(); ++i) parts.push_back(op.values(i));
-  if (parts.empty()) fail("it has no inputs");
+  const std::vector<Values> parts = all_values(op);
   const int32_t axis = op.options<tflite::ConcatenationOptions>().axis();
   op.set_values(concatenated(parts, static_cast<size_t>(normal_axis(axis, parts[0].shape.size()))));
 }
 
 void fold_pack(TfliteOp& op) {
-  std::vector<Values> parts;
-  for (size_t i = 0; i < op.input_count(); ++i) parts.push_back(op.values(i));
-  if (parts.empty()) fail("it has no inputs");
+  std::vector<Values> parts = all_values(op);
   const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), parts[0].shape.size() + 1);
   for (Values& part : parts) {
     if (part.shape.size() < static_cast<size_t>(axis)) fail("its inputs do not fit");
@@ -104,14 +107,13 @@ void fold_range(TfliteOp& op) {
 // The shape that two shapes have together.
 void fold_broadcast_args(TfliteOp& op) {
   op.check_inputs(2, 2);
-  std::vector<int64_t> a = op.integers(0), b = op.integers(1);
-  if (a.size() < b.size()) std::swap(a, b);
-  b.insert(b.begin(), a.size() - b.size(), 1);
-  for (size_t d = 0; d < a.size(); ++d) {
-    if (a[d] != b[d] && a[d] != 1 && b[d] != 1) fail("its shapes do not fit each other in axis ", d);
-    if (a[d] == 1) a[d] = b[d];
-  }
-  op.set_values({{static_cast<int32_t>(a.size())}, false, a, {}});
+  const auto shape_of = [&](size_t i) {
+    Shape shape;
+    for (const int64_t dim : op.integers(i)) shape.push_back(narrow(dim, "dimension"));
+    return shape;
+  };
+  const Shape shape = broadcast_shape(shape_of(0), shape_of(1));
+  op.set_values({{static_cast<int32_t>(shape.size())}, false, {shape.begin(), shape.end()}, {}});
 }
 
 template <Arithmetic kOperation>
@@ -268,7 +270,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
     import(*this);
     std::vector<int32_t> tensors;
     for (const int32_t output : outputs_) {
-      int32_t& made = file_.made[static_cast<size_t>(output)];
+      int32_t& made = file_.made_of(output);
       if (!file_.evaluation->has_made(made)) continue;
       if (draft().tensor(made).constant) {  // the handler has computed it itself
         given.emplace_back(output, draft().tensor(made));
@@ -287,7 +289,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
   }
   for (auto& [output, constant] : given) {
     draft().budget->spend_constant(constant.data.size() / 4, 4);
-    file_.made[static_cast<size_t>(output)] = draft().put(std::move(constant));
+    file_.made_of(output) = draft().put(std::move(constant));
   }
 }
 

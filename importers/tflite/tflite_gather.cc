@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "importers/draft/draft.h"
-#include "importers/draft/index_rows.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 

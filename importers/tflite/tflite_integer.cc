@@ -2,7 +2,6 @@
 // with are FP32 here, which is exact up to 2^24; indices are s32.
 #include <algorithm>
 
-#include "importers/draft/index_rows.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 

@@ -1,7 +1,6 @@
 // TFLite products of two activations, comparisons, logic and choices. They are computed in FP32: codes are dequantized in front of them,
 // and quantized behind. What is true is the number 1, what is not is 0.
 #include "importers/draft/draft.h"
-#include "importers/draft/matrix_product.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 
@@ -50,10 +49,7 @@ void import_select(TfliteOp& op) {
     else
       inputs[0] = add_reshape(op.part("/rows"), inputs[0], rows);
   }
-  const Shape shape = align_operands(op.origin(), inputs);
-  const int32_t y = op.new_tensor(shape);
-  add_where(op.origin(), inputs, y);
-  finish_real(op, y);
+  finish_real(op, add_choice(op, inputs));
 }
 
 void import_batch_matmul(TfliteOp& op) {

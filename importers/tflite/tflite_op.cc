@@ -156,7 +156,7 @@ bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
 
 // With the scales that codes of 16 bits have in the file, where `with_codes`: then its type is s32.
 DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
-  const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
+  const tflite::Tensor& tensor = file.tensor(index);
   return with_name(file, index, [&] {
     if (tensor.sparsity() != nullptr && !has_data(file, tensor)) fail("it is sparse and no constant");
     if (tensor.is_variable()) fail("variable tensors are not supported");
@@ -193,7 +193,7 @@ bool tflite_allows(const tflite::Tensor& tensor, const Shape& shape) {
 }
 
 std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
-  const auto* name = file.graph->tensors()->Get(static_cast<uint32_t>(tensor))->name();
+  const auto* name = file.tensor(tensor).name();
   // Converters join the names of all that they fuse. Much that is made of an operator has its name: what is longer is cut.
   return name != nullptr && name->size() > 0 ? name->str().substr(0, kMaxFileNameBytes)
                                              : text("tensor_", tensor);
@@ -229,12 +229,12 @@ void TfliteOp::check_inputs(size_t least, size_t most) const {
 
 const tflite::Tensor& TfliteOp::tensor(size_t input) const {
   if (!has_input(input)) fail("input ", input, " is missing");
-  return *file_.graph->tensors()->Get(static_cast<uint32_t>(inputs_[input]));
+  return file_.tensor(inputs_[input]);
 }
 
 bool TfliteOp::is_constant(size_t i) const {
   if (has_data(file_, tensor(i))) return true;
-  const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
+  const int32_t made = file_.made_of(inputs_[i]);
   return made >= 0 && file_.draft->tensor(made).constant;
 }
 
@@ -244,7 +244,7 @@ int32_t TfliteOp::any_activation(size_t i) {
   if (is_constant(i) && file_.evaluation != nullptr) return evaluated_input(i);
   if (is_constant(i))
     fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is a constant");
-  const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
+  const int32_t made = file_.made_of(inputs_[i]);
   if (made == TfliteFile::kFailed) throw ReadsFailed{};
   if (made == TfliteFile::kNotMade)
     fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])),
@@ -264,22 +264,20 @@ DraftTensor TfliteOp::constant(size_t i) const {
 }
 
 bool TfliteOp::is_empty(size_t i) const {
-  const int32_t made = has_input(i) ? file_.made[static_cast<size_t>(inputs_[i])] : -1;
+  const int32_t made = has_input(i) ? file_.made_of(inputs_[i]) : -1;
   return made >= 0 && file_.draft->tensor(made).constant && elements(file_.draft->tensor(made).shape) == 0;
 }
 
 int32_t TfliteOp::constant_of_graph(int32_t index) {
-  const int32_t known = file_.made[static_cast<size_t>(index)];
+  const int32_t known = file_.made_of(index);
   if (known >= 0) return known;
   DraftTensor constant = tflite_constant(file_, index);
-  const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
+  const tflite::Tensor& source = file_.tensor(index);
   if (shape_of(source).empty()) constant.shape.clear();
   return draft().put(std::move(constant));
 }
 
-bool has_tflite_data(const TfliteFile& file, int32_t index) {
-  return has_data(file, *file.graph->tensors()->Get(static_cast<uint32_t>(index)));
-}
+bool has_tflite_data(const TfliteFile& file, int32_t index) { return has_data(file, file.tensor(index)); }
 
 // Bytes of an element in memory.
 static uint64_t decoded_bytes(int8_t type) {
@@ -287,8 +285,8 @@ static uint64_t decoded_bytes(int8_t type) {
 }
 
 DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
-  const tflite::Tensor& source = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
-  const int32_t known = file.made[static_cast<size_t>(index)];
+  const tflite::Tensor& source = file.tensor(index);
+  const int32_t known = file.made_of(index);
   if (known >= 0 && file.draft->tensor(known).constant) {
     file.draft->budget->spend_constant(file.draft->tensor(known).data.size() / 4, 4);
     DraftTensor folded = file.draft->tensor(known);
@@ -322,7 +320,7 @@ DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
 
 std::vector<int64_t> TfliteOp::integers(size_t i) const {
   const tflite::Tensor& source = tensor(i);
-  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  const int32_t known = file_.made_of(inputs_[i]);
   const size_t size = source.type() == kTfliteInt64 ? 8 : 4;
   std::vector<int64_t> values;
   with_name(file_, inputs_[i], [&] {
@@ -355,14 +353,14 @@ bool TfliteOp::holds_numbers() const {
   };
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (has_input(i) && (!is_number(tensor(i).type()) || !is_constant(i))) return false;
-  return is_number(file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type());
+  return is_number(file_.tensor(outputs_[0]).type());
 }
 
 Shape TfliteOp::shape_in_file(size_t i) const { return shape_of(tensor(i)); }
 
 Values TfliteOp::values(size_t i) const {
   const tflite::Tensor& source = tensor(i);
-  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  const int32_t known = file_.made_of(inputs_[i]);
   Values values;
   values.shape = known >= 0 ? file_.draft->tensor(known).shape : shape_of(source);
   values.is_real = source.type() == kTfliteFloat32 || source.type() == kTfliteFloat16;
@@ -377,14 +375,12 @@ Values TfliteOp::values(size_t i) const {
   return values;
 }
 
-Shape TfliteOp::output_shape_in_file() const {
-  return shape_of(*file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0])));
-}
+Shape TfliteOp::output_shape_in_file() const { return shape_of(file_.tensor(outputs_[0])); }
 
 int32_t TfliteOp::output(const Shape& shape, size_t i) {
   if (outputs_.size() != 1 && !many_outputs_)
     fail("it has ", outputs_.size(), " outputs where 1 is expected");
-  const tflite::Tensor& in_file = *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i]));
+  const tflite::Tensor& in_file = file_.tensor(outputs_[i]);
   DraftTensor made = tflite_tensor(file_, outputs_[i]);
   if (made.dtype == DType::kS8 && made.scales.empty()) take_plain_numbers(made);
   if (made.dtype == DType::kS32) {  // a run computes with integers in FP32
@@ -398,7 +394,7 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   check_shape(shape, made.dtype);
   check_output(shape, i);
   made.shape = shape;
-  int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
+  int32_t& index = file_.made_of(outputs_[i]);
   if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");
   if (has_data(file_, in_file)) fail("tensor ", quoted(made.name), " is a constant and must not be written");
   index = draft().put(std::move(made));
@@ -422,8 +418,8 @@ void TfliteOp::round_outputs() {
   const bool chooses = std::all_of(draft().nodes.begin() + first_node_, draft().nodes.end(),
                                    [&](const DraftNode& node) { return chooses_elements(draft(), node); });
   for (const int32_t output : outputs_) {
-    const tflite::Tensor& in_file = *file_.graph->tensors()->Get(static_cast<uint32_t>(output));
-    int32_t& made = file_.made[static_cast<size_t>(output)];
+    const tflite::Tensor& in_file = file_.tensor(output);
+    int32_t& made = file_.made_of(output);
     if (in_file.type() != kTfliteInt16 || made < 0 || draft().tensor(made).constant) continue;
     const DraftTensor codes = described(file_, output, true);
     bool same_scale = true;
@@ -464,6 +460,12 @@ int32_t TfliteOp::integer(size_t i) const {
   return narrow(values[0], "input");
 }
 
+void TfliteOp::set_made(size_t i, int32_t tensor) {
+  int32_t& made = file_.made_of(outputs_[i]);
+  if (made != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
+  made = tensor;
+}
+
 void TfliteOp::set_index_output(int32_t made, size_t i) {
   const DraftTensor in_file = tflite_tensor(file_, outputs_.at(i));
   if (in_file.dtype != DType::kS32) fail("its output must hold int32 or int64");
@@ -472,20 +474,14 @@ void TfliteOp::set_index_output(int32_t made, size_t i) {
 
 void TfliteOp::set_number_output(int32_t made, size_t i) {
   const DraftTensor in_file = tflite_tensor(file_, outputs_.at(i)), &from = draft().tensor(made);
-  const bool is_allowed =
-      in_file.shape.empty() ||
-      tflite_allows(*file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i])), from.shape);
+  const bool is_allowed = in_file.shape.empty() || tflite_allows(file_.tensor(outputs_[i]), from.shape);
   if (!is_allowed && !file_.shapes_changed)
     fail("its output is ", shape_text(in_file.shape), " in the file, its inputs give ",
          shape_text(from.shape));
-  int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
-  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
-  index = made;
+  set_made(i, made);
 }
 
-bool TfliteOp::output_is_real() const {
-  return file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type() == 0;
-}
+bool TfliteOp::output_is_real() const { return file_.tensor(outputs_[0]).type() == 0; }
 
 bool TfliteOp::holds_integers(size_t i) const {
   const tflite::Tensor& in_file = tensor(i);
@@ -500,7 +496,7 @@ bool TfliteOp::is_unsigned(size_t i) const { return tensor(i).type() == kTfliteU
 // 8 bits without a scale: numbers, where input 0 holds such. What a quantized operator gives must have a scale.
 void TfliteOp::take_plain_numbers(DraftTensor& output) const {
   if (!has_input(0) || is_constant(0) || !holds_integers(0)) return;
-  const int32_t made = file_.made[static_cast<size_t>(inputs_[0])];
+  const int32_t made = file_.made_of(inputs_[0]);
   if (made < 0) return;
   const DraftTensor& input = file_.draft->tensor(made);
   if (input.dtype == DType::kS32) return;
@@ -514,9 +510,7 @@ bool TfliteOp::output_holds_plain_codes() const {
   return output.dtype == DType::kS8 && output.scales.empty();
 }
 
-bool TfliteOp::output_is_unsigned() const {
-  return file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_.at(0)))->type() == kTfliteUint8;
-}
+bool TfliteOp::output_is_unsigned() const { return file_.tensor(outputs_.at(0)).type() == kTfliteUint8; }
 
 bool TfliteOp::output_holds_integers(size_t i) const {
   return tflite_tensor(file_, outputs_.at(i)).dtype == DType::kS32;
@@ -543,7 +537,7 @@ void TfliteOp::set_values(const Values& values) {
 }
 
 void TfliteOp::check_output(const Shape& shape, size_t i) const {
-  const tflite::Tensor& in_file = *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i]));
+  const tflite::Tensor& in_file = file_.tensor(outputs_[i]);
   const Shape of_file = tflite_tensor(file_, outputs_[i]).shape;
   const bool is_number = of_file.empty() && shape == Shape{1};  // which has no axis in the file
   if (!is_number && !tflite_allows(in_file, shape) && !file_.shapes_changed)
@@ -574,16 +568,12 @@ void TfliteOp::alias_output(int32_t made) {
   if (output.dtype != from.dtype || output.shape != from.shape || !output.same_quantization(from))
     fail("its output ", shape_text(output.shape), " differs from what was assigned, ", shape_text(from.shape),
          ", in shape, type or scale");
-  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
-  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
-  index = made;
+  set_made(0, made);
 }
 
 void TfliteOp::set_constant(DraftTensor constant) {
   if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
-  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
-  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
-  index = draft().put(std::move(constant));
+  set_made(0, draft().put(std::move(constant)));
 }
 
 }  // namespace intaglio::importers

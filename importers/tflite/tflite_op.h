@@ -52,6 +52,11 @@ struct TfliteFile {
 
   static constexpr int32_t kNotMade = -1;
   static constexpr int32_t kFailed = -2;  // its node had a problem, which has been reported
+
+  // Tensor i of the file's graph; the draft's tensor of it.
+  const tflite::Tensor& tensor(int32_t i) const { return *graph->tensors()->Get(static_cast<uint32_t>(i)); }
+  int32_t& made_of(int32_t i) { return made[static_cast<size_t>(i)]; }
+  int32_t made_of(int32_t i) const { return made[static_cast<size_t>(i)]; }
 };
 
 std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor);
@@ -143,6 +148,7 @@ class TfliteOp : public FileOperator {
   DraftTensor real_constant(size_t i) const;
   void take_plain_numbers(DraftTensor& output) const;
   int32_t evaluated_input(size_t i);
+  void set_made(size_t i, int32_t tensor);  // output i is this tensor of the draft
 
   TfliteFile& file_;
   const tflite::Operator& op_;

@@ -75,6 +75,8 @@ WindowAxis tflite_transposed_axis(tflite::Padding padding, int32_t kernel, int32
 
 // A constant of one number, of the element type and rank of `like`.
 int32_t add_number(TfliteOp& op, int32_t like, float value);
+// The operand with the scale and zero point of y, where it is int8.
+int32_t with_scale_of(TfliteOp& op, int32_t input, int32_t y);
 
 // An operator of constants alone becomes a constant; false where it is none that can be.
 bool fold_tflite_constants(TfliteOp& op, Builtin builtin);

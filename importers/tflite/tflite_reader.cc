@@ -134,7 +134,7 @@ class Reader {
       if (op->outputs() == nullptr) continue;
       for (const int32_t index : *op->outputs()) {
         if (index < 0 || static_cast<size_t>(index) >= file_.made.size()) continue;
-        const tflite::Tensor& tensor = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
+        const tflite::Tensor& tensor = file_.tensor(index);
         const auto* quantization = tensor.quantization();
         if ((tensor.type() == kTfliteUint8 || tensor.type() == kTfliteInt8) && quantization != nullptr &&
             quantization->scale() != nullptr && quantization->scale()->size() > 0)
@@ -146,8 +146,7 @@ class Reader {
 
   FileInput described(int32_t index) const {
     FileInput made{tflite_tensor_name(file_, index), tflite_tensor(file_, index).shape, {}};
-    const auto* const signature =
-        file_.graph->tensors()->Get(static_cast<uint32_t>(index))->shape_signature();
+    const auto* const signature = file_.tensor(index).shape_signature();
     if (signature != nullptr && signature->size() == made.dims.size())
       made.dims.assign(signature->begin(), signature->end());
     return made;
@@ -155,7 +154,7 @@ class Reader {
 
   void read_input(int32_t index, const FileInput& described) {
     DraftTensor input = tflite_tensor(file_, index);
-    const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
+    const tflite::Tensor& source = file_.tensor(index);
     if (source.type() == kTfliteComplex) fail("input ", quoted(input.name), " holds complex numbers");
     const Shape shape = input_shape(described, options_);
     if (shape != input.shape) file_.shapes_changed = true;
@@ -172,7 +171,7 @@ class Reader {
     }
     if (input.dtype == DType::kS8 && input.scales.size() != 1)
       fail("input ", quoted(input.name), " is int8 and needs one scale, it has ", input.scales.size());
-    int32_t& made = file_.made[static_cast<size_t>(index)];
+    int32_t& made = file_.made_of(index);
     if (made != TfliteFile::kNotMade) fail("input ", quoted(input.name), " is listed twice");
     note_integers(input, source.type(), is_plain);
     made = draft_.put(std::move(input));
@@ -238,7 +237,7 @@ class Reader {
     if (op.inputs() == nullptr) return names;
     for (const int32_t index : *op.inputs()) {
       if (index < 0 || static_cast<size_t>(index) >= file_.made.size()) continue;
-      const int32_t made = file_.made[static_cast<size_t>(index)];
+      const int32_t made = file_.made_of(index);
       if (made >= 0 && !draft_.tensor(made).constant && !is_model_input(draft_, made))
         names.push_back(tflite_tensor_name(file_, index));
     }
@@ -258,7 +257,7 @@ class Reader {
     if (op.outputs() == nullptr) return;
     for (const int32_t index : *op.outputs())
       if (index >= 0 && static_cast<size_t>(index) < file_.made.size())
-        file_.made[static_cast<size_t>(index)] = TfliteFile::kFailed;
+        file_.made_of(index) = TfliteFile::kFailed;
   }
 
   // The tensors that are given to the caller: the file's, or those that the options name.
@@ -360,14 +359,14 @@ class Reader {
 
   void read_outputs(const std::vector<int32_t>& outputs) {
     for (const int32_t index : outputs) {
-      int32_t made = file_.made[static_cast<size_t>(index)];
+      int32_t made = file_.made_of(index);
       const std::string name = quoted(tflite_tensor_name(file_, index));
       if (made < 0) fail("output ", name, " is not written by any operator");
-      if (file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type() == kTfliteComplex)
+      if (file_.tensor(index).type() == kTfliteComplex)
         fail("output ", name, " holds complex numbers; end the network before it with --outputs");
       made = as_in_file(made, index);
       if (is_model_output(draft_, made)) fail("output ", name, " is listed twice");
-      const int8_t type = file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type();
+      const int8_t type = file_.tensor(index).type();
       const bool is_uint8 = type == kTfliteUint8, is_real = draft_.tensor(made).dtype == DType::kF32;
       if (is_uint8 && !is_real)
         draft_.notes.push_back(

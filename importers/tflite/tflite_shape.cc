@@ -118,6 +118,18 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   op.finish_same();
 }
 
+// The slice, of the shape `part`, as output `output` of `shape`.
+void set_slice(TfliteOp& op, int32_t x, const std::vector<int32_t>& begin,
+               const std::vector<int32_t>& strides, const Shape& part, const Shape& shape,
+               size_t output = 0) {
+  const int32_t y = op.output_same(x, shape, output);
+  if (part == shape)
+    add_slice_into(op.origin(), x, begin, strides, y);
+  else
+    op.add(Op::kReshape, {add_slice(op.part("/piece"), x, begin, strides, part)}, y);
+  op.finish_same();
+}
+
 // Elements [first, first + count) of one axis into output `output`, of `shape`.
 void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count, const Shape& shape,
               size_t output) {
@@ -126,12 +138,7 @@ void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count
   const std::vector<int32_t> strides(part.size(), 1);
   part[axis] = count;
   begin[axis] = first;
-  const int32_t y = op.output_same(x, shape, output);
-  if (part == shape)
-    add_slice_into(op.origin(), x, begin, strides, y);
-  else
-    op.add(Op::kReshape, {add_slice(op.part("/piece"), x, begin, strides, part)}, y);
-  op.finish_same();
+  set_slice(op, x, begin, strides, part, shape, output);
 }
 
 void split(TfliteOp& op, int32_t x, int32_t given_axis, const std::vector<int64_t>& sizes) {
@@ -163,13 +170,9 @@ void import_concatenation(TfliteOp& op) {
   const int32_t y = op.output(joined_shape(shapes, axis));
   if (options.activation() != tflite::Activation::None) fail("a fused activation is not supported here");
   for (int32_t& input : inputs) {
-    const DraftTensor info = op.draft().tensor(input);
-    if (info.dtype != op.draft().tensor(y).dtype) fail("its inputs and output have different element types");
-    if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) continue;
-    if (info.constant) fail("its constant input has another scale than its output");
-    const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
-    add_requantize(op.part("/requantize"), input, same);
-    input = same;
+    if (op.draft().tensor(input).dtype != op.draft().tensor(y).dtype)
+      fail("its inputs and output have different element types");
+    input = with_scale_of(op, input, y);
   }
   op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
 }
@@ -178,13 +181,7 @@ void import_strided_slice(TfliteOp& op) {
   op.check_inputs(4, 4);
   const int32_t x = op.activation(0);
   const TfliteSlice slice = read_tflite_strided_slice(op, op.shape(x));
-  const Shape out = at_least_1d(slice.squeezed);
-  const int32_t y = op.output_same(x, out);
-  if (out == slice.shape)
-    add_slice_into(op.origin(), x, slice.begin, slice.strides, y);
-  else
-    op.add(Op::kReshape, {add_slice(op.part("/piece"), x, slice.begin, slice.strides, slice.shape)}, y);
-  op.finish_same();
+  set_slice(op, x, slice.begin, slice.strides, slice.shape, at_least_1d(slice.squeezed));
 }
 
 void import_split(TfliteOp& op) {
@@ -225,9 +222,7 @@ void import_slice(TfliteOp& op) {
     nothing.constant = true;
     return op.set_constant(std::move(nothing));
   }
-  const int32_t y = op.output_same(x, slice.shape);
-  add_slice_into(op.origin(), x, slice.begin, slice.strides, y);
-  op.finish_same();
+  set_slice(op, x, slice.begin, slice.strides, slice.shape, slice.shape);
 }
 
 void import_pack(TfliteOp& op) {

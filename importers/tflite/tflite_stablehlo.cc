@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include "importers/draft/index_rows.h"
 #include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {

@@ -133,7 +133,7 @@ Variable::Variable(Steps& steps, size_t input, const Shape& shape, int32_t like)
   TfliteOp& op = steps.op();
   if (!op.has_input(input)) fail("input ", input, ", a variable tensor, is missing");
   const int32_t index = op.input_index(input);
-  if (!op.file().graph->tensors()->Get(static_cast<uint32_t>(index))->is_variable())
+  if (!op.file().tensor(index).is_variable())
     fail("input ", input, " is no variable tensor; a state that comes from elsewhere is not supported");
   check_shape(shape, DType::kF32);
   const Shape in_file = op.shape_in_file(input);
@@ -163,8 +163,7 @@ int32_t Variable::value() const { return steps_.op().variables().by_name.at(name
 void Variable::set(int32_t tensor) { steps_.op().variables().by_name.at(name_).current = tensor; }
 
 float largest_of(TfliteOp& op, size_t variable) {
-  const tflite::Tensor& tensor =
-      *op.file().graph->tensors()->Get(static_cast<uint32_t>(op.input_index(variable)));
+  const tflite::Tensor& tensor = op.file().tensor(op.input_index(variable));
   const auto* const quantization = tensor.quantization();
   const auto* const scales = quantization == nullptr ? nullptr : quantization->scale();
   const bool has_scale = tensor.type() == kTfliteInt16 && scales != nullptr && scales->size() == 1;

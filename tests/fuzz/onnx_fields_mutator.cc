@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "importers/onnx/onnx_fields.h"
+#include "importers/onnx/onnx_file.h"
 #include "tests/support/random.h"
 #include "tests/support/small_onnx_network.h"
 

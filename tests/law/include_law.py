@@ -75,7 +75,7 @@ RULES = [
     Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
     Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
     Rule(["exporters/*"], ["{folder}/*", "exporters/readback.h", "exporters/table_function.h", "importers/import.h", "importers/wide_weights.h", "importers/draft/import_error.h", "importers/draft/names.h",
-                           "importers/onnx/onnx_operators.h", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_file.h", "importers/onnx/onnx_stored.h",
+                           "importers/onnx/onnx_operators.h", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_file.h",
                            "importers/params/params_layers.h",
                            "importers/tflite/tflite_generated.h"] + BELOW_IMPORTERS, ANY, never=PRIVATE_CALIBRATOR),
     Rule(["tools/pair_safety.cc"], ["intaglio/*", "tools/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
