@@ -258,6 +258,11 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
           grouped(session.needs.activation_bytes).c_str(), grouped(session.needs.scratch_bytes).c_str());
     if (session.streamed_bytes > 0)
       print("  %-14s %s bytes by rows (--streamed, export-c)\n", "", grouped(session.streamed_bytes).c_str());
+    if (session.fast_bytes > 0)
+      print("  %-14s %s bytes in a fast one (activations), %s in the other: %s persistent, %s activations, %s scratch\n",
+            "two memories", grouped(session.fast_bytes).c_str(), grouped(session.in_two.total()).c_str(),
+            grouped(session.in_two.persistent_bytes).c_str(), grouped(session.in_two.activation_bytes).c_str(),
+            grouped(session.in_two.scratch_bytes).c_str());
     if (session.planned_bytes > 0)
       print("  %-14s %s bytes of memory (export-c --planned)\n", "planned",
             grouped(session.planned_bytes).c_str());

@@ -8,6 +8,7 @@
 #include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
+#include "runtime/session_needs.h"
 #include "runtime/streaming/streamed_model.h"
 
 namespace intaglio {
@@ -48,7 +49,8 @@ bool take_span(const SessionMemory& taken, Span<uint8_t> given, size_t needed, S
   return false;
 }
 
-// Splits off `needs` bytes of each span, aligned, none over another. `to` is without memory as yet, and of no use after an error.
+}  // namespace
+
 Error take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to) {
   Error error;
   error.status = Status::kPersistentTooSmall;
@@ -59,8 +61,6 @@ Error take_memory(const SessionMemory& given, const SessionNeeds& needs, Session
   if (take_span(*to, given.scratch, needs.scratch_bytes, &to->scratch, &error)) error.status = Status::kOk;
   return error;
 }
-
-}  // namespace
 
 size_t SessionNeeds::total() const {
   return static_cast<size_t>(total_of(persistent_bytes, activation_bytes, scratch_bytes));
@@ -173,6 +173,8 @@ Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext
   return kPacksWeights ? find_pack(node, def, choice) : kNoError;
 }
 
+}  // namespace
+
 Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cpu) {
   const int32_t width = options.executor.width;
   if (width < 1 || width > Executor::kMaxWidth)
@@ -182,6 +184,8 @@ Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cp
   context.width = options.executor.parallel_for == nullptr ? 1 : width;
   return context;
 }
+
+namespace {
 
 #ifndef NDEBUG
 // Debug builds are hostile: what no later node needs is overwritten.
@@ -202,10 +206,12 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
 }
 #endif
 
-// `ceiling`: the most bytes that it may take in all; 0: any.
+}  // namespace
+
 Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanContext>& context,
-                              uint32_t ceiling) {
+                              uint32_t ceiling, size_t apart) {
   if (!context) return context.error();
+  const size_t activations = model.activation_bytes() - apart;
   const PersistentLayout layout = persistent_layout(model);
   SessionNeeds needs;
   uint64_t packed = 0, scratch = 0;
@@ -221,12 +227,13 @@ Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanC
     }
     // create() makes it once more to compare: in the activations where they have room.
     needs.in_place_bytes += choice.pack.size;
-    if (choice.pack.size > scratch && choice.pack.size > model.activation_bytes())
+    if (choice.pack.size > scratch && choice.pack.size > activations)
       scratch = align_up(choice.pack.size, kMemoryAlignment);
   }
   const uint64_t of_check = layout.states + kOverlapBytes * static_cast<uint64_t>(model.tensor_count());
   const uint64_t persistent = layout.packed + packed;
-  const uint64_t larger = persistent > of_check ? persistent : of_check;
+  uint64_t larger = persistent > of_check ? persistent : of_check;
+  if (apart > 0) larger = align_up(larger, kMemoryAlignment) + offset_bytes(model);
   const uint64_t all = total_of(larger, model.activation_bytes(), scratch);
   const bool is_bounded = ceiling - 1 < kMaxNeed;  // 0 wraps around
   const uint64_t most = is_bounded ? ceiling : kMaxNeed;
@@ -234,27 +241,30 @@ Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanC
     return Error{is_bounded ? Status::kAboveCeiling : Status::kSessionTooLarge, -1, -1,
                  static_cast<int64_t>(all), static_cast<int64_t>(most)};
   needs.persistent_bytes = static_cast<size_t>(larger);
-  needs.activation_bytes = model.activation_bytes();
+  needs.activation_bytes = activations;
   needs.scratch_bytes = static_cast<size_t>(scratch);
   return needs;
 }
 
-}  // namespace
-
 Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const SessionOptions& options,
                                       bool for_this_cpu) {
-  return needs_of(model, ops, plan_context(options, for_this_cpu), model.memory_ceiling());
+  return needs_of(model, ops, plan_context(options, for_this_cpu), model.memory_ceiling(), 0);
 }
 
 Result<SessionNeeds> Session::measure_anywhere(const Model& model, OpList ops, const SessionOptions& options,
                                                bool for_this_cpu) {
-  return needs_of(model, ops, plan_context(options, for_this_cpu), 0);
+  return needs_of(model, ops, plan_context(options, for_this_cpu), 0, 0);
 }
 
 Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& given,
                                 const SessionOptions& options) {
+  return create_with(model, ops, 0, given, options);
+}
+
+Result<Session> Session::create_with(const Model& model, OpList ops, size_t apart, const SessionMemory& given,
+                                     const SessionOptions& options) {
   const Result<PlanContext> context = plan_context(options, true);
-  const Result<SessionNeeds> needs = needs_of(model, ops, context, 0);
+  const Result<SessionNeeds> needs = needs_of(model, ops, context, 0, apart);
   if (!needs) return needs.error();
   Result<Session> made = kNoError;
   Session& session = *made;
@@ -308,6 +318,11 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
 
 Result<Session> Session::start(const PlannedModel& planned, const SessionMemory& memory,
                                const SessionOptions& options) {
+  return start_with(planned, planned.needs, memory, options);
+}
+
+Result<Session> Session::start_with(const PlannedModel& planned, const SessionNeeds& needs,
+                                    const SessionMemory& memory, const SessionOptions& options) {
   const IsaMask present = cpu_isa() & kCompiledIsa;
   if (planned.listed != kListedIsa || (planned.isa & ~present) != 0)
     return Error{Status::kOtherKernels, -1, -1, planned.isa, present};
@@ -316,7 +331,7 @@ Result<Session> Session::start(const PlannedModel& planned, const SessionMemory&
     return Error{Status::kBadExecutor, -1, -1, executor.width, 1};
   Result<Session> made = kNoError;
   Session& session = *made;
-  ITG_TRY(take_memory(memory, planned.needs, &session.memory_));
+  ITG_TRY(take_memory(memory, needs, &session.memory_));
   session.model_ = Model::without_checks(planned.model, planned.streaming);
   session.planned_ = &planned;
   session.options_ = options;
@@ -367,6 +382,7 @@ Error Session::move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const E
   const SessionNeeds needs{memory_.persistent.size, memory_.activations.size, memory_.scratch.size};
   const SessionMemory given{memory_.persistent, activations, scratch};
   memory_ = {};
+  model_.offsets_ = nullptr;
   ITG_TRY(take_memory(given, needs, &memory_));
   options_.executor = executor;
   options_.executor.width = width;
