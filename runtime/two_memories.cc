@@ -9,8 +9,8 @@ namespace intaglio {
 
 Error TwoMemories::check(const Model& model) {
   const size_t fast = model.fast_bytes();
-  if (fast % kMemoryAlignment != 0)
-    return {Status::kPlanAlignment, -1, -1, static_cast<int64_t>(fast), kMemoryAlignment};
+  if (fast % kTensorAlignment != 0)
+    return {Status::kPlanAlignment, -1, -1, static_cast<int64_t>(fast), kTensorAlignment};
   if (fast > model.activation_bytes())
     return {Status::kPlanOffset, -1, -1, static_cast<int64_t>(fast),
             static_cast<int64_t>(model.activation_bytes())};
@@ -67,8 +67,8 @@ Error TwoMemories::place(const Model& model, Span<uint8_t> given, Session* sessi
   if (fast == 0) return kNoError;
   // The spans of the session stand apart already, so the fast one is looked at as if it were the activations beside the others.
   SessionMemory taken, rest;
-  ITG_TRY(take_memory({own.persistent, given, own.activations}, {own.persistent.size, fast, own.activations.size},
-                      &taken));
+  ITG_TRY(take_memory({own.persistent, given, own.activations},
+                      {own.persistent.size, fast, own.activations.size}, &taken));
   ITG_TRY(take_memory({own.scratch, given, {}}, {own.scratch.size, fast, 0}, &rest));
   uint8_t* const at_fast = taken.activations.data;
   uint8_t* const at_slow = own.activations.size == 0 ? at_fast : own.activations.data;
@@ -76,7 +76,8 @@ Error TwoMemories::place(const Model& model, Span<uint8_t> given, Session* sessi
   const auto of_fast = static_cast<size_t>(at_fast - base), of_slow = static_cast<size_t>(at_slow - base);
   const uint64_t apart = of_fast + of_slow;  // one of them is 0
   if (sizeof(size_t) > sizeof(uint32_t) && apart > UINT32_MAX - all)
-    return {Status::kMemoryApart, -1, -1, static_cast<int64_t>(apart), static_cast<int64_t>(UINT32_MAX - all)};
+    return {Status::kMemoryApart, -1, -1, static_cast<int64_t>(apart),
+            static_cast<int64_t>(UINT32_MAX - all)};
   own.persistent.size -= offset_bytes(model);
   auto* const offsets = reinterpret_cast<uint32_t*>(own.persistent.data + own.persistent.size);
   for (int32_t t = 0; t < model.tensor_count(); ++t) {

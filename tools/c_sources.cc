@@ -97,7 +97,9 @@ std::vector<const char*> op_symbols(const ExportedModel& e) {
 }
 
 // Of a model in two memories: other functions of the C interface, and a parameter more.
-const char* functions_of(const ExportedModel& e) { return e.fast_bytes > 0 ? "itg_two_memories" : "itg_session"; }
+const char* functions_of(const ExportedModel& e) {
+  return e.fast_bytes > 0 ? "itg_two_memories" : "itg_session";
+}
 const char* fast_parameter(const ExportedModel& e) { return e.fast_bytes > 0 ? ", void* fast" : ""; }
 std::string fast_span(const ExportedModel& e) {
   if (e.fast_bytes == 0) return "";
@@ -523,8 +525,9 @@ std::string sample_main(const ExportedModel& e) {
   const std::string fast =
       e.fast_bytes == 0
           ? ""
-          : "#ifndef " + macros + "_FAST_SECTION /* for example __attribute__((section(\".dtcm\"))) */\n#define " +
-                macros + "_FAST_SECTION\n#endif\nstatic uint8_t fast[" + macros +
+          : "#ifndef " + macros +
+                "_FAST_SECTION /* for example __attribute__((section(\".dtcm\"))) */\n#define " + macros +
+                "_FAST_SECTION\n#endif\nstatic uint8_t fast[" + macros +
                 "_FAST_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT))) " + macros + "_FAST_SECTION;\n";
   Text c;
   c.add(

@@ -405,11 +405,13 @@ Outcome<MemoryGoal> memory_goal(const std::string& word) {
     return bytes * times;
   };
   const std::string fast_word = "fast=", slow_word = ",slow=";
-  if (const size_t comma = word.find(slow_word); word.rfind(fast_word, 0) == 0 && comma != std::string::npos) {
+  if (const size_t comma = word.find(slow_word);
+      word.rfind(fast_word, 0) == 0 && comma != std::string::npos) {
     const auto fast = bytes_of(word.substr(fast_word.size(), comma - fast_word.size())),
                slow = bytes_of(word.substr(comma + slow_word.size()));
     if (!fast || !slow)
-      return Failure{option_word("memory", word) + ": 'fast=' and 'slow=' take a number of bytes each, e.g. fast=64K,slow=2M"};
+      return Failure{option_word("memory", word) +
+                     ": 'fast=' and 'slow=' take a number of bytes each, e.g. fast=64K,slow=2M"};
     if (*fast < kMemoryAlignment)
       return Failure{option_word("memory", word) + ": a fast memory has at least " +
                      std::to_string(kMemoryAlignment) + " bytes"};
@@ -419,8 +421,9 @@ Outcome<MemoryGoal> memory_goal(const std::string& word) {
   }
   const auto bytes = bytes_of(word);
   if (!bytes)
-    return Failure{option_word("memory", word) +
-                   ": is neither 'least' nor 'flat' nor a number of bytes, nor two of them (fast=64K,slow=2M)"};
+    return Failure{
+        option_word("memory", word) +
+        ": is neither 'least' nor 'flat' nor a number of bytes, nor two of them (fast=64K,slow=2M)"};
   goal.most_bytes = *bytes;
   return goal;
 }
@@ -433,7 +436,8 @@ Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file) {
   const size_t fast = by_rows->fast_bytes();
   if (!model->has_streamed_plan() && fast == 0) return StreamedNeeds();
   FileBytes memory;
-  const Result<Session> session = fast > 0 ? open_in_two(*by_rows, memory) : open_session(*by_rows, {}, memory);
+  const Result<Session> session =
+      fast > 0 ? open_in_two(*by_rows, memory) : open_session(*by_rows, {}, memory);
   if (!session) return session.error();
   return StreamedNeeds{model->has_streamed_plan() ? by_rows->activation_bytes() : 0,
                        StreamedModel::feeding_segment(*by_rows).count != 0, fast,

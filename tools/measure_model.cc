@@ -148,22 +148,22 @@ std::string hex(Span<const uint8_t> bytes) {
 
 Json json_of_session(const SessionReport& session) {
   if (!session.problem.empty()) return nullptr;
-  return {{"target", session.target},
-          {"threads", session.threads},
-          {"persistent_bytes", session.needs.persistent_bytes},
-          {"activation_bytes", session.needs.activation_bytes},
-          {"scratch_bytes", session.needs.scratch_bytes},
-          {"packed_bytes", session.needs.packed_bytes},
-          {"in_place_bytes", session.needs.in_place_bytes},
-          {"total_bytes", session.needs.total()},
-          {"streamed_bytes", session.streamed_bytes == 0 ? Json(nullptr) : Json(session.streamed_bytes)},
-          {"planned_bytes", session.planned_bytes == 0 ? Json(nullptr) : Json(session.planned_bytes)},
-          {"two_memories", session.fast_bytes == 0
-                               ? Json(nullptr)
-                               : Json{{"fast_bytes", session.fast_bytes},
-                                      {"activation_bytes", session.in_two.activation_bytes},
-                                      {"persistent_bytes", session.in_two.persistent_bytes},
-                                      {"total_bytes", session.in_two.total()}}}};
+  return {
+      {"target", session.target},
+      {"threads", session.threads},
+      {"persistent_bytes", session.needs.persistent_bytes},
+      {"activation_bytes", session.needs.activation_bytes},
+      {"scratch_bytes", session.needs.scratch_bytes},
+      {"packed_bytes", session.needs.packed_bytes},
+      {"in_place_bytes", session.needs.in_place_bytes},
+      {"total_bytes", session.needs.total()},
+      {"streamed_bytes", session.streamed_bytes == 0 ? Json(nullptr) : Json(session.streamed_bytes)},
+      {"planned_bytes", session.planned_bytes == 0 ? Json(nullptr) : Json(session.planned_bytes)},
+      {"two_memories", session.fast_bytes == 0 ? Json(nullptr)
+                                               : Json{{"fast_bytes", session.fast_bytes},
+                                                      {"activation_bytes", session.in_two.activation_bytes},
+                                                      {"persistent_bytes", session.in_two.persistent_bytes},
+                                                      {"total_bytes", session.in_two.total()}}}};
 }
 
 Json json_of_frame(const ModelFrame& frame) {

@@ -28,7 +28,7 @@ struct SessionReport {
   // Of one in two memories, where the plan that export-c takes is for these: its needs, and of the fast memory. 0: it is for one.
   SessionNeeds in_two;
   size_t fast_bytes = 0;
-  std::string problem;        // why there is no session; empty where there is one
+  std::string problem;                  // why there is no session; empty where there is one
   std::optional<ModelFrame> frame;      // where one was named
   std::optional<CycleEstimate> cycles;  // where a clock was
 };

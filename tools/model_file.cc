@@ -124,9 +124,10 @@ Outcome<VerifiedModel> verify(const LoadedModel& file) {
     if (!in_two) return file.failure(in_two.error());
     const bool is_fed = StreamedModel::feeding_segment(*proved).count != 0;
     if (run_on_zeros(*in_two, is_fed) != run_on_zeros(*session, 0x00, is_fed))
-      return Failure{file.path() +
-                     ": gives different outputs in two memories; this is a fault of the library, please report it "
-                     "with the file"};
+      return Failure{
+          file.path() +
+          ": gives different outputs in two memories; this is a fault of the library, please report it "
+          "with the file"};
   }
   if (!found.is_streamed) return found;
   auto streamed = LoadedSession::create(*proved, {});

@@ -6,10 +6,6 @@
 namespace intaglio {
 namespace {
 
-uint64_t align_up(uint64_t bytes) {
-  return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
-}
-
 struct Placing {
   std::vector<MemoryBlock> blocks;
   std::vector<bool> is_fast;
@@ -41,7 +37,6 @@ class TwoPlacer {
       made.traffic += traffic_[i];
       made.sizes.fast = std::max(made.sizes.fast, block.offset + block.bytes);
     }
-    made.sizes.fast = align_up(made.sizes.fast);
     place_rest(&made);
     return made;
   }
@@ -74,7 +69,8 @@ class TwoPlacer {
       if (over >= 0 && under >= 0) overlaps.push_back({over, under, overlap.below});
     }
     if (rest.empty()) return;
-    made->sizes.slow = place_blocks({rest.data(), rest.size()}, nodes_, arena_, {overlaps.data(), overlaps.size()});
+    made->sizes.slow =
+        place_blocks({rest.data(), rest.size()}, nodes_, arena_, {overlaps.data(), overlaps.size()});
     for (size_t i = 0; i < blocks_.size(); ++i)
       if (number[i] >= 0)
         made->blocks[i].offset = made->sizes.fast + rest[static_cast<size_t>(number[i])].offset;
@@ -93,8 +89,7 @@ class TwoPlacer {
 TwoSizes place_in_two(std::vector<MemoryBlock>& blocks, const std::vector<uint64_t>& traffic,
                       const std::vector<BlockOverlap>& overlaps, int32_t nodes, const TwoSizes& most,
                       Arena& arena) {
-  const TwoSizes whole{most.fast / kMemoryAlignment * kMemoryAlignment, most.slow};
-  const TwoPlacer placer(blocks, traffic, overlaps, nodes, whole, arena);
+  const TwoPlacer placer(blocks, traffic, overlaps, nodes, most, arena);
   // How often a byte is used, by how long it stands there, too.
   const auto density = [&](size_t i) {
     return static_cast<double>(traffic[i]) / static_cast<double>(blocks[i].bytes);
@@ -110,7 +105,7 @@ TwoSizes place_in_two(std::vector<MemoryBlock>& blocks, const std::vector<uint64
   tried.push_back(placer.place([&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; }));
   tried.push_back(placer.place([&](size_t a, size_t b) { return blocks[a].first < blocks[b].first; }));
   const auto better = [&](const Placing& a, const Placing& b) {
-    const bool a_fits = a.sizes.slow <= whole.slow, b_fits = b.sizes.slow <= whole.slow;
+    const bool a_fits = a.sizes.slow <= most.slow, b_fits = b.sizes.slow <= most.slow;
     if (a_fits != b_fits) return a_fits;
     if (a_fits && a.traffic != b.traffic) return a.traffic > b.traffic;
     return a.sizes.slow < b.sizes.slow;

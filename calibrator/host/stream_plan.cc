@@ -23,7 +23,7 @@ using Cut = std::vector<PlannedSegment>;
 
 struct Placed {
   uint64_t bytes = UINT64_MAX;
-  uint64_t fast_bytes = 0;  // of these
+  uint64_t fast_bytes = 0;        // of these
   std::vector<uint64_t> offsets;  // one a tensor
 };
 
@@ -170,9 +170,9 @@ class StreamPlanner {
     } else {
       std::vector<uint64_t> traffic(blocks.size(), 0);
       for (size_t t = 0; t < tensors.size(); ++t)
-        if (block_of[t] >= 0) traffic[static_cast<size_t>(block_of[t])] += traffic_of(static_cast<int32_t>(t));
-      const TwoSizes sizes =
-          place_in_two(blocks, traffic, overlaps, network_.node_count(), *two, arena_);
+        if (block_of[t] >= 0)
+          traffic[static_cast<size_t>(block_of[t])] += traffic_of(static_cast<int32_t>(t));
+      const TwoSizes sizes = place_in_two(blocks, traffic, overlaps, network_.node_count(), *two, arena_);
       placed.bytes = sizes.fast + sizes.slow;
       placed.fast_bytes = sizes.fast;
     }
@@ -338,7 +338,8 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
 }
 
 // Layer by layer where that fits two memories of these sizes. Else by rows, within less of one memory until both keep to theirs.
-FoundPlan find_plan_in_two(const Model& model, OpList ops, const TwoSizes& two, bool feeds_rows, Arena& arena) {
+FoundPlan find_plan_in_two(const Model& model, OpList ops, const TwoSizes& two, bool feeds_rows,
+                           Arena& arena) {
   const auto slow_of = [](const Placed& placed) { return placed.bytes - placed.fast_bytes; };
   FoundPlan best;
   const auto look = [&](FoundPlan found, StreamPlanner& planner) {
@@ -351,7 +352,8 @@ FoundPlan find_plan_in_two(const Model& model, OpList ops, const TwoSizes& two, 
   constexpr uint64_t kSteps = 16;
   const uint64_t most = two.fast + two.slow;
   uint64_t least = UINT64_MAX;
-  for (uint64_t within = most; within > 0 && slow_of(best.placed) > two.slow; within -= std::max<uint64_t>(most / kSteps, 1)) {
+  for (uint64_t within = most; within > 0 && slow_of(best.placed) > two.slow;
+       within -= std::max<uint64_t>(most / kSteps, 1)) {
     for (const bool feeds : {true, false}) {
       if ((feeds && !feeds_rows) || slow_of(best.placed) <= two.slow) continue;
       FoundPlan found = find_plan(model, ops, within, true, feeds, arena);
@@ -383,7 +385,8 @@ Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const S
       ITG_TRY(plan_in_one(graph, ops, arena));
       set_plan(found.cut, placed, graph, arena);
     } else {
-      for (size_t t = 0; t < graph.offsets.size; ++t) graph.offsets[t] = static_cast<uint32_t>(placed.offsets[t]);
+      for (size_t t = 0; t < graph.offsets.size; ++t)
+        graph.offsets[t] = static_cast<uint32_t>(placed.offsets[t]);
       graph.activation_bytes = static_cast<size_t>(placed.bytes);
       graph.fast_bytes = static_cast<size_t>(placed.fast_bytes);
     }

@@ -164,7 +164,8 @@ class Model {
   const void* root_ = nullptr;
   const Streaming* streaming_ =
       nullptr;  // what runs it by its streamed plan; nullptr: it runs by the flat one
-  const uint32_t* offsets_ = nullptr;  // of a session in two memories, in the place of the plan's; nullptr: the plan's
+  const uint32_t* offsets_ =
+      nullptr;  // of a session in two memories, in the place of the plan's; nullptr: the plan's
 };
 
 }  // namespace intaglio

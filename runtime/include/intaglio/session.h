@@ -155,8 +155,8 @@ class Session {
   enum class StateMove { kReset, kLoad, kStore };
 
   // As create() and start(). `apart`: bytes of the activations that lie in a memory of their own.
-  static Result<Session> create_with(const Model& model, OpList ops, size_t apart, const SessionMemory& memory,
-                                     const SessionOptions& options);
+  static Result<Session> create_with(const Model& model, OpList ops, size_t apart,
+                                     const SessionMemory& memory, const SessionOptions& options);
   static Result<Session> start_with(const PlannedModel& planned, const SessionNeeds& needs,
                                     const SessionMemory& memory, const SessionOptions& options);
   Error move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor);
