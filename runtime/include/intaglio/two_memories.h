@@ -15,6 +15,7 @@ namespace intaglio {
 
 struct PlannedModel;  // intaglio/planned_model.h
 
+// Measures and makes sessions whose activations lie in two memories.
 struct TwoMemories {
   // As Session::measure() and measure_anywhere(), but for the fast memory, which takes Model::fast_bytes(): activation_bytes is what the
   // large one takes, and persistent_bytes hold an offset for each tensor besides. A ceiling of the model counts both.
