@@ -128,6 +128,14 @@ itg_error itg_two_memories_measure(const itg_model* model, itg_op_list ops,
                            intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
       needs);
 }
+itg_error itg_two_memories_measure_anywhere(const itg_model* model, itg_op_list ops,
+                                            const itg_session_options* options, bool for_this_cpu,
+                                            itg_session_needs* needs) {
+  return measured(
+      TwoMemories::measure_anywhere(model_in(model), intaglio::from_c(ops),
+                                    intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
+      needs);
+}
 void itg_two_memories_needs(const itg_planned_model* planned, itg_session_needs* needs) {
   give(needs, to_c(TwoMemories::measure(planned_in(planned))));
 }

@@ -28,11 +28,20 @@ Error TwoMemories::check(const Model& model) {
   return kNoError;
 }
 
+Result<SessionNeeds> TwoMemories::measure_below(uint32_t ceiling, const Model& model, OpList ops,
+                                                const SessionOptions& options, bool for_this_cpu) {
+  ITG_TRY(check(model));
+  return needs_of(model, ops, plan_context(options, for_this_cpu), ceiling, model.fast_bytes());
+}
+
 Result<SessionNeeds> TwoMemories::measure(const Model& model, OpList ops, const SessionOptions& options,
                                           bool for_this_cpu) {
-  ITG_TRY(check(model));
-  return needs_of(model, ops, plan_context(options, for_this_cpu), model.memory_ceiling(),
-                  model.fast_bytes());
+  return measure_below(model.memory_ceiling(), model, ops, options, for_this_cpu);
+}
+
+Result<SessionNeeds> TwoMemories::measure_anywhere(const Model& model, OpList ops,
+                                                   const SessionOptions& options, bool for_this_cpu) {
+  return measure_below(0, model, ops, options, for_this_cpu);
 }
 
 SessionNeeds TwoMemories::measure(const PlannedModel& planned) {

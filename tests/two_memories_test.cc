@@ -246,6 +246,8 @@ TEST_CASE("one byte less of each memory, memory that is misaligned and memory th
     REQUIRE(bounded.error().ok());
     const auto measured = TwoMemories::measure(*stream_rows(*Model::open(*bounded)), all_ops());
     CHECK(measured.error().status == (holds ? Status::kOk : Status::kAboveCeiling));
+    CHECK(TwoMemories::measure_anywhere(*stream_rows(*Model::open(*bounded)), all_ops())->total() ==
+          needs.total());
   }
 }
 

@@ -112,7 +112,7 @@ Outcome<ExportedC> export_c(const LoadedModel& file, const ExportCChoice& choice
   const Result<Model> by_rows = stream_rows(model);
   if (!by_rows) return file.failure(by_rows.error());
   const size_t fast_bytes = by_rows->fast_bytes();
-  auto needs = fast_bytes > 0 ? TwoMemories::measure(*by_rows, all_ops(), options, false)
+  auto needs = fast_bytes > 0 ? TwoMemories::measure_anywhere(*by_rows, all_ops(), options, false)
                               : Session::measure_anywhere(*by_rows, all_ops(), options, false);
   if (!needs) return file.failure(needs.error());
   ModelPlan plan;

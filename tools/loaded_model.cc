@@ -381,7 +381,7 @@ Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& 
 }
 
 Result<Session> open_in_two(const Model& model, FileBytes& memory) {
-  const auto needs = TwoMemories::measure(model, all_ops());
+  const auto needs = TwoMemories::measure_anywhere(model, all_ops());
   if (!needs) return needs.error();
   // The large memory first, and a gap between both.
   constexpr size_t kGap = 4 * kMemoryAlignment;

@@ -58,7 +58,7 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
     if (by_rows) report.streamed_bytes = by_rows->total();
   }
   if (const auto deployed = stream_rows(model); deployed && deployed->fast_bytes() > 0) {
-    const auto in_two = TwoMemories::measure(*deployed, ops, options, choice.target.empty());
+    const auto in_two = TwoMemories::measure_anywhere(*deployed, ops, options, choice.target.empty());
     if (in_two) {
       report.in_two = *in_two;
       report.fast_bytes = deployed->fast_bytes();

@@ -405,6 +405,9 @@ void itg_session_model(const itg_session* session, itg_model* model); /* the mod
  * (ITG_kPlanCrosses); on a 64-bit machine memories 4 GB apart or more (ITG_kMemoryApart). */
 itg_error itg_two_memories_measure(const itg_model* model, itg_op_list ops, const itg_session_options* options,
                                    bool for_this_cpu, itg_session_needs* needs);
+itg_error itg_two_memories_measure_anywhere(const itg_model* model, itg_op_list ops,
+                                            const itg_session_options* options, bool for_this_cpu,
+                                            itg_session_needs* needs);
 void itg_two_memories_needs(const itg_planned_model* planned, itg_session_needs* needs);
 itg_error itg_two_memories_create(itg_session* session, const itg_model* model, itg_op_list ops,
                                   const itg_session_memory* memory, itg_span fast,

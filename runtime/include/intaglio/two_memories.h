@@ -21,6 +21,8 @@ struct TwoMemories {
   // large one takes, and persistent_bytes hold an offset for each tensor besides. A ceiling of the model counts both.
   static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
                                       bool for_this_cpu = true);
+  static Result<SessionNeeds> measure_anywhere(const Model& model, OpList ops,
+                                               const SessionOptions& options = {}, bool for_this_cpu = true);
   static SessionNeeds measure(const PlannedModel& planned);
 
   // As Session::create(), with memory.activations in the large memory. `fast` starts at a multiple of kMemoryAlignment, and overlaps
@@ -36,6 +38,8 @@ struct TwoMemories {
   static Error check(const Model& model);
 
  private:
+  static Result<SessionNeeds> measure_below(uint32_t ceiling, const Model& model, OpList ops,
+                                            const SessionOptions& options, bool for_this_cpu);
   static Error place(const Model& model, Span<uint8_t> fast, Session* session);
 };
 
