@@ -8,7 +8,6 @@
 #include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
-#include "runtime/session_needs.h"
 #include "runtime/streaming/streamed_model.h"
 
 namespace intaglio {
@@ -51,7 +50,7 @@ bool take_span(const SessionMemory& taken, Span<uint8_t> given, size_t needed, S
 
 }  // namespace
 
-Error take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to) {
+Error Session::take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to) {
   Error error;
   error.status = Status::kPersistentTooSmall;
   if (!take_span(*to, given.persistent, needs.persistent_bytes, &to->persistent, &error)) return error;
@@ -173,8 +172,6 @@ Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext
   return kPacksWeights ? find_pack(node, def, choice) : kNoError;
 }
 
-}  // namespace
-
 Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cpu) {
   const int32_t width = options.executor.width;
   if (width < 1 || width > Executor::kMaxWidth)
@@ -184,8 +181,6 @@ Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cp
   context.width = options.executor.parallel_for == nullptr ? 1 : width;
   return context;
 }
-
-namespace {
 
 #ifndef NDEBUG
 // Debug builds are hostile: what no later node needs is overwritten.
@@ -206,12 +201,10 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
 }
 #endif
 
-}  // namespace
-
+// `ceiling`: the most bytes that it may take in all; 0: any.
 Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanContext>& context,
-                              uint32_t ceiling, size_t apart) {
+                              uint32_t ceiling) {
   if (!context) return context.error();
-  const size_t activations = model.activation_bytes() - apart;
   const PersistentLayout layout = persistent_layout(model);
   SessionNeeds needs;
   uint64_t packed = 0, scratch = 0;
@@ -227,13 +220,12 @@ Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanC
     }
     // create() makes it once more to compare: in the activations where they have room.
     needs.in_place_bytes += choice.pack.size;
-    if (choice.pack.size > scratch && choice.pack.size > activations)
+    if (choice.pack.size > scratch && choice.pack.size > model.activation_bytes())
       scratch = align_up(choice.pack.size, kMemoryAlignment);
   }
   const uint64_t of_check = layout.states + kOverlapBytes * static_cast<uint64_t>(model.tensor_count());
   const uint64_t persistent = layout.packed + packed;
-  uint64_t larger = persistent > of_check ? persistent : of_check;
-  if (apart > 0) larger = align_up(larger, kMemoryAlignment) + offset_bytes(model);
+  const uint64_t larger = persistent > of_check ? persistent : of_check;
   const uint64_t all = total_of(larger, model.activation_bytes(), scratch);
   const bool is_bounded = ceiling - 1 < kMaxNeed;  // 0 wraps around
   const uint64_t most = is_bounded ? ceiling : kMaxNeed;
@@ -241,30 +233,27 @@ Result<SessionNeeds> needs_of(const Model& model, OpList ops, const Result<PlanC
     return Error{is_bounded ? Status::kAboveCeiling : Status::kSessionTooLarge, -1, -1,
                  static_cast<int64_t>(all), static_cast<int64_t>(most)};
   needs.persistent_bytes = static_cast<size_t>(larger);
-  needs.activation_bytes = activations;
+  needs.activation_bytes = model.activation_bytes();
   needs.scratch_bytes = static_cast<size_t>(scratch);
   return needs;
 }
 
+}  // namespace
+
 Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const SessionOptions& options,
                                       bool for_this_cpu) {
-  return needs_of(model, ops, plan_context(options, for_this_cpu), model.memory_ceiling(), 0);
+  return needs_of(model, ops, plan_context(options, for_this_cpu), model.memory_ceiling());
 }
 
 Result<SessionNeeds> Session::measure_anywhere(const Model& model, OpList ops, const SessionOptions& options,
                                                bool for_this_cpu) {
-  return needs_of(model, ops, plan_context(options, for_this_cpu), 0, 0);
+  return needs_of(model, ops, plan_context(options, for_this_cpu), 0);
 }
 
 Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& given,
                                 const SessionOptions& options) {
-  return create_with(model, ops, 0, given, options);
-}
-
-Result<Session> Session::create_with(const Model& model, OpList ops, size_t apart, const SessionMemory& given,
-                                     const SessionOptions& options) {
   const Result<PlanContext> context = plan_context(options, true);
-  const Result<SessionNeeds> needs = needs_of(model, ops, context, 0, apart);
+  const Result<SessionNeeds> needs = needs_of(model, ops, context, 0);
   if (!needs) return needs.error();
   Result<Session> made = kNoError;
   Session& session = *made;
@@ -318,11 +307,6 @@ Result<Session> Session::create_with(const Model& model, OpList ops, size_t apar
 
 Result<Session> Session::start(const PlannedModel& planned, const SessionMemory& memory,
                                const SessionOptions& options) {
-  return start_with(planned, planned.needs, memory, options);
-}
-
-Result<Session> Session::start_with(const PlannedModel& planned, const SessionNeeds& needs,
-                                    const SessionMemory& memory, const SessionOptions& options) {
   const IsaMask present = cpu_isa() & kCompiledIsa;
   if (planned.listed != kListedIsa || (planned.isa & ~present) != 0)
     return Error{Status::kOtherKernels, -1, -1, planned.isa, present};
@@ -331,7 +315,7 @@ Result<Session> Session::start_with(const PlannedModel& planned, const SessionNe
     return Error{Status::kBadExecutor, -1, -1, executor.width, 1};
   Result<Session> made = kNoError;
   Session& session = *made;
-  ITG_TRY(take_memory(memory, needs, &session.memory_));
+  ITG_TRY(take_memory(memory, planned.needs, &session.memory_));
   session.model_ = Model::without_checks(planned.model, planned.streaming);
   session.planned_ = &planned;
   session.options_ = options;

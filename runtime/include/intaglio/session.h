@@ -154,11 +154,8 @@ class Session {
   friend class RowsAloneRun;
   enum class StateMove { kReset, kLoad, kStore };
 
-  // As create() and start(). `apart`: bytes of the activations that lie in a memory of their own.
-  static Result<Session> create_with(const Model& model, OpList ops, size_t apart,
-                                     const SessionMemory& memory, const SessionOptions& options);
-  static Result<Session> start_with(const PlannedModel& planned, const SessionNeeds& needs,
-                                    const SessionMemory& memory, const SessionOptions& options);
+  // Splits off `needs` bytes of each span, aligned, none over another. `to` is without memory as yet, and of no use after an error.
+  static Error take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to);
   Error move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor);
   bool planned() const { return op_count_ == 0; }
   const PlannedNode* nodes() const;

@@ -18,7 +18,8 @@ struct PlannedModel;  // intaglio/planned_model.h
 // Measures and makes sessions whose activations lie in two memories.
 struct TwoMemories {
   // As Session::measure() and measure_anywhere(), but for the fast memory, which takes Model::fast_bytes(): activation_bytes is what the
-  // large one takes, and persistent_bytes hold an offset for each tensor besides. A ceiling of the model counts both.
+  // large one takes, and persistent_bytes hold an offset for each tensor besides. A ceiling of the model counts both. A file whose packed
+  // weights this machine would use in place is refused (kBadPack).
   static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
                                       bool for_this_cpu = true);
   static Result<SessionNeeds> measure_anywhere(const Model& model, OpList ops,
@@ -38,9 +39,9 @@ struct TwoMemories {
   static Error check(const Model& model);
 
  private:
-  static Result<SessionNeeds> measure_below(uint32_t ceiling, const Model& model, OpList ops,
-                                            const SessionOptions& options, bool for_this_cpu);
-  static Error place(const Model& model, Span<uint8_t> fast, Session* session);
+  static Error take(const Model& model, const SessionNeeds& needs, const SessionMemory& given,
+                    Span<uint8_t> fast, SessionMemory* own, SessionMemory* in_one);
+  static Error place(const Model& model, const SessionMemory& own, Span<uint8_t> given, Session* session);
 };
 
 }  // namespace intaglio
