@@ -118,7 +118,7 @@ Outcome<VerifiedModel> verify(const LoadedModel& file) {
   const VerifiedModel found{*packs, file.model().has_streamed_plan()};
   const auto proved = stream_rows(file.model());
   if (!proved) return file.failure(proved.error());
-  if (proved->fast_bytes() > 0) {
+  if (proved->fast_bytes() > 0 && *packs == 0) {  // packed weights are for one memory
     FileBytes memory;
     auto in_two = open_in_two(*proved, memory);
     if (!in_two) return file.failure(in_two.error());
