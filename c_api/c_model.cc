@@ -188,6 +188,7 @@ size_t itg_model_activation_bytes(const itg_model* model) { return model_in(mode
 size_t itg_model_activation_lower_bound(const itg_model* model) {
   return model_in(model).activation_lower_bound();
 }
+size_t itg_model_fast_bytes(const itg_model* model) { return model_in(model).fast_bytes(); }
 uint32_t itg_model_activation_offset(const itg_model* model, int32_t tensor) {
   return model_in(model).activation_offset(tensor);
 }

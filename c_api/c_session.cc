@@ -1,5 +1,6 @@
 #include "c_api/c_handles.h"
 #include "intaglio/planned_model.h"
+#include "intaglio/two_memories.h"
 
 using namespace intaglio;
 
@@ -118,6 +119,39 @@ itg_error itg_session_start(itg_session* session, const itg_planned_model* plann
                             const itg_session_memory* memory, const itg_session_options* options) {
   const SessionOptions chosen = put_session(session, options);
   return keep(session, Session::start(planned_in(planned), from_c(*memory), chosen));
+}
+itg_error itg_two_memories_measure(const itg_model* model, itg_op_list ops,
+                                   const itg_session_options* options, bool for_this_cpu,
+                                   itg_session_needs* needs) {
+  return measured(
+      TwoMemories::measure(model_in(model), intaglio::from_c(ops),
+                           intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
+      needs);
+}
+itg_error itg_two_memories_measure_anywhere(const itg_model* model, itg_op_list ops,
+                                            const itg_session_options* options, bool for_this_cpu,
+                                            itg_session_needs* needs) {
+  return measured(
+      TwoMemories::measure_anywhere(model_in(model), intaglio::from_c(ops),
+                                    intaglio::from_c(take(options, itg_session_options_init)), for_this_cpu),
+      needs);
+}
+void itg_two_memories_needs(const itg_planned_model* planned, itg_session_needs* needs) {
+  give(needs, to_c(TwoMemories::measure(planned_in(planned))));
+}
+itg_error itg_two_memories_create(itg_session* session, const itg_model* model, itg_op_list ops,
+                                  const itg_session_memory* memory, itg_span fast,
+                                  const itg_session_options* options) {
+  const SessionOptions chosen = put_session(session, options);
+  return keep(session, TwoMemories::create(model_in(model), intaglio::from_c(ops), from_c(*memory),
+                                           intaglio::from_c(fast), chosen));
+}
+itg_error itg_two_memories_start(itg_session* session, const itg_planned_model* planned,
+                                 const itg_session_memory* memory, itg_span fast,
+                                 const itg_session_options* options) {
+  const SessionOptions chosen = put_session(session, options);
+  return keep(session,
+              TwoMemories::start(planned_in(planned), from_c(*memory), intaglio::from_c(fast), chosen));
 }
 void itg_session_model(const itg_session* session, itg_model* model) {
   put_object(model, session_in(session).model());

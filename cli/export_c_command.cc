@@ -53,6 +53,8 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   print("  memory  %s bytes: %s persistent, %s activations, %s scratch\n",
         grouped(made->needs.total()).c_str(), grouped(made->needs.persistent_bytes).c_str(),
         grouped(made->needs.activation_bytes).c_str(), grouped(made->needs.scratch_bytes).c_str());
+  if (made->fast_bytes > 0)
+    print("  fast    %s bytes of activations in a memory of their own\n", grouped(made->fast_bytes).c_str());
   if (made->frame)
     print("  frame   %s, %s bytes of scratch\n", frame_text(made->frame->info).c_str(),
           grouped(made->frame->scratch_bytes).c_str());
@@ -86,7 +88,7 @@ Command add_export_c_command(CLI::App& parent) {
       .type_name("WxH:ORDER");
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {target, files, kept, model_bytes, plan_bytes, memory_bytes, "
-           "persistent_bytes, activation_bytes, scratch_bytes, frame_scratch_bytes}");
+           "fast_bytes, persistent_bytes, activation_bytes, scratch_bytes, frame_scratch_bytes}");
   return make_command(app, arguments, run_export);
 }
 

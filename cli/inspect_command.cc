@@ -212,6 +212,11 @@ void print_cycles(const CycleEstimate& estimate, bool streams) {
   if (estimate.has_known_errors)
     print("  %-14s counts of programs whose cycles are published are %s to %s off\n", "",
           percent(estimate.least_known_error).c_str(), percent(estimate.most_known_error).c_str());
+  if (estimate.slow_cycles)
+    print(
+        "  %-14s %s cycles more for activations in the large one behind a data cache; %s if all were there\n",
+        "two memories", grouped(static_cast<uint64_t>(std::llround(*estimate.slow_cycles))).c_str(),
+        grouped(static_cast<uint64_t>(std::llround(*estimate.all_slow_cycles))).c_str());
   std::map<std::string, std::vector<size_t>> unknown;
   for (size_t n = 0; n < estimate.nodes.size(); ++n)
     if (!estimate.nodes[n].cycles) unknown[estimate.nodes[n].kernel].push_back(n);
@@ -258,6 +263,12 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
           grouped(session.needs.activation_bytes).c_str(), grouped(session.needs.scratch_bytes).c_str());
     if (session.streamed_bytes > 0)
       print("  %-14s %s bytes by rows (--streamed, export-c)\n", "", grouped(session.streamed_bytes).c_str());
+    if (session.fast_bytes > 0)
+      print(
+          "  %-14s %s bytes in a fast one (activations), %s in the other: %s persistent, %s activations, %s scratch\n",
+          "two memories", grouped(session.fast_bytes).c_str(), grouped(session.in_two.total()).c_str(),
+          grouped(session.in_two.persistent_bytes).c_str(), grouped(session.in_two.activation_bytes).c_str(),
+          grouped(session.in_two.scratch_bytes).c_str());
     if (session.planned_bytes > 0)
       print("  %-14s %s bytes of memory (export-c --planned)\n", "planned",
             grouped(session.planned_bytes).c_str());

@@ -22,7 +22,10 @@ constexpr const char* kPlanFooter =
     "--memory says how much the activations may take:\n"
     "  least   as little as can be\n"
     "  BYTES   at most so many, by rows only where it is needed, in as few steps as that allows\n"
-    "  flat    layer by layer: the file has no streamed plan\n\n"
+    "  flat    layer by layer: the file has no streamed plan\n"
+    "  fast=BYTES,slow=BYTES\n"
+    "          two memories, e.g. a core's own and one behind a bus: what is read most lies in the fast one, by rows only\n"
+    "          where it is needed. K and M behind a number are 2^10 and 2^20. export-c's program takes both\n\n"
     "--feed-rows is for a camera that gives its picture line by line (Session::feed_rows): there is no memory for all of\n"
     "it. Commands that have the whole picture give it a place beside the others.\n\n"
     "Example:\n"
@@ -48,7 +51,10 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   const size_t by_rows = planned->by_rows.activation_bytes;
   print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(planned->bytes.size()).c_str());
   print("  activations  %s bytes layer by layer", grouped(planned->flat_bytes).c_str());
-  if (by_rows > 0)
+  if (planned->by_rows.fast_bytes > 0)
+    print("; in two memories%s %s in the fast one, %s in the other\n", by_rows > 0 ? ", by rows," : "",
+          grouped(planned->by_rows.fast_bytes).c_str(), grouped(planned->by_rows.slow_bytes).c_str());
+  else if (by_rows > 0)
     print(", %s by rows\n", grouped(by_rows).c_str());
   else
     print(goal->flat ? "\n" : "; rows would save nothing (only int8 layers run by rows)\n");
@@ -67,7 +73,7 @@ Command add_plan_command(CLI::App& parent) {
   add_flag(*app, "--feed-rows", arguments->feeds_rows,
            "the model's first input comes row by row: it has a line buffer, too, where that saves memory");
   add_flag(*app, "--json", arguments->json,
-           "print one JSON object: {bytes, arena_bytes, streamed_bytes, feeds_rows}");
+           "print one JSON object: {bytes, arena_bytes, streamed_bytes, fast_bytes, slow_bytes, feeds_rows}");
   return make_command(app, arguments, run_plan);
 }
 

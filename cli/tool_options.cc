@@ -1,6 +1,5 @@
 #include "cli/tool_options.h"
 
-#include <charconv>
 #include <filesystem>
 
 #include "calibrator/host/system/text_lines.h"
@@ -38,7 +37,8 @@ void add_compact_option(CLI::App& app, ExecutionOptions& options) {
 void add_memory_option(CLI::App& app, std::string& word) {
   add_option(
       app, "--memory", word,
-      "what activations may take: 'least', a number of bytes, or 'flat', layer by layer. See 'intaglio plan'")
+      "what activations may take: 'least', a number of bytes, 'flat', layer by layer, or two memories, e.g. "
+      "fast=64K,slow=2M. See 'intaglio plan'")
       .checked(readable_by(memory_goal))
       .type_name("BYTES")
       .show_default();
@@ -51,19 +51,6 @@ void add_ceiling_option(CLI::App& app, int64_t& bytes) {
       "where they need more; 0: any")
       .range(int64_t{0}, kMaxCeiling)
       .type_name("BYTES");
-}
-
-Outcome<MemoryGoal> memory_goal(const std::string& word) {
-  MemoryGoal goal;
-  if (word == "least") return goal;
-  if (word == "flat") return MemoryGoal::layer_by_layer();
-  uint64_t bytes = 0;
-  const char* const end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, bytes);
-  if (error != std::errc() || rest != end || bytes == 0)
-    return Failure{"--memory " + word + ": is neither 'least' nor 'flat' nor a number of bytes"};
-  goal.most_bytes = bytes;
-  return goal;
 }
 
 void add_sample_options(CLI::App& app, SampleArguments& arguments) {

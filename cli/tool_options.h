@@ -22,11 +22,10 @@ void add_isa_option(CLI::App& app, ExecutionOptions& options);
 void add_streamed_option(CLI::App& app, ExecutionOptions& options);
 void add_compact_option(CLI::App& app, ExecutionOptions& options);
 
-// --memory: "least", "flat" or a number.
+// --memory, as memory_goal() reads it.
 void add_memory_option(CLI::App& app, std::string& word);
 // --ceiling
 void add_ceiling_option(CLI::App& app, int64_t& bytes);
-Outcome<MemoryGoal> memory_goal(const std::string& word);
 
 struct SampleArguments {
   std::string images;               // of a model with one input

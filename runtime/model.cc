@@ -226,7 +226,9 @@ uint16_t Model::format_version() const { return root_of(root_).format_version();
 
 size_t Model::activation_bytes() const { return plan_of(root_, streaming_).activation_bytes(); }
 size_t Model::activation_lower_bound() const { return plan_of(root_, streaming_).lower_bound(); }
+size_t Model::fast_bytes() const { return plan_of(root_, streaming_).fast_bytes(); }
 uint32_t Model::activation_offset(int32_t tensor) const {
+  if (offsets_ != nullptr) return offsets_[tensor];
   return plan_of(root_, streaming_).offsets()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
 }
 

@@ -41,7 +41,7 @@ const uint8_t kFields[] = {
     // 11: Segment
     kField32, kField32, kFieldWords, kFieldWords, kFieldWords, kField32, kField32, kField32,
     // 12: Plan
-    kField32, kFieldWords, kField32, tables(11),
+    kField32, kFieldWords, kField32, tables(11), kField32,
     // 13: Calibration
     kFieldString, kFieldString, kFieldString, kField32, kFieldBytes, kField8,
     // 14: Golden
@@ -90,8 +90,8 @@ const uint8_t kFields[] = {
     kField32, kField32, kField8, kField8, kField32,
 };
 const uint8_t kFirstField[] = {
-    0, 19, 23, 25, 32, 43, 47, 50, 52, 58, 61, 68, 76, 80, 86, 88, 91, 95, 101, 104, 106, 108, 110, 111, 113,
-    114, 115, 116, 118, 120, 123, 125, 126, 128, 131, 135, 140,
+    0, 19, 23, 25, 32, 43, 47, 50, 52, 58, 61, 68, 76, 81, 87, 89, 92, 96, 102, 105, 107, 109, 111, 112, 114,
+    115, 116, 117, 119, 121, 124, 126, 127, 129, 132, 136, 141,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;

@@ -48,8 +48,9 @@ bool take_span(const SessionMemory& taken, Span<uint8_t> given, size_t needed, S
   return false;
 }
 
-// Splits off `needs` bytes of each span, aligned, none over another. `to` is without memory as yet, and of no use after an error.
-Error take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to) {
+}  // namespace
+
+Error Session::take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to) {
   Error error;
   error.status = Status::kPersistentTooSmall;
   if (!take_span(*to, given.persistent, needs.persistent_bytes, &to->persistent, &error)) return error;
@@ -59,8 +60,6 @@ Error take_memory(const SessionMemory& given, const SessionNeeds& needs, Session
   if (take_span(*to, given.scratch, needs.scratch_bytes, &to->scratch, &error)) error.status = Status::kOk;
   return error;
 }
-
-}  // namespace
 
 size_t SessionNeeds::total() const {
   return static_cast<size_t>(total_of(persistent_bytes, activation_bytes, scratch_bytes));
@@ -367,6 +366,7 @@ Error Session::move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const E
   const SessionNeeds needs{memory_.persistent.size, memory_.activations.size, memory_.scratch.size};
   const SessionMemory given{memory_.persistent, activations, scratch};
   memory_ = {};
+  model_.offsets_ = nullptr;
   ITG_TRY(take_memory(given, needs, &memory_));
   options_.executor = executor;
   options_.executor.width = width;

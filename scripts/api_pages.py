@@ -16,7 +16,7 @@ TITLES = {"intaglio": "The runtime in C++", "calibrator": "The calibrator in C++
 PAGES = {"intaglio": "runtime.md", "calibrator": "calibrator.md", "c": "c.md"}
 # In the order in which a reader needs them; others follow.
 FIRST = ["session.h", "model.h", "op_codes.h", "node_options.h", "tensor.h", "span.h", "image_input.h", "frame.h", "status.h", "describe.h", "ops.h",
-         "platform.h", "isa.h", "isa_list.inc", "planned_model.h", "model_store.h", "last_layer.h", "calibrator.h", "quant_config.h", "c_api.h"]
+         "platform.h", "isa.h", "isa_list.inc", "planned_model.h", "model_store.h", "two_memories.h", "last_layer.h", "calibrator.h", "quant_config.h", "c_api.h"]
 MADE = "Made from the comments of the public headers. To change a text, change the comment there."
 INSTALL = re.compile(r"^itg_install\(\w+ (\w+) ([\w ]+)\)", re.MULTILINE)
 WORD = re.compile(r"`[^`]*`|\b[A-Z]\w*_\w*(?:=\w+|_\.\.\.)|(?<![\w/.])(?:\w+(?:::|->|\.))*\w+(?:\(\w*(?:, \w+)*\))?(?![\w/])|docs/\w+\.md")

@@ -123,4 +123,40 @@ TEST_CASE("rows give what the whole picture gives, and rows behind the last one 
   CHECK(states[0] == states[1]);
 }
 
+TEST_CASE("activations in two memories give what one memory gives, and one byte less is refused") {
+  const AlignedBytes fp32 = small_cnn();
+  const Bytes int8 = calibrate(*Model::open(fp32.view()), small_cnn_samples(2), {});
+  const AlignedBytes file(Span<const uint8_t>(int8.data(), int8.size()));
+  HostArena arena;
+  const auto planned =
+      stream_model(*Model::open(file.view()), all_ops(), {uint64_t{1} << 20, false, 256}, arena.arena());
+  REQUIRE(planned.error().ok());
+  RowSession one(*planned, false);
+  const size_t fast_bytes = itg_model_fast_bytes(&one.model);
+  REQUIRE(fast_bytes > 0);
+  itg_session_needs needs;
+  needs.struct_size = sizeof needs;
+  REQUIRE(itg_two_memories_measure(&one.model, itg_all_ops(), nullptr, true, &needs).status == ITG_kOk);
+  AlignedBytes memory(needs.total_bytes), fast(fast_bytes);
+  const itg_session_memory parts = itg_session_split({memory.data(), memory.size()}, &needs);
+  itg_session two;
+  CHECK(
+      itg_two_memories_create(&two, &one.model, itg_all_ops(), &parts, {fast.data(), fast_bytes - 1}, nullptr)
+          .status == ITG_kActivationsTooSmall);
+  REQUIRE(itg_two_memories_create(&two, &one.model, itg_all_ops(), &parts, {fast.data(), fast_bytes}, nullptr)
+              .status == ITG_kOk);
+  for (itg_session* const session : {&one.session, &two}) {
+    itg_tensor input;
+    input.struct_size = sizeof input;
+    itg_session_input(session, 0, &input);
+    auto* const codes = static_cast<uint8_t*>(input.data);
+    for (size_t i = 0; i < input.bytes; ++i) codes[i] = static_cast<uint8_t>(i * 53);
+    itg_session_run(session);
+  }
+  itg_tensor output;
+  output.struct_size = sizeof output;
+  itg_session_output(&two, 0, &output);
+  CHECK(memcmp(output.data, one.output().data(), output.bytes) == 0);
+}
+
 }  // namespace intaglio::test::c_api_rows_test

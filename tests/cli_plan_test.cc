@@ -195,4 +195,40 @@ TEST_CASE("plan --ceiling stays with the model, and what needs more is not expor
   CHECK(!std::filesystem::exists(folder / "no.itg"));
 }
 
+TEST_CASE("plan places activations in two memories, layer by layer or by rows, and takes that back") {
+  const Folder folder;
+  // Two tensors of 6144 at once, 1536 at the ends.
+  const auto flat = folder.json("plan %/net.itg -o %/two.itg --memory fast=6K,slow=1M --json");
+  CHECK(flat["fast_bytes"] == 6144);
+  CHECK(flat["slow_bytes"] == 6144);
+  CHECK(flat["streamed_bytes"] == nullptr);
+  CHECK(holds(folder.good("verify %/two.itg").out, "good"));
+  const auto seen = folder.json("inspect %/two.itg --json --target cortex-m7 --clock 280");
+  CHECK(seen["fast_bytes"] == 6144);
+  CHECK(seen["session"]["two_memories"]["fast_bytes"] == 6144);
+  CHECK(seen["session"]["two_memories"]["activation_bytes"] == 6144);
+  CHECK(seen["estimate"]["slow_cycles"] < seen["estimate"]["all_slow_cycles"]);
+  CHECK(holds(folder.good("inspect %/two.itg").out, "two memories"));
+  // By rows where the large one is too small for a tensor.
+  const auto by_rows = folder.json("plan %/two.itg -o %/rows.itg --memory fast=2K,slow=4K --json");
+  CHECK(by_rows["fast_bytes"] <= 2048);
+  CHECK(by_rows["slow_bytes"] <= 4096);
+  CHECK(by_rows["streamed_bytes"] == by_rows["fast_bytes"].get<int>() + by_rows["slow_bytes"].get<int>());
+  CHECK(holds(folder.good("verify %/rows.itg").out, "it gives the same outputs"));
+  CHECK(folder.json("inspect %/rows.itg --json")["fast_bytes"] ==
+        0);  // layer by layer in one memory, as before
+  const auto sources = folder.json("export-c %/rows.itg -o %/c --json --planned");
+  CHECK(sources["fast_bytes"] == by_rows["fast_bytes"]);
+  CHECK(sources["activation_bytes"] == by_rows["slow_bytes"]);
+  // What does not fit, words that are none, and back to one.
+  CHECK(holds(folder.run("plan %/net.itg -o %/no.itg --memory fast=1K,slow=1K").err,
+              "activation memory has 1024 bytes"));
+  for (const char* const words :
+       {"fast=64K", "slow=2M", "fast=64,slow=", "fast=0,slow=2", "fast=1,slow=2M", "fast=64Q,slow=2M"})
+    CHECK(folder.run(std::string("plan %/net.itg -o %/no.itg --memory ") + words).code == 2);
+  folder.good("plan %/two.itg -o %/one.itg --memory flat");
+  folder.good("plan %/net.itg -o %/plain.itg --memory flat");
+  CHECK(folder.text("one.itg") == folder.text("plain.itg"));
+}
+
 }  // namespace intaglio::test::cli_plan_test

@@ -305,7 +305,7 @@ TEST_CASE("memory is exact, and without streaming the file runs layer by layer")
   refused(&SessionMemory::scratch, Status::kScratchTooSmall);
   // A model that has no streamed plan comes back as it is.
   HostArena arena;
-  const Result<Span<const uint8_t>> flat = unstream_model(model, arena.arena());
+  const Result<Span<const uint8_t>> flat = unstream_model(model, all_ops(), arena.arena());
   REQUIRE(flat.error().ok());
   const Model flat_model = *Model::open(*flat);
   CHECK(!flat_model.has_streamed_plan());

@@ -96,6 +96,16 @@ std::vector<const char*> op_symbols(const ExportedModel& e) {
   return names;
 }
 
+// Of a model in two memories: other functions of the C interface, and a parameter more.
+const char* functions_of(const ExportedModel& e) {
+  return e.fast_bytes > 0 ? "itg_two_memories" : "itg_session";
+}
+const char* fast_parameter(const ExportedModel& e) { return e.fast_bytes > 0 ? ", void* fast" : ""; }
+std::string fast_span(const ExportedModel& e) {
+  if (e.fast_bytes == 0) return "";
+  return "{static_cast<uint8_t*>(fast), " + upper(e.prefix) + "_FAST_BYTES}, ";
+}
+
 void add_parts_of_memory(Text& c, const ExportedModel& e) {
   const std::string m = upper(e.prefix);
   c.add(
@@ -156,30 +166,30 @@ std::string checked_program(const ExportedModel& e) {
       "// The sizes in the header are this machine's own.\nitg_error check(const itg_model& model) {\n"
       "  itg_session_needs needs;\n  const itg_session_options options = target_options();\n"
       "  needs.struct_size = sizeof needs;\n"
-      "  const itg_error error = itg_session_measure(&model, %s_model_ops(), &options, true, &needs);\n"
+      "  const itg_error error = %s_measure(&model, %s_model_ops(), &options, true, &needs);\n"
       "  if (error.status != ITG_kOk) return error;\n"
       "  if (needs.persistent_bytes != %s_PERSISTENT_BYTES || needs.activation_bytes != %s_ACTIVATION_BYTES ||\n"
       "      needs.scratch_bytes != %s_SCRATCH_BYTES || needs.total_bytes != %s_MEMORY_BYTES)\n"
       "    return {ITG_kOtherKernels, -1, -1, 0, static_cast<int64_t>(options.isa), static_cast<int64_t>(itg_cpu_isa())};\n"
       "  return error;\n}\n\n}  // namespace\n\n",
-      p, m, m, m, m);
+      functions_of(e), p, m, m, m, m);
   c.add(
       "itg_op_list %s_model_ops(void) {\n"
       "  return {reinterpret_cast<const itg_op* const*>(kOps), sizeof kOps / sizeof kOps[0]};\n}\n\n",
       p);
   c.add(
-      "itg_error %s_start(itg_model* model, itg_session* session, void* memory) {\n"
+      "itg_error %s_start(itg_model* model, itg_session* session, void* memory%s) {\n"
       "  itg_error error = itg_model_open(model, %s_model_data, %s_MODEL_BYTES, nullptr);\n"
       "  if (error.status != ITG_kOk) return error;\n%s",
-      p, p, m,
+      p, fast_parameter(e), p, m,
       e.model->has_streamed_plan() ? "  error = itg_stream_rows(model, model);\n"
                                      "  if (error.status != ITG_kOk) return error;\n"
                                    : "");
   add_parts_of_memory(c, e);
   c.add(
       "  const itg_session_options options = target_options();\n"
-      "  return itg_session_create(session, model, %s_model_ops(), &parts, &options);\n}\n\n",
-      p);
+      "  return %s_create(session, model, %s_model_ops(), &parts, %s&options);\n}\n\n",
+      functions_of(e), p, fast_span(e).c_str());
   return c.str();
 }
 
@@ -225,8 +235,9 @@ std::string planned_program(const ExportedModel& e) {
       p);
   c.add(
       "constexpr intaglio::PlannedModel %s_planned = {{%s_model_data, %s_MODEL_BYTES}, 0x%08xu, kNodes, kOps, %s,\n"
-      "    {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, 0, 0}, 0x%xu, 0x%xu%s};\n\n",
-      p, p, m, static_cast<unsigned>(plan.crc32), plan.prepared.size() > 0 ? "kPrepared" : "nullptr", m, m, m,
+      "    {%zu, %zu, %zu, 0, 0}, 0x%xu, 0x%xu%s};\n\n",
+      p, p, m, static_cast<unsigned>(plan.crc32), plan.prepared.size() > 0 ? "kPrepared" : "nullptr",
+      plan.needs.persistent_bytes, plan.needs.activation_bytes, plan.needs.scratch_bytes,
       static_cast<unsigned>(plan.isa), static_cast<unsigned>(plan.listed),
       !plan.streamed    ? ""
       : plan.rows_alone ? ", &intaglio::kRowsAlone"
@@ -234,13 +245,13 @@ std::string planned_program(const ExportedModel& e) {
   c.add(
       "const itg_planned_model* %s_planned_model(void) {\n"
       "  return reinterpret_cast<const itg_planned_model*>(&%s_planned);\n}\n\n"
-      "itg_error %s_start(itg_model* model, itg_session* session, void* memory) {\n",
-      p, p, p);
+      "itg_error %s_start(itg_model* model, itg_session* session, void* memory%s) {\n",
+      p, p, p, fast_parameter(e));
   add_parts_of_memory(c, e);
   c.add(
-      "  const itg_error error = itg_session_start(session, %s_planned_model(), &parts, nullptr);\n"
+      "  const itg_error error = %s_start(session, %s_planned_model(), &parts, %snullptr);\n"
       "  itg_session_model(session, model);\n  return error;\n}\n\n",
-      p);
+      functions_of(e), p, fast_span(e).c_str());
   return c.str();
 }
 
@@ -346,18 +357,23 @@ std::string header(const ExportedModel& e) {
       "#define %s_MEMORY_BYTES %zu\n#define %s_PERSISTENT_BYTES %zu\n#define %s_ACTIVATION_BYTES %zu\n"
       "#define %s_SCRATCH_BYTES %zu\n\n",
       m, e.needs.total(), m, e.needs.persistent_bytes, m, e.needs.activation_bytes, m, e.needs.scratch_bytes);
+  if (e.fast_bytes > 0)
+    h.add(
+        "/* Activations that lie in a fast memory of their own, `fast` below: as many bytes, at a multiple of\n"
+        " * ITG_MEMORY_ALIGNMENT. The figures above are without them. */\n#define %s_FAST_BYTES %zu\n\n",
+        m, e.fast_bytes);
   h.add("%s", (e.plan != nullptr ? planned_declarations(e) : checked_declarations(e)).c_str());
   h.add(
       "/* Makes a session in `memory`, %s_MEMORY_BYTES at a multiple of ITG_MEMORY_ALIGNMENT, and a handle "
       "on its model. */\n"
-      "itg_error %s_start(itg_model* model, itg_session* session, void* memory);\n\n",
-      m, p);
+      "itg_error %s_start(itg_model* model, itg_session* session, void* memory%s);\n\n",
+      m, p, fast_parameter(e));
   h.add(
       "/* Runs the model in `memory`, likewise, on an input that this file makes, and compares the output with what it\n"
       " * was when the model was exported. Gives ITG_kOk, or why there is no session (ITG_kOtherKernels where\n"
       " * it would need other memory than stands here), or ITG_kReplayDiffers. */\n"
-      "itg_error %s_self_test(void* memory);\n\n",
-      p);
+      "itg_error %s_self_test(void* memory%s);\n\n",
+      p, fast_parameter(e));
   h.add(
       "/* clamp(round(x / scale) + zero_point), halves to even; NaN gives the zero point. */\n"
       "static inline int8_t %s_to_code(float x, float scale, int32_t zero_point) {\n"
@@ -440,10 +456,10 @@ std::string program_parts(const ExportedModel& e) {
       "    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (0xedb88320u & (0u - (crc & 1u)));\n  }\n"
       "  return ~crc;\n}\n\n}  // namespace\n\n");
   c.add(
-      "itg_error %s_self_test(void* memory) {\n  itg_model model;\n  itg_session session;\n"
-      "  itg_error error = %s_start(&model, &session, memory);\n  if (error.status != ITG_kOk) return "
+      "itg_error %s_self_test(void* memory%s) {\n  itg_model model;\n  itg_session session;\n"
+      "  itg_error error = %s_start(&model, &session, memory%s);\n  if (error.status != ITG_kOk) return "
       "error;\n  error = check(model);\n  if (error.status != ITG_kOk) return error;\n",
-      p, p);
+      p, fast_parameter(e), p, e.fast_bytes > 0 ? ", fast" : "");
   c.add(
       "  uint32_t state = 1;\n  itg_tensor tensor;\n"
       "  for (int32_t i = %d; i < itg_model_input_count(&model); ++i) {\n"
@@ -505,19 +521,27 @@ void add_whole_input(Text& c, const ExportedModel& e, bool codes) {
 std::string sample_main(const ExportedModel& e) {
   const std::string macros = upper(e.prefix);
   const char *const p = e.prefix.c_str(), *const m = macros.c_str();
+  const char* const argument = e.fast_bytes > 0 ? ", fast" : "";
+  const std::string fast =
+      e.fast_bytes == 0
+          ? ""
+          : "#ifndef " + macros +
+                "_FAST_SECTION /* for example __attribute__((section(\".dtcm\"))) */\n#define " + macros +
+                "_FAST_SECTION\n#endif\nstatic uint8_t fast[" + macros +
+                "_FAST_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT))) " + macros + "_FAST_SECTION;\n";
   Text c;
   c.add(
       "/* Written by intaglio export-c: a beginning. Checks the model on this machine, then runs it once. */\n"
       "#include <stdio.h>\n\n#include \"%s_model.h\"\n\n"
       "/* Of the board's RAM; the attribute is gcc's and clang's. */\n"
-      "static uint8_t memory[%s_MEMORY_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT)));\n\n"
+      "static uint8_t memory[%s_MEMORY_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT)));\n%s\n"
       "static int fail(const char* what, itg_error error, const itg_model* model) {\n  char text[256];\n"
       "  itg_describe(&error, model, text, sizeof text);\n  printf(\"%%s: %%s\\n\", what, text);\n  return 1;\n}\n\n"
-      "int main(void) {\n  itg_model model;\n  itg_session session;\n  itg_error error = %s_self_test(memory);\n"
+      "int main(void) {\n  itg_model model;\n  itg_session session;\n  itg_error error = %s_self_test(memory%s);\n"
       "  if (error.status != ITG_kOk) return fail(\"self-test\", error, NULL);\n  puts(\"self-test: good\");\n\n"
-      "  error = %s_start(&model, &session, memory);\n"
+      "  error = %s_start(&model, &session, memory%s);\n"
       "  if (error.status != ITG_kOk) return fail(\"start\", error, &model);\n",
-      p, m, p, p);
+      p, m, fast.c_str(), p, argument, p, argument);
   const Model& model = *e.model;
   const TensorInfo in = model.tensor(model.inputs()[0]), out = model.tensor(model.outputs()[0]);
   const bool in_codes = in.dtype == DType::kS8 && in.quantization.scales.size == 1;

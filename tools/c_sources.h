@@ -16,7 +16,8 @@ namespace intaglio::tools {
 struct ExportedModel {
   const Model* model = nullptr;
   Target target;
-  SessionNeeds needs;               // of a session there
+  SessionNeeds needs;               // of a session there, without a fast memory
+  size_t fast_bytes = 0;            // of activations in a fast memory; 0: there is one memory
   const ModelPlan* plan = nullptr;  // where the session is planned here
   std::string prefix;               // of every name: a C identifier
   std::string source;               // the model file's name, for the comments

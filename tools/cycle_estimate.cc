@@ -6,6 +6,7 @@
 #include "calibrator/host/system/real_text.h"
 #include "calibrator/host/system/wording.h"
 #include "importers/params/params_layers.h"
+#include "intaglio/streaming.h"
 #include "tools/node_work.h"
 
 namespace intaglio::tools {
@@ -75,6 +76,23 @@ std::optional<double> numbers_times(const std::string& owner, const NodeWork& wo
     return sum;
   }
   return std::nullopt;
+}
+
+// Cycles in which a Cortex-M7's data cache takes the activations at `from` and behind from a memory behind the bus: each comes in once for
+// a node that reads it, and goes out once, in lines of 32 bytes and ten cycles (as benchmarks/results/boards.md counts flash). Rows that
+// a node reads again are in the cache, which holds 16 KB.
+double cache_cycles(const Model& model, size_t from) {
+  constexpr double kLineBytes = 32, kLineCycles = 10;
+  double bytes = 0;
+  const auto add = [&](int32_t tensor) {
+    if (tensor >= 0 && !model.tensor(tensor).is_constant() && model.activation_offset(tensor) >= from)
+      bytes += static_cast<double>(model.tensor(tensor).bytes());
+  };
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    for (const int32_t input : model.node_inputs(n)) add(input);
+    for (const int32_t output : model.node_outputs(n)) add(output);
+  }
+  return bytes / kLineBytes * kLineCycles;
 }
 
 double wait_states(const Chip& chip, double mhz) { return std::max(0.0, std::ceil(mhz / chip.step) - 1); }
@@ -160,6 +178,11 @@ Outcome<CycleEstimate> estimate_cycles(const LoadedModel& file, const std::strin
     if (cycles && waits > 0) *cycles += waits * numbers_times(chip_name, work).value_or(0);
     estimate.nodes.push_back({std::move(work.kernel), cycles});
   }
+  const Result<Model> deployed = stream_rows(model);
+  if (deployed && deployed->fast_bytes() > 0 && estimate.timed_as == "cortex-m7") {
+    estimate.slow_cycles = cache_cycles(*deployed, deployed->fast_bytes());
+    estimate.all_slow_cycles = cache_cycles(*deployed, 0);
+  }
   return estimate;
 }
 
@@ -179,6 +202,9 @@ Json json_of(const CycleEstimate& estimate) {
           {"clock_mhz", estimate.clock_mhz},
           {"cycles", std::llround(estimate.cycles())},
           {"ms", estimate.ms(estimate.cycles())},
+          {"slow_cycles", estimate.slow_cycles ? Json(std::llround(*estimate.slow_cycles)) : Json(nullptr)},
+          {"all_slow_cycles",
+           estimate.all_slow_cycles ? Json(std::llround(*estimate.all_slow_cycles)) : Json(nullptr)},
           {"table_error_percent", estimate.table_error},
           {"published_error_percent", known},
           {"without_figure", estimate.unknown()},

@@ -31,6 +31,9 @@ struct CycleEstimate {
   // Percents that the counting is off the published cycles of others' programs.
   double least_known_error = 0, most_known_error = 0;
   bool has_known_errors = false;
+  // Of a plan for two memories on a core with a data cache, whose fast memory has no wait states: what the activations in the large one
+  // cost besides, and what all of them would there. Neither is among cycles().
+  std::optional<double> slow_cycles, all_slow_cycles;
 
   double cycles() const;   // of the nodes that have a figure
   size_t unknown() const;  // how many have none
@@ -45,8 +48,8 @@ Outcome<Done> find_chip(const std::string& name);
 Outcome<CycleEstimate> estimate_cycles(const LoadedModel& file, const std::string& target, double clock_mhz,
                                        const std::string& chip);
 
-// {target, timed_as, chip, clock_mhz, cycles, ms, table_error_percent, published_error_percent, without_figure, nodes: [{node, kernel,
-// cycles, ms}]}
+// {target, timed_as, chip, clock_mhz, cycles, ms, slow_cycles, all_slow_cycles, table_error_percent, published_error_percent,
+// without_figure, nodes: [{node, kernel, cycles, ms}]}
 Json json_of(const CycleEstimate& estimate);
 
 }  // namespace intaglio::tools

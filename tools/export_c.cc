@@ -5,6 +5,7 @@
 
 #include "calibrator/host/system/wording.h"
 #include "intaglio/streaming.h"
+#include "intaglio/two_memories.h"
 #include "runtime/crc32.h"
 #include "runtime/streaming/streamed_model.h"
 
@@ -110,18 +111,21 @@ Outcome<ExportedC> export_c(const LoadedModel& file, const ExportCChoice& choice
   options.isa = choice.target.isa;
   const Result<Model> by_rows = stream_rows(model);
   if (!by_rows) return file.failure(by_rows.error());
-  auto needs = Session::measure_anywhere(*by_rows, all_ops(), options, false);
+  const size_t fast_bytes = by_rows->fast_bytes();
+  auto needs = fast_bytes > 0 ? TwoMemories::measure_anywhere(*by_rows, all_ops(), options, false)
+                              : Session::measure_anywhere(*by_rows, all_ops(), options, false);
   if (!needs) return file.failure(needs.error());
   ModelPlan plan;
   if (choice.planned) {
     auto made = plan_model(model, choice.target.plan_target());
     if (!made) return file.failure(made.error());
     plan = std::move(*made);
-    *needs = plan.needs;
+    std::vector<const OpRun*> runs;
+    *needs = TwoMemories::measure(plan.planned(model, runs));
   }
-  if (const uint32_t ceiling = model.memory_ceiling(); ceiling != 0 && needs->total() > ceiling)
-    return file.failure(
-        {Status::kAboveCeiling, -1, -1, static_cast<int64_t>(needs->total()), int64_t{ceiling}});
+  const size_t all = needs->total() + fast_bytes;
+  if (const uint32_t ceiling = model.memory_ceiling(); ceiling != 0 && all > ceiling)
+    return file.failure({Status::kAboveCeiling, -1, -1, static_cast<int64_t>(all), int64_t{ceiling}});
   const bool fed = StreamedModel::feeding_segment(*by_rows).count != 0;
   const auto frame = sample_frame(file, choice.frame);
   if (!frame) return frame.failure();
@@ -132,13 +136,14 @@ Outcome<ExportedC> export_c(const LoadedModel& file, const ExportCChoice& choice
   exported.model = &model;
   exported.target = choice.target;
   exported.needs = *needs;
+  exported.fast_bytes = fast_bytes;
   if (choice.planned) exported.plan = &plan;
   exported.prefix = choice.prefix;
   exported.source = fs::path(file.path()).filename().string();
   exported.golden = *golden;
   exported.fed = fed;
   exported.frame = *frame;
-  ExportedC made{exported_files(exported), *needs, model.bytes().size, {}, *frame};
+  ExportedC made{exported_files(exported), *needs, fast_bytes, model.bytes().size, {}, *frame};
   if (choice.planned) made.plan_bytes = plan.nodes.size() * sizeof(PlannedNode) + plan.prepared.size();
   return made;
 }
@@ -186,6 +191,7 @@ Json json_of(const ExportedC& made, const ExportCChoice& choice, const WrittenSo
           {"model_bytes", made.model_bytes},
           {"plan_bytes", made.plan_bytes ? Json(*made.plan_bytes) : Json(nullptr)},
           {"memory_bytes", needs.total()},
+          {"fast_bytes", made.fast_bytes},
           {"persistent_bytes", needs.persistent_bytes},
           {"activation_bytes", needs.activation_bytes},
           {"scratch_bytes", needs.scratch_bytes},

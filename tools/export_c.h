@@ -22,7 +22,8 @@ struct ExportCChoice {
 
 struct ExportedC {
   std::vector<TextFile> files;
-  SessionNeeds needs;  // of a session on the target
+  SessionNeeds needs;  // of a session on the target, without a fast memory
+  size_t fast_bytes = 0;
   size_t model_bytes = 0;
   std::optional<size_t> plan_bytes;  // where it was planned
   std::optional<ModelFrame> frame;

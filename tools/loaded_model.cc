@@ -16,6 +16,7 @@
 #include "intaglio/session.h"
 #include "intaglio/step_model.h"
 #include "intaglio/streaming.h"
+#include "intaglio/two_memories.h"
 #include "runtime/streaming/streamed_model.h"
 #include "tools/calibration_figures.h"
 #include "tools/text.h"
@@ -374,20 +375,73 @@ bool FinishedModel::take(void* context, Span<const uint8_t> given) {
 }
 
 Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& goal, Arena& arena) {
-  return goal.flat ? unstream_model(model, arena)
-                   : stream_model(model, all_ops(), {goal.most_bytes, goal.feeds_rows}, arena);
+  return goal.flat
+             ? unstream_model(model, all_ops(), arena)
+             : stream_model(model, all_ops(), {goal.most_bytes, goal.feeds_rows, goal.fast_bytes}, arena);
+}
+
+Result<Session> open_in_two(const Model& model, FileBytes& memory) {
+  const auto needs = TwoMemories::measure_anywhere(model, all_ops());
+  if (!needs) return needs.error();
+  // The large memory first, and a gap between both.
+  constexpr size_t kGap = 4 * kMemoryAlignment;
+  const size_t large = (needs->total() + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+  memory = FileBytes(large + kGap + model.fast_bytes());
+  return TwoMemories::create(model, all_ops(), Session::split({memory.data(), large}, *needs),
+                             {memory.data() + large + kGap, model.fast_bytes()});
+}
+
+Outcome<MemoryGoal> memory_goal(const std::string& word) {
+  MemoryGoal goal;
+  if (word == "least") return goal;
+  if (word == "flat") return MemoryGoal::layer_by_layer();
+  const auto bytes_of = [](const std::string& text) -> std::optional<uint64_t> {
+    uint64_t bytes = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+    const std::string unit(rest, text.data() + text.size());
+    const uint64_t times = unit == "K" ? uint64_t{1} << 10 : unit == "M" ? uint64_t{1} << 20 : 1;
+    constexpr uint64_t kMost = uint64_t{1} << 40;
+    if (error != std::errc() || (times == 1 && !unit.empty()) || bytes == 0 || bytes > kMost) return {};
+    return bytes * times;
+  };
+  const std::string fast_word = "fast=", slow_word = ",slow=";
+  if (const size_t comma = word.find(slow_word);
+      word.rfind(fast_word, 0) == 0 && comma != std::string::npos) {
+    const auto fast = bytes_of(word.substr(fast_word.size(), comma - fast_word.size())),
+               slow = bytes_of(word.substr(comma + slow_word.size()));
+    if (!fast || !slow)
+      return Failure{option_word("memory", word) +
+                     ": 'fast=' and 'slow=' take a number of bytes each, e.g. fast=64K,slow=2M"};
+    if (*fast < kMemoryAlignment)
+      return Failure{option_word("memory", word) + ": a fast memory has at least " +
+                     std::to_string(kMemoryAlignment) + " bytes"};
+    goal.fast_bytes = *fast;
+    goal.most_bytes = *fast + *slow;
+    return goal;
+  }
+  const auto bytes = bytes_of(word);
+  if (!bytes)
+    return Failure{
+        option_word("memory", word) +
+        ": is neither 'least' nor 'flat' nor a number of bytes, nor two of them (fast=64K,slow=2M)"};
+  goal.most_bytes = *bytes;
+  return goal;
 }
 
 Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file) {
   const Result<Model> model = Model::open(file);
   if (!model) return model.error();
-  if (!model->has_streamed_plan()) return StreamedNeeds();
   const Result<Model> by_rows = stream_rows(*model);
   if (!by_rows) return by_rows.error();
+  const size_t fast = by_rows->fast_bytes();
+  if (!model->has_streamed_plan() && fast == 0) return StreamedNeeds();
   FileBytes memory;
-  const Result<Session> session = open_session(*by_rows, {}, memory);
+  const Result<Session> session =
+      fast > 0 ? open_in_two(*by_rows, memory) : open_session(*by_rows, {}, memory);
   if (!session) return session.error();
-  return StreamedNeeds{by_rows->activation_bytes(), StreamedModel::feeding_segment(*by_rows).count != 0};
+  return StreamedNeeds{model->has_streamed_plan() ? by_rows->activation_bytes() : 0,
+                       StreamedModel::feeding_segment(*by_rows).count != 0, fast,
+                       fast > 0 ? by_rows->activation_bytes() - fast : 0};
 }
 
 Outcome<Done> check_ceiling(const Model& model, size_t streamed_bytes) {

@@ -139,19 +139,26 @@ struct MemoryGoal {
   bool flat = false;                   // layer by layer
   std::optional<uint64_t> most_bytes;  // nothing: as little as can be
   bool feeds_rows = false;             // the picture comes by rows
+  uint64_t fast_bytes = 0;             // of most_bytes, in a fast memory of their own; 0: there is one memory
 
-  static MemoryGoal layer_by_layer() { return {true, {}, false}; }
+  static MemoryGoal layer_by_layer() { return {true, {}, false, 0}; }
 };
+// Of 'least', 'flat', a number of bytes, or 'fast=BYTES,slow=BYTES', where K and M behind a number are 2^10 and 2^20.
+Outcome<MemoryGoal> memory_goal(const std::string& word);
 
 // The model's file with the plan that the goal asks for.
 Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& goal, Arena& arena);
 
-// The streamed plan of a model's file, which is checked with all operators.
+// The streamed plan of a model's file, which is checked with all operators, and the one for two memories.
 struct StreamedNeeds {
   size_t activation_bytes = 0;  // 0: the file has none
   bool is_fed = false;          // the first input comes by rows
+  // Of the plan that a device runs: in a fast memory, and in the other. 0: it is for one memory.
+  size_t fast_bytes = 0, slow_bytes = 0;
 };
 Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file);
+// A session of a plan for two memories, which both lie in `memory`, apart.
+Result<Session> open_in_two(const Model& model, FileBytes& memory);
 
 // The most that --ceiling takes: no session takes more.
 inline constexpr int64_t kMaxCeiling = int64_t{1} << 31;

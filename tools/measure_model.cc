@@ -6,6 +6,7 @@
 #include "calibrator/host/accuracy/layer_sensitivity.h"
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
+#include "intaglio/two_memories.h"
 #include "runtime/liveness.h"
 #include "runtime/streaming/streamed_model.h"
 #include "tools/model_contents.h"
@@ -55,6 +56,13 @@ Outcome<SessionReport> measure_session(const LoadedModel& file, const InspectCho
   if (const auto streamed = stream_rows(model); streamed && model.has_streamed_plan()) {
     const auto by_rows = Session::measure_anywhere(*streamed, ops, options, choice.target.empty());
     if (by_rows) report.streamed_bytes = by_rows->total();
+  }
+  if (const auto deployed = stream_rows(model); deployed && deployed->fast_bytes() > 0) {
+    const auto in_two = TwoMemories::measure_anywhere(*deployed, ops, options, choice.target.empty());
+    if (in_two) {
+      report.in_two = *in_two;
+      report.fast_bytes = deployed->fast_bytes();
+    }
   }
   if (needs) {
     report.needs = *needs;
@@ -140,16 +148,22 @@ std::string hex(Span<const uint8_t> bytes) {
 
 Json json_of_session(const SessionReport& session) {
   if (!session.problem.empty()) return nullptr;
-  return {{"target", session.target},
-          {"threads", session.threads},
-          {"persistent_bytes", session.needs.persistent_bytes},
-          {"activation_bytes", session.needs.activation_bytes},
-          {"scratch_bytes", session.needs.scratch_bytes},
-          {"packed_bytes", session.needs.packed_bytes},
-          {"in_place_bytes", session.needs.in_place_bytes},
-          {"total_bytes", session.needs.total()},
-          {"streamed_bytes", session.streamed_bytes == 0 ? Json(nullptr) : Json(session.streamed_bytes)},
-          {"planned_bytes", session.planned_bytes == 0 ? Json(nullptr) : Json(session.planned_bytes)}};
+  return {
+      {"target", session.target},
+      {"threads", session.threads},
+      {"persistent_bytes", session.needs.persistent_bytes},
+      {"activation_bytes", session.needs.activation_bytes},
+      {"scratch_bytes", session.needs.scratch_bytes},
+      {"packed_bytes", session.needs.packed_bytes},
+      {"in_place_bytes", session.needs.in_place_bytes},
+      {"total_bytes", session.needs.total()},
+      {"streamed_bytes", session.streamed_bytes == 0 ? Json(nullptr) : Json(session.streamed_bytes)},
+      {"planned_bytes", session.planned_bytes == 0 ? Json(nullptr) : Json(session.planned_bytes)},
+      {"two_memories", session.fast_bytes == 0 ? Json(nullptr)
+                                               : Json{{"fast_bytes", session.fast_bytes},
+                                                      {"activation_bytes", session.in_two.activation_bytes},
+                                                      {"persistent_bytes", session.in_two.persistent_bytes},
+                                                      {"total_bytes", session.in_two.total()}}}};
 }
 
 Json json_of_frame(const ModelFrame& frame) {
@@ -246,6 +260,7 @@ Json json_of(const SessionReport& session, const Model& model, const InspectList
             {"weight_bytes", weight_bytes(model)},
             {"left_out_channels", channels_left_out(model)},
             {"arena_bytes", model.activation_bytes()},
+            {"fast_bytes", model.fast_bytes()},
             {"arena_lower_bound", model.activation_lower_bound()},
             {"streamed", json_of_streamed(model, lists.plan)},
             {"inputs", json_of_tensors(model, model.inputs())},

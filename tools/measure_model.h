@@ -25,7 +25,10 @@ struct SessionReport {
   SessionNeeds needs;
   size_t planned_bytes = 0;   // of one that export-c --planned made for the target; 0: no target was named
   size_t streamed_bytes = 0;  // of one that runs by the model's streamed plan; 0: it has none
-  std::string problem;        // why there is no session; empty where there is one
+  // Of one in two memories, where the plan that export-c takes is for these: its needs, and of the fast memory. 0: it is for one.
+  SessionNeeds in_two;
+  size_t fast_bytes = 0;
+  std::string problem;                  // why there is no session; empty where there is one
   std::optional<ModelFrame> frame;      // where one was named
   std::optional<CycleEstimate> cycles;  // where a clock was
 };

@@ -56,10 +56,8 @@ Outcome<size_t> check_packs(const LoadedModel& file) {
   return bytes;
 }
 
-// The bytes of all outputs on inputs that stand for zero, in memory that held `fill`. A picture is fed by black rows.
-std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill, bool fed = false) {
-  Session& session = *loaded;
-  std::memset(loaded.activations().data, fill, loaded.activations().size);
+// The bytes of all outputs on inputs that stand for zero. A picture is fed by black rows.
+std::vector<uint8_t> run_on_zeros(Session& session, bool fed) {
   session.reset();
   for (size_t i = 0; i < session.model().inputs().size; ++i) {
     const TensorView input = session.input(static_cast<int32_t>(i));
@@ -82,6 +80,12 @@ std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill, bool fed 
     bytes.insert(bytes.end(), data, data + output.info.bytes());
   }
   return bytes;
+}
+
+// In memory that held `fill`.
+std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill, bool fed = false) {
+  std::memset(loaded.activations().data, fill, loaded.activations().size);
+  return run_on_zeros(*loaded, fed);
 }
 
 }  // namespace
@@ -112,9 +116,20 @@ Outcome<VerifiedModel> verify(const LoadedModel& file) {
                    ": gives different outputs for the same input; this is a fault of the library, "
                    "please report it with the file"};
   const VerifiedModel found{*packs, file.model().has_streamed_plan()};
-  if (!found.is_streamed) return found;
   const auto proved = stream_rows(file.model());
   if (!proved) return file.failure(proved.error());
+  if (proved->fast_bytes() > 0 && *packs == 0) {  // packed weights are for one memory
+    FileBytes memory;
+    auto in_two = open_in_two(*proved, memory);
+    if (!in_two) return file.failure(in_two.error());
+    const bool is_fed = StreamedModel::feeding_segment(*proved).count != 0;
+    if (run_on_zeros(*in_two, is_fed) != run_on_zeros(*session, 0x00, is_fed))
+      return Failure{
+          file.path() +
+          ": gives different outputs in two memories; this is a fault of the library, please report it "
+          "with the file"};
+  }
+  if (!found.is_streamed) return found;
   auto streamed = LoadedSession::create(*proved, {});
   if (!streamed) return file.failure(streamed.error());
   const bool fed = StreamedModel::feeding_segment(*proved).count != 0;
@@ -196,6 +211,8 @@ Json json_of(const PlannedMemory& planned) {
   return {{"bytes", planned.bytes.size()},
           {"arena_bytes", planned.flat_bytes},
           {"streamed_bytes", by_rows > 0 ? Json(by_rows) : Json(nullptr)},
+          {"fast_bytes", planned.by_rows.fast_bytes},
+          {"slow_bytes", planned.by_rows.slow_bytes},
           {"feeds_rows", planned.by_rows.is_fed}};
 }
 

@@ -47,7 +47,7 @@ struct PackedWeights {
 // `isa` as isa_up_to() reads it.
 Outcome<PackedWeights> pack_weights(const LoadedModel& file, const std::string& isa);
 
-// {bytes, arena_bytes, streamed_bytes, feeds_rows}
+// {bytes, arena_bytes, streamed_bytes, fast_bytes, slow_bytes, feeds_rows}
 Json json_of(const PlannedMemory& planned);
 // {bytes, packed_bytes, nodes, isa}
 Json json_of(const PackedWeights& packed, const std::string& isa);

@@ -625,15 +625,8 @@ class BakeCounter {
     const auto tensors = static_cast<uint64_t>(model_.tensor_count()),
                nodes = static_cast<uint64_t>(model_.node_count());
     return of_layers_ + nodes * (sizeof(BakedLayer) + sizeof(int32_t)) + 2 * tensors * sizeof(int32_t) +
-           array_bytes(room_for_tensors(tensors, nodes), graph_.tensors) * sizeof(TensorInfo) +
-           array_bytes(room_for_nodes(tensors, nodes), graph_.nodes) * sizeof(GraphNode) +
+           graph_.tensors * sizeof(TensorInfo) + graph_.nodes * sizeof(GraphNode) +
            kEnds * (model_.inputs().size + model_.outputs().size);
-  }
-  // Elements that an Array takes for `count`, with room for `reserved` at first.
-  static uint64_t array_bytes(uint64_t reserved, uint64_t count) {
-    uint64_t all = reserved;
-    for (uint64_t room = reserved; room < count; all += room) room *= 2;
-    return all;
   }
   static constexpr uint64_t kEnds = 4 * sizeof(int32_t);  // of an input or output, in a list that grows
 

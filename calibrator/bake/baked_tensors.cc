@@ -27,9 +27,9 @@ Error BakedTensors::make_room() {
   if (arena_.exhausted()) return {Status::kOutOfMemory};
   for (int32_t& t : codes_) t = -1;
   for (int32_t& t : f32_) t = -1;
-  const auto nodes = static_cast<size_t>(model_.node_count());
-  graph_.tensors.reserve(arena_, static_cast<size_t>(room_for_tensors(tensors, nodes)));
-  graph_.nodes.reserve(arena_, static_cast<size_t>(room_for_nodes(tensors, nodes)));
+  const GraphCount most = count_bake(model_, options_).graph;
+  graph_.tensors.reserve(arena_, static_cast<size_t>(most.tensors));
+  graph_.nodes.reserve(arena_, static_cast<size_t>(most.nodes));
   return kNoError;
 }
 

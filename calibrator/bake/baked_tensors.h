@@ -7,10 +7,6 @@
 
 namespace intaglio {
 
-// Room for every tensor, a table or bias beside it, and both versions at each border; and for as many nodes.
-constexpr uint64_t room_for_tensors(uint64_t tensors, uint64_t nodes) { return 3 * tensors + 2 * nodes; }
-constexpr uint64_t room_for_nodes(uint64_t tensors, uint64_t nodes) { return nodes + tensors; }
-
 class BakedTensors {
  public:
   BakedTensors(const BakeInput& input, Arena& arena)

@@ -140,6 +140,7 @@ Error copy_plans(const Model& model, Graph& graph, Arena& arena) {
   for (size_t i = 0; i < graph.offsets.size; ++i)
     graph.offsets[i] = model.activation_offset(static_cast<int32_t>(i));
   graph.activation_bytes = model.activation_bytes();
+  graph.fast_bytes = model.fast_bytes();
   graph.activation_lower_bound = model.activation_lower_bound();
   const Result<Model> streamed = StreamedModel::open(model);
   if (!model.has_streamed_plan() || !streamed) return streamed.error();
@@ -147,6 +148,7 @@ Error copy_plans(const Model& model, Graph& graph, Arena& arena) {
   for (size_t i = 0; i < graph.streamed.offsets.size; ++i)
     graph.streamed.offsets[i] = streamed->activation_offset(static_cast<int32_t>(i));
   graph.streamed.activation_bytes = streamed->activation_bytes();
+  graph.streamed.fast_bytes = streamed->fast_bytes();
   for (int32_t s = 0; s < StreamedModel::segment_count(*streamed); ++s) {
     const SegmentInfo segment = StreamedModel::segment(*streamed, s);
     graph.streamed.segments.push(arena,

@@ -43,7 +43,7 @@ struct GraphSegment {
 // The plan for sessions that run rows through line buffers.
 struct GraphStreamedPlan {
   Span<uint32_t> offsets;  // one a tensor; empty: there is no such plan
-  size_t activation_bytes = 0;
+  size_t activation_bytes = 0, fast_bytes = 0;
   Array<GraphSegment> segments;
 };
 
@@ -64,6 +64,7 @@ struct Graph {
   // The activation plan, from plan_memory(); one offset a tensor.
   Span<uint32_t> offsets;
   size_t activation_bytes = 0;
+  size_t fast_bytes = 0;  // of these, in a memory of their own
   size_t activation_lower_bound = 0;
   GraphStreamedPlan streamed;
 };

@@ -157,6 +157,7 @@ class Planner {
                               ? Model::kNoOffset
                               : static_cast<uint32_t>(blocks_[static_cast<size_t>(block_of_[t])].offset);
     graph_.activation_bytes = static_cast<size_t>(bytes);
+    graph_.fast_bytes = 0;
     uint64_t crowd = 0;
     for (const MemoryBlock& block : blocks_) crowd = block.crowd > crowd ? block.crowd : crowd;
     graph_.activation_lower_bound = static_cast<size_t>(crowd);

@@ -335,7 +335,8 @@ class Writer {
   flatbuffers::Offset<schema::Plan> write_plan() {
     const auto list = write_offsets(graph_.offsets);
     return schema::CreatePlan(builder_, static_cast<uint32_t>(graph_.activation_bytes), list,
-                              static_cast<uint32_t>(graph_.activation_lower_bound));
+                              static_cast<uint32_t>(graph_.activation_lower_bound), 0,
+                              static_cast<uint32_t>(graph_.fast_bytes));
   }
 
   flatbuffers::Offset<schema::Plan> write_streamed_plan() {
@@ -352,7 +353,8 @@ class Writer {
     }
     const auto segments = builder_.CreateVector(list.data, list.size);
     const auto offsets = write_offsets(plan.offsets);
-    return schema::CreatePlan(builder_, static_cast<uint32_t>(plan.activation_bytes), offsets, 0, segments);
+    return schema::CreatePlan(builder_, static_cast<uint32_t>(plan.activation_bytes), offsets, 0, segments,
+                              static_cast<uint32_t>(plan.fast_bytes));
   }
 
   flatbuffers::Offset<schema::Calibration> write_calibration() {

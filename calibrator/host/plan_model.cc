@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "intaglio/streaming.h"
+#include "intaglio/two_memories.h"
 #include "runtime/crc32.h"
 #include "runtime/op_search.h"
 #include "runtime/streaming/streamed_model.h"
@@ -117,6 +118,7 @@ Result<ModelPlan> plan_model(const Model& model, const PlanTarget& target) {
   const Result<Model> opened = open_plan(model, target);
   if (!opened) return opened.error();
   ITG_TRY(check_all(*opened));
+  ITG_TRY(TwoMemories::check(*opened));
   const auto choices = choose(*opened, target);
   if (!choices) return choices.error();
   ModelPlan plan;

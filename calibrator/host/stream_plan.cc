@@ -7,6 +7,7 @@
 
 #include "calibrator/bake/memory_plan.h"
 #include "calibrator/bake/model_writer.h"
+#include "calibrator/host/place_in_two.h"
 #include "calibrator/host/stream_segments.h"
 #include "runtime/streaming/streamed_model.h"
 
@@ -22,6 +23,7 @@ using Cut = std::vector<PlannedSegment>;
 
 struct Placed {
   uint64_t bytes = UINT64_MAX;
+  uint64_t fast_bytes = 0;        // of these
   std::vector<uint64_t> offsets;  // one a tensor
 };
 
@@ -111,7 +113,8 @@ class StreamPlanner {
                                    : std::min(network_.node(segment.first).height, kMostBandAlone);
   }
 
-  Placed place(const Cut& cut, OpList ops) {
+  // `two`: the sizes of two memories; nullptr: there is one.
+  Placed place(const Cut& cut, OpList ops, const TwoSizes* two = nullptr) {
     std::vector<int32_t> begin, end;  // the time at which each node runs
     std::vector<bool> alone(around_.size(), true), sums(network_.tensors().size(), false);
     for (int32_t n = 0; n < network_.node_count(); ++n) {
@@ -161,8 +164,18 @@ class StreamPlanner {
         overlaps.push_back({block_of[static_cast<size_t>(network_.node(s.first).output)],
                             block_of[static_cast<size_t>(s.under)], s.below});
     Placed placed;
-    placed.bytes = place_blocks({blocks.data(), blocks.size()}, network_.node_count(), arena_,
-                                {overlaps.data(), overlaps.size()});
+    if (two == nullptr) {
+      placed.bytes = place_blocks({blocks.data(), blocks.size()}, network_.node_count(), arena_,
+                                  {overlaps.data(), overlaps.size()});
+    } else {
+      std::vector<uint64_t> traffic(blocks.size(), 0);
+      for (size_t t = 0; t < tensors.size(); ++t)
+        if (block_of[t] >= 0)
+          traffic[static_cast<size_t>(block_of[t])] += traffic_of(static_cast<int32_t>(t));
+      const TwoSizes sizes = place_in_two(blocks, traffic, overlaps, network_.node_count(), *two, arena_);
+      placed.bytes = sizes.fast + sizes.slow;
+      placed.fast_bytes = sizes.fast;
+    }
     for (size_t t = 0; t < tensors.size(); ++t)
       placed.offsets.push_back(block_of[t] < 0 ? Model::kNoOffset
                                                : blocks[static_cast<size_t>(block_of[t])].offset);
@@ -170,6 +183,20 @@ class StreamPlanner {
   }
 
  private:
+  // Bytes that are written and read of a tensor: a window of several rows reads each as often as it comes over it.
+  uint64_t traffic_of(int32_t tensor) const {
+    const uint64_t bytes = network_.tensors()[static_cast<size_t>(tensor)].bytes;
+    uint64_t all = bytes;
+    for (int32_t n = 0; n < network_.node_count(); ++n)
+      for (const RowNetwork::Input& input : network_.node(n).inputs) {
+        if (input.tensor != tensor) continue;
+        const int32_t rows = input.by_rows ? input.window.extent * input.window.per : 1,
+                      step = input.by_rows ? input.window.stride : 1;
+        all += rows > step ? bytes * static_cast<uint64_t>(rows) / static_cast<uint64_t>(step) : bytes;
+      }
+    return all;
+  }
+
   int32_t alias_of(int32_t n, OpList ops) const {
     const NodeInfo info = model_.node(n);
     return info.inputs[static_cast<size_t>(find_op(ops, model_, info)->alias_input)];
@@ -234,6 +261,7 @@ void set_plan(const Cut& cut, const Placed& placed, Graph& graph, Arena& arena) 
   for (size_t t = 0; t < graph.streamed.offsets.size; ++t)
     graph.streamed.offsets[t] = static_cast<uint32_t>(placed.offsets[t]);
   graph.streamed.activation_bytes = static_cast<size_t>(placed.bytes);
+  graph.streamed.fast_bytes = static_cast<size_t>(placed.fast_bytes);
   for (const PlannedSegment& s : cut)
     graph.streamed.segments.push(
         arena, {s.first, s.band, copied(s.strides, arena), copied(s.leads, arena), copied(s.rows, arena),
@@ -249,6 +277,11 @@ Error open_graph(const Model& model, Graph& graph, Arena& arena) {
       graph.packs.push(arena, {n, pack.kernel, pack.data});
   }
   return arena.exhausted() ? Error{Status::kOutOfMemory} : kNoError;
+}
+
+// The flat plan where it is one for two memories.
+Error plan_in_one(Graph& graph, OpList ops, Arena& arena) {
+  return graph.fast_bytes == 0 ? Error() : plan_memory(graph, ops, arena);
 }
 
 struct FoundPlan {
@@ -304,12 +337,62 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
   return best;
 }
 
+// Layer by layer where that fits two memories of these sizes. Else by rows, within less of one memory until both keep to theirs.
+FoundPlan find_plan_in_two(const Model& model, OpList ops, const TwoSizes& two, bool feeds_rows,
+                           Arena& arena) {
+  const auto slow_of = [](const Placed& placed) { return placed.bytes - placed.fast_bytes; };
+  FoundPlan best;
+  const auto look = [&](FoundPlan found, StreamPlanner& planner) {
+    found.placed = planner.place(found.cut, ops, &two);
+    planner.drop_idle(&found.cut, found.placed);
+    if (slow_of(found.placed) < slow_of(best.placed)) best = std::move(found);
+  };
+  StreamPlanner flat(model, ops, false, arena);
+  if (!feeds_rows) look({}, flat);
+  constexpr uint64_t kSteps = 16;
+  const uint64_t most = two.fast + two.slow;
+  uint64_t least = UINT64_MAX;
+  for (uint64_t within = most; within > 0 && slow_of(best.placed) > two.slow;
+       within -= std::max<uint64_t>(most / kSteps, 1)) {
+    for (const bool feeds : {true, false}) {
+      if ((feeds && !feeds_rows) || slow_of(best.placed) <= two.slow) continue;
+      FoundPlan found = find_plan(model, ops, within, true, feeds, arena);
+      least = std::min(least, found.placed.bytes);
+      StreamPlanner planner(model, ops, feeds, arena);
+      look(std::move(found), planner);
+    }
+    if (least > within || within <= most / kSteps) break;  // nothing takes less
+  }
+  if (feeds_rows && slow_of(best.placed) > two.slow) look({}, flat);
+  return best;
+}
+
 }  // namespace
 
 Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const StreamGoal& goal,
                                          Arena& arena) {
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));
+  if (goal.fast_bytes > 0) {
+    const TwoSizes two{goal.fast_bytes, goal.most_bytes.value_or(UINT32_MAX) - goal.fast_bytes};
+    const FoundPlan found = find_plan_in_two(model, ops, two, goal.feeds_rows, arena);
+    const Placed& placed = found.placed;
+    if (placed.bytes - placed.fast_bytes > two.slow)
+      return Error{Status::kActivationsTooSmall, -1, -1, static_cast<int64_t>(two.slow),
+                   static_cast<int64_t>(placed.bytes - placed.fast_bytes)};
+    graph.streamed = {};
+    if (!found.cut.empty()) {
+      ITG_TRY(plan_in_one(graph, ops, arena));
+      set_plan(found.cut, placed, graph, arena);
+    } else {
+      for (size_t t = 0; t < graph.offsets.size; ++t)
+        graph.offsets[t] = static_cast<uint32_t>(placed.offsets[t]);
+      graph.activation_bytes = static_cast<size_t>(placed.bytes);
+      graph.fast_bytes = static_cast<size_t>(placed.fast_bytes);
+    }
+    return write_model(graph, arena);
+  }
+  ITG_TRY(plan_in_one(graph, ops, arena));
   FoundPlan best;
   const std::optional<uint64_t> most_bytes = goal.most_bytes;
   // A plan may have gaps, so what allows less may give more.
@@ -382,9 +465,10 @@ Result<Span<const uint8_t>> with_ceiling(const Model& model, uint32_t bytes, Are
   return write_model(graph, arena);
 }
 
-Result<Span<const uint8_t>> unstream_model(const Model& model, Arena& arena) {
+Result<Span<const uint8_t>> unstream_model(const Model& model, OpList ops, Arena& arena) {
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));
+  ITG_TRY(plan_in_one(graph, ops, arena));
   graph.streamed = {};
   return write_model(graph, arena);
 }

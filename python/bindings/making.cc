@@ -181,20 +181,20 @@ tools::ParamsChoice params_of(const Keywords& keywords) {
   return choice;
 }
 
-// "least", "flat", a number of bytes, or what stands where nothing is given.
+// As tools::memory_goal() reads it, a number of bytes, or what stands where nothing is given.
 tools::MemoryGoal memory_of(const Keywords& keywords, tools::MemoryGoal unless_given) {
   const py::object given = keywords.get("memory");
   if (given.is_none()) return unless_given;
   if (!py::isinstance<py::str>(given)) {
     int64_t bytes = 0;
     keywords.take("memory", bytes);
-    return {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false};
+    return {false, static_cast<uint64_t>(std::max<int64_t>(bytes, 1)), false, 0};
   }
   std::string memory;
   keywords.take("memory", memory);
-  if (memory != "least" && memory != "flat")
-    raise_wrong_use("memory: " + memory + " is neither 'least' nor 'flat' nor a number of bytes");
-  return {memory == "flat", {}, false};
+  const auto goal = tools::memory_goal(memory);
+  if (!goal) raise_wrong_use(goal.message());
+  return *goal;
 }
 
 std::optional<uint32_t> ceiling_of(const Keywords& keywords) {

@@ -7,6 +7,7 @@
 #include "intaglio/describe.h"
 #include "intaglio/version.h"
 #include "python/bindings/calls.h"
+#include "python/bindings/learning.h"
 #include "python/bindings/making.h"
 #include "python/bindings/runner.h"
 #include "tools/loaded_model.h"
@@ -130,9 +131,11 @@ PYBIND11_MODULE(_intaglio, module) {
       .def("fill_values", &Runner::fill_values, py::arg("i"), py::arg("values"))
       .def("fill_picture", &Runner::fill_picture, py::arg("i"), py::arg("pixels"))
       .def("run", &Runner::run)
+      .def("features", &Runner::features)
       .def("reset", &Runner::reset)
       .def("kernel", &Runner::kernel, py::arg("node"));
   add_making(module);
+  add_learning(module);
 }
 
 }  // namespace intaglio::python

@@ -6,6 +6,7 @@
 
 #include "calibrator/host/pictures/image_folder.h"
 #include "intaglio/describe.h"
+#include "intaglio/last_layer.h"
 #include "python/bindings/calls.h"
 #include "tools/class_scores.h"
 #include "tools/model_contents.h"
@@ -220,6 +221,18 @@ void Runner::run() {
   in_sequence_ = file_.model().state_count() > 0;
   const py::gil_scoped_release unlocked;
   session.run();
+}
+
+py::array Runner::features() {
+  const auto found = find_features(file_.model());
+  if (!found) raise(file_.failure(found.error()));
+  Session& session = this->session();
+  {
+    const py::gil_scoped_release unlocked;
+    session.run_nodes(0, found->node);
+  }
+  const auto* const codes = static_cast<const int8_t*>(session.tensor(found->tensor).data);
+  return py::array_t<int8_t>(found->count, codes);
 }
 
 void Runner::reset() {

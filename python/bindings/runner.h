@@ -51,6 +51,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::string fill_values(int32_t i, const pybind11::array_t<float, pybind11::array::c_style>& values);
   // A picture [h, w, c] or [h, w] into input `i`, by its recipe.
   void fill_picture(int32_t i, const pybind11::array_t<uint8_t, pybind11::array::c_style>& pixels);
+  // Runs the nodes before the last layer with weights, and gives what that reads: int8 codes (intaglio/last_layer.h).
+  pybind11::array features();
   void run();    // without the interpreter's lock
   void reset();  // states have their initial values again
   std::string kernel(int32_t node);

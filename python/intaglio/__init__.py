@@ -16,6 +16,7 @@ from ._intaglio import format_version, version as __version__
 from .deploying import export_c, export_onnx, export_tflite, plan
 from .errors import Error
 from .frames import frame_pixels
+from .learning import LastLayer, LastLayerLearner
 from .making import calibrate, command, compare, evaluate, import_onnx, import_openvino, import_tflite, observe, simulate
 from .network import Network, Tensor, open
 from .observed import Observed, Question
@@ -23,7 +24,7 @@ from .tables import Report, Table
 
 # Without open: `from intaglio import *` leaves Python's own.
 __all__ = [
-    "Error", "Network", "Observed", "Question", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "export_c",
-    "export_onnx", "export_tflite", "format_version", "frame_pixels", "import_onnx", "import_openvino", "import_tflite", "observe",
-    "plan", "simulate",
+    "Error", "LastLayer", "LastLayerLearner", "Network", "Observed", "Question", "Report", "Table", "Tensor", "calibrate", "command",
+    "compare", "evaluate", "export_c", "export_onnx", "export_tflite", "format_version", "frame_pixels", "import_onnx",
+    "import_openvino", "import_tflite", "observe", "plan", "simulate",
 ]

@@ -12,13 +12,14 @@ from .words import encoded, existing, is_path
 
 
 def plan(
-    network: Any, *, memory: Union[Literal['least', 'flat'], int, None] = None, ceiling: Optional[int] = None,
+    network: Any, *, memory: Union[str, int, None] = None, ceiling: Optional[int] = None,
     feed_rows: bool = False,
 ) -> Network:
     """The same network with layers that run by rows, to take less memory. Its outputs are the same bytes.
 
     network: a Network, or the path of one.
-    memory: what activations may take: 'least' unless given, a number of bytes, or 'flat', layer by layer.
+    memory: what activations may take: 'least' unless given, a number of bytes, 'flat', layer by layer, or two memories, a fast one and a
+        large one: 'fast=64K,slow=2M'. What is read most lies in the fast one.
     ceiling: the most bytes that a session of the network may take on its device, which refuses more; 0: any. The file's own unless
         given.
     feed_rows: the first input comes row by row, as from a camera: it has a line buffer, too, where that saves memory.

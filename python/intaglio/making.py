@@ -214,7 +214,7 @@ def calibrate(
     names: Optional[Path] = None, no_fpu: bool = False, params: Optional[Path] = None, params_format: Optional[str] = None,
     map: Optional[Path] = None, observed: Union[Observed, Sequence[Union[Observed, Question]], None] = None,
     question: bool = False, report: Optional[Path] = None,
-    memory: Union[Literal['least', 'flat'], int, None] = None, ceiling: Optional[int] = None, only: Optional[Path] = None,
+    memory: Union[str, int, None] = None, ceiling: Optional[int] = None, only: Optional[Path] = None,
     limit: Optional[int] = None, skip_bad: bool = False, frame: Optional[str] = None,
     row_bytes: Optional[int] = None, steps: Optional[int] = None, threads: Optional[int] = None,
     pixels: Optional[Pixels] = None, shape: Optional[Mapping[str, Sequence[int]]] = None, batch: Optional[int] = None,
@@ -271,7 +271,7 @@ def calibrate(
         of it, or a Question and the answers to it.
     question: with observed= alone: where sums over the samples are missing, raise the Question that `observe` answers.
     report: write an HTML page: verdict, worst layers, remedies, ranges.
-    memory: what activations may take: 'least', a number of bytes, or 'flat', layer by layer.
+    memory: what activations may take: 'least', a number of bytes, 'flat', layer by layer, or two memories: 'fast=64K,slow=2M'.
     ceiling: the most bytes that a session of the network may take on its device, which refuses more; 0: any.
     only: a text file with the names of the pictures to take, one a line.
     limit: take only so many samples: those with the smallest SHA-256, whatever their order.

@@ -163,6 +163,17 @@ class Network:
 
     __call__ = run
 
+    def _features(self, values: Tuple[Any, ...]) -> List[np.ndarray]:
+        """Of each sample what the last layer with weights reads, in codes."""
+        arrays = self._arrays(values)
+        with self._lock:
+            found = []
+            for k in range(len(arrays[0])):
+                for i, array in enumerate(arrays):
+                    self._fill(i, array[k])
+                found.append(self._runner.features())
+        return found
+
     def _arrays(self, values: Tuple[Any, ...]) -> List[np.ndarray]:
         if not values:
             return []

@@ -4,6 +4,7 @@
 
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
+#include "intaglio/two_memories.h"
 #include "runtime/streaming/streamed_model.h"
 #include "tests/fuzz/changed_model.h"
 #include "tests/fuzz/small_work.h"
@@ -16,16 +17,23 @@ namespace {
 
 constexpr int64_t kMostWork = int64_t{1} << 17;  // more is right, but slow
 
-// Every output of a run, bytes behind each other; empty where the session is refused. `fed`: the first input comes by rows.
-std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error* error) {
+// Every output of a run, bytes behind each other; empty where the session is refused. `fed`: the first input comes by rows. `in_two`: the
+// activations lie in two memories, the fast one last.
+std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error* error,
+                                bool in_two = false) {
   SessionOptions options;
   options.isa = isa;
-  const Result<SessionNeeds> needs = Session::measure(model, all_ops(), options);
+  const Result<SessionNeeds> needs =
+      in_two ? TwoMemories::measure(model, all_ops(), options) : Session::measure(model, all_ops(), options);
   *error = needs.error();
   if (!needs || needs->total() > (size_t{16} << 20)) return {};
+  AlignedBytes fast(in_two ? model.fast_bytes() : 0);
+  fuzz::make_unwritten(fast.data(), fast.size());
   AlignedBytes memory(needs->total());
   fuzz::make_unwritten(memory.data(), memory.size());
-  Result<Session> session = Session::create(model, all_ops(), Session::split(memory.span(), *needs), options);
+  const SessionMemory parts = Session::split(memory.span(), *needs);
+  Result<Session> session = in_two ? TwoMemories::create(model, all_ops(), parts, fast.span(), options)
+                                   : Session::create(model, all_ops(), parts, options);
   *error = session.error();
   if (!session) return {};
   std::vector<uint8_t> outputs, picture;
@@ -73,6 +81,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A pack of this machine's kernel may be refused where the scalar kernels pass it over.
   if (best_error.status != Status::kBadPack && (scalar_error.status != best_error.status || scalar != best))
     std::abort();
+  // In two memories it is refused, or gives the same.
+  const auto check_two = [](const Model& model, bool is_fed, const std::vector<uint8_t>& in_one) {
+    Error error;
+    const std::vector<uint8_t> found = outputs_of(model, isa::kScalar, is_fed, &error, true);
+    if (!error.ok()) (void)text_of(error, &model);
+    const bool may_refuse = error.status == Status::kPlanCrosses || error.status == Status::kPlanAlignment ||
+                            error.status == Status::kPlanOffset || error.status == Status::kAboveCeiling ||
+                            error.status == Status::kMemoryApart;
+    if (error.ok() ? found != in_one : !may_refuse) std::abort();
+  };
+  if (scalar_error.ok() && !scalar.empty()) check_two(*opened, false, scalar);
   if (!opened->has_streamed_plan() || !scalar_error.ok()) return 0;
   // A streamed plan is refused, or gives what the flat one gives.
   if (!by_rows) return 0;
@@ -83,6 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::vector<uint8_t> streamed = outputs_of(*by_rows, isa, fed, &error);
     if (!error.ok()) (void)text_of(error, &*opened);
     if (error.ok() && streamed != expected) std::abort();
+    if (error.ok() && isa == isa::kScalar) check_two(*by_rows, fed, expected);
   }
   return 0;
 }

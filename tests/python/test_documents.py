@@ -35,7 +35,7 @@ def desk(demo, tmp_path, monkeypatch):
 
 def test_python_page(desk, demo, onnx_file):
     page = blocks("docs/python.md")
-    assert len(page) == 5, "a block came or went: say here what it needs"
+    assert len(page) == 6, "a block came or went: say here what it needs"
     pictures = np.random.default_rng(1).integers(0, 256, (32, 28, 28, 3), dtype=np.uint8)
     names = {"intaglio": intaglio, "numpy": np, "loader": [pictures[:16], pictures[16:]], "x": pictures[0]}
 
@@ -64,8 +64,11 @@ def test_python_page(desk, demo, onnx_file):
     shutil.copy(demo / "meter.onnx", desk / "net.onnx")
     run(3)
     assert (desk / "firmware/net/net_model.cc").exists() and (desk / "net.int8.tflite").exists()
-    (desk / "net.itg").write_bytes(b"no model at all, " * 9)
+    names.update(pictures_of_cups=pictures[:8] // 4, pictures_of_keys=pictures[8:16] // 4 + 190, pictures_of_nothing=pictures[16])
     run(4)
+    assert names["layer"].classes == 3
+    (desk / "net.itg").write_bytes(b"no model at all, " * 9)
+    run(5)
 
 
 def test_readme_in_python(desk):

@@ -144,6 +144,12 @@ inline std::vector<AlignedBytes> fuzz_models() {
   for (const uint32_t network : {3u, 8u, 21u}) {
     const AlignedBytes flat = RandomPictureNetwork(network).finish();
     add_streamed(flat.view());
+    // In two memories, layer by layer where the large one takes it.
+    for (const uint64_t slow : {uint64_t{1} << 20, Model::open(flat.view())->activation_bytes() / 2}) {
+      const auto in_two =
+          stream_model(*Model::open(flat.view()), all_ops(), {128 + slow, false, 128}, arena.arena());
+      if (in_two) models.emplace_back(*in_two);
+    }
     // Each node alone by rows, so that outputs stand on rows of their inputs.
     std::vector<StreamedNodes> alone;
     for (int32_t n = 0; n < Model::open(flat.view())->node_count(); ++n) {

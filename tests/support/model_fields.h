@@ -324,8 +324,14 @@ class FieldChanges {
   void change_plan() {
     if (m_.streamed != nullptr && d_.below(2) == 0) return change_segments();
     schema::PlanT& plan = made(d_.below(8) == 0 ? m_.streamed : m_.plan);
-    const size_t which = d_.below(8);
+    const size_t which = d_.below(10);
     if (which < 2) return set(which == 0 ? plan.activation_bytes : plan.lower_bound);
+    if (which == 8) return set(plan.fast_bytes);
+    if (which == 9) {  // before a tensor, or a little off
+      if (!plan.offsets.empty()) plan.fast_bytes = plan.offsets[d_.below(plan.offsets.size())];
+      plan.fast_bytes += 16 * static_cast<uint32_t>(d_.below(3));
+      return;
+    }
     if (which > 4 || plan.offsets.empty()) return set(plan.offsets);
     // Over, or beside, another tensor.
     uint32_t& offset = plan.offsets[d_.below(plan.offsets.size())];

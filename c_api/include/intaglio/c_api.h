@@ -152,11 +152,11 @@ typedef struct itg_node {
   float alpha, beta, pad_value;                 /* of functions; Pad */
   int32_t add_bits;                             /* int8 sums: bits of the larger multiplier, 15 to 21 */
   bool transpose_b;                             /* BatchMatMul */
-  float product_scale;                          /* BatchMatMul */
-  float epsilon, root_epsilon;                  /* Normalize */
+  float product_scale, epsilon;                 /* BatchMatMul; Normalize */
   bool over_map, keeps_mean;                    /* Normalize */
   bool smallest, last_of_equal, from_end;       /* TopK, TopK, OneHot */
   float on, off;                                /* OneHot */
+  float root_epsilon;                           /* Normalize */
 } itg_node;
 
 /* A state pair of a recurrent network. */
@@ -210,6 +210,8 @@ uint32_t itg_model_format_version(const itg_model* model);
 size_t itg_model_activation_bytes(const itg_model* model);
 size_t itg_model_activation_lower_bound(const itg_model* model);
 uint32_t itg_model_activation_offset(const itg_model* model, int32_t tensor); /* 0xffffffff: a constant */
+/* The first bytes of the plan that may lie in a fast memory of their own. 0: it is for one memory. */
+size_t itg_model_fast_bytes(const itg_model* model);
 
 /* ---- Pictures ---- */
 
@@ -397,6 +399,23 @@ itg_error itg_planned_model_check(const itg_planned_model* planned);
 itg_error itg_session_start(itg_session* session, const itg_planned_model* planned,
                             const itg_session_memory* memory, const itg_session_options* options);
 void itg_session_model(const itg_session* session, itg_model* model); /* the model that it runs */
+
+/* Activations in two memories, as `intaglio plan --memory fast=64K,slow=2M` places them: the first itg_model_fast_bytes() in `fast`, the
+ * others in memory->activations. What the first gives as activation_bytes is what the large memory takes; persistent_bytes hold an
+ * offset for each tensor besides. Errors: those of the functions for one memory; a tensor across the end of the fast memory
+ * (ITG_kPlanCrosses); on a 64-bit machine memories 4 GB apart or more (ITG_kMemoryApart). */
+itg_error itg_two_memories_measure(const itg_model* model, itg_op_list ops, const itg_session_options* options,
+                                   bool for_this_cpu, itg_session_needs* needs);
+itg_error itg_two_memories_measure_anywhere(const itg_model* model, itg_op_list ops,
+                                            const itg_session_options* options, bool for_this_cpu,
+                                            itg_session_needs* needs);
+void itg_two_memories_needs(const itg_planned_model* planned, itg_session_needs* needs);
+itg_error itg_two_memories_create(itg_session* session, const itg_model* model, itg_op_list ops,
+                                  const itg_session_memory* memory, itg_span fast,
+                                  const itg_session_options* options);
+itg_error itg_two_memories_start(itg_session* session, const itg_planned_model* planned,
+                                 const itg_session_memory* memory, itg_span fast,
+                                 const itg_session_options* options);
 
 /* Input `i`. Write every input before each run, since a run may reuse its memory. */
 void itg_session_input(const itg_session* session, int32_t i, itg_tensor* tensor);

@@ -141,6 +141,8 @@ class Model {
   size_t activation_bytes() const;
   // Bytes of the largest set of tensors alive at once: no plan can be smaller.
   size_t activation_lower_bound() const;
+  // The first bytes of the plan that may lie in a fast memory of their own (intaglio/two_memories.h). 0: it is for one memory.
+  size_t fast_bytes() const;
   // Where an activation starts, in bytes. kNoOffset for a constant.
   uint32_t activation_offset(int32_t tensor) const;
   // Whether the file also holds a streamed plan, for sessions that run rows through line buffers (intaglio/streaming.h).
@@ -151,6 +153,7 @@ class Model {
  private:
   friend class Session;  // of a planned model
   friend struct StreamedModel;
+  friend struct TwoMemories;
   friend struct NodeView;
   static Model without_checks(Span<const uint8_t> bytes, const Streaming* streaming = nullptr);
   // A part of tensor(index), for what is read in each run. A zero point is 0 where there is none.
@@ -161,6 +164,8 @@ class Model {
   const void* root_ = nullptr;
   const Streaming* streaming_ =
       nullptr;  // what runs it by its streamed plan; nullptr: it runs by the flat one
+  const uint32_t* offsets_ =
+      nullptr;  // of a session in two memories, in the place of the plan's; nullptr: the plan's
 };
 
 }  // namespace intaglio

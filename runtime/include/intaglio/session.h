@@ -130,7 +130,7 @@ class Session {
   void reset();
 
   // A second session that shares the packed weights and states of this one. Its activations and scratch are
-  // its own, of the bytes that measure() gave. It has no observer. Both may call run_nodes() at the same time.
+  // its own, of the bytes that measure() gave, the activations in one memory. It has no observer. Both may call run_nodes() at the same time.
   // The other must not run during prepare_node() and reset(), nor during run() of a model with states.
   //
   // Errors: those of create() for memory, and an executor with more threads than this session's (kBadExecutor).
@@ -149,10 +149,13 @@ class Session {
   const char* kernel_name(int32_t node) const;
 
  private:
+  friend struct TwoMemories;
   friend class SegmentRun;
   friend class RowsAloneRun;
   enum class StateMove { kReset, kLoad, kStore };
 
+  // Splits off `needs` bytes of each span, aligned, none over another. `to` is without memory as yet, and of no use after an error.
+  static Error take_memory(const SessionMemory& given, const SessionNeeds& needs, SessionMemory* to);
   Error move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor);
   bool planned() const { return op_count_ == 0; }
   const PlannedNode* nodes() const;

@@ -112,6 +112,9 @@
   X(kRowsTooLate, 117, "node {node} reads rows of {tensor} that are not written yet ({value}, {limit})")     \
   X(kRowsGone, 118, "node {node} reads {tensor} as a whole, which is kept by rows only")                     \
   X(kAboveCeiling, 119, "a session takes {value} bytes of memory, and the model's ceiling is {limit}")       \
+  X(kPlanCrosses, 123,                                                                                       \
+    "{tensor} ends at {value}, across the end of the fast memory ({limit}): plan the memory again")          \
+  X(kMemoryApart, 124, "two memories lie {value} bytes apart (at most {limit})")                             \
   /* operators */                                                                                            \
   X(kOperatorMissing, 120,                                                                                   \
     "no {op} of these types is in the list given to the session: int8_ops() is for int8 models, "            \
