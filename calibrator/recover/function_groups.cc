@@ -1,4 +1,5 @@
 #include "calibrator/recover/depthwise_scales.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
@@ -24,7 +25,7 @@ size_t scratch_bytes(const Model& model) {
   const size_t channels = most_channels(model);
   if (channels == 0) return 0;
   constexpr size_t kSlack = 64, kOfACut = sizeof(double) + sizeof(int32_t);
-  return (channels + 1) * ((kMostGroups + 1) * kOfACut + sizeof(double) + sizeof(int32_t)) +
+  return (channels + 1) * ((kMostGroups + 1) * kOfACut + 3 * sizeof(double) + sizeof(int32_t)) +
          static_cast<size_t>(model.tensor_count()) * sizeof(int32_t) + kSlack;
 }
 
@@ -43,6 +44,10 @@ class Families {
   int32_t of(const NodeInfo& node) const {
     const int32_t in = root(node.inputs[0]), out = root(node.outputs[0]);
     return in >= 0 ? find(in) : out >= 0 ? find(out) : -1;
+  }
+  int32_t of_set(int32_t tensor) const {
+    const int32_t own = root(tensor);
+    return own >= 0 ? find(own) : -1;
   }
   // Calls visit(first) with the first channel of each set of a family.
   template <typename Visit>
@@ -63,14 +68,49 @@ class Families {
   Span<int32_t> parent_;  // of each root
 };
 
+// How much each channel's noise counts: the norm of the weights by which a layer reads the channel, as a share of the layer's; of several
+// layers the sum of the squares. Quiet channels are often those that are read by large weights.
+//
+// The norm and not its square, which is what comes out of the layer: how much its outputs count is not known. Dev pictures, n = 16, no
+// shares, norms, squares: YOLOX-nano 11.5, 14.0, 13.7 dB; PP-OCR 8.1, 8.7, 9.5; a segmenter 12.4, 12.3, 12.1; MobileNetV3 14.7, 14.5, 14.5.
+void find_shares(const Model& model, const Families& families, int32_t family, const ChannelScaling& scaling,
+                 Span<double> shares, Span<double> own) {
+  for (double& share : shares) share = 0.0;
+  bool any = false;
+  for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
+    if (families.of_set(node.inputs[0]) != family) return;
+    const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const Span<const float> weights = writable_floats(info);
+    const auto inner = static_cast<size_t>(info.shape.elements(rule.weight_axis + 1, info.shape.rank));
+    const auto outputs = static_cast<size_t>(info.shape[rule.weight_axis]);
+    const float* const out = scaling.factors_of(node.outputs[0]);
+    double sum = 0.0;
+    for (double& square : own) square = 0.0;
+    for (size_t i = 0; i < weights.size; ++i) {
+      double w = static_cast<double>(weights[i]);
+      if (out != nullptr) w /= static_cast<double>(out[i / inner % outputs]);
+      own[i % own.size] += w * w;
+      sum += w * w;
+    }
+    if (!(sum > 0.0)) return;
+    any = true;
+    for (size_t c = 0; c < own.size; ++c) shares[c] += own[c] / sum;
+  });
+  for (double& share : shares) share = any ? sqrt_real(share) : 1.0;
+}
+
 // Cuts the channels of one family.
-void cut(const Families& families, int32_t family, size_t channels, Span<float> factors, Arena arena) {
+void cut(const Model& model, const Families& families, int32_t family, size_t channels,
+         const ChannelScaling& scaling, Arena arena) {
+  const Span<float> factors = scaling.factors;
+  const Span<double> shares = arena.make<double>(channels), spare = arena.make<double>(channels);
   const Span<int32_t> order = arena.make<int32_t>(channels);
   const Span<double> product = arena.make<double>(channels);
   // The least noise of the first i channels in g groups, and where the last group begins.
   const Span<double> least = arena.make<double>((channels + 1) * (kMostGroups + 1));
   const Span<int32_t> begin = arena.make<int32_t>((channels + 1) * (kMostGroups + 1));
   if (arena.exhausted()) return;
+  find_shares(model, families, family, scaling, shares, spare);
   for (size_t c = 0; c < channels; ++c) {
     order[c] = static_cast<int32_t>(c);
     product[c] = 1.0;
@@ -102,15 +142,16 @@ void cut(const Families& families, int32_t family, size_t channels, Span<float> 
     if (sets < kSets) firsts[sets++] = first;
   });
   for (size_t i = 1; i <= channels; ++i) {
-    double largest[kSets] = {};
+    double largest[kSets] = {}, share = 0.0;
     for (size_t j = i; j-- > 0;) {
       double squares = 0.0;
+      share += shares[static_cast<size_t>(order[j])];
       for (size_t s = 0; s < sets; ++s) {
         const auto own = static_cast<double>(factors[firsts[s] + static_cast<size_t>(order[j])]);
         largest[s] = own > largest[s] ? own : largest[s];
         squares += largest[s] * largest[s];
       }
-      try_cut(j, i, squares * static_cast<double>(i - j));
+      try_cut(j, i, squares * share);
     }
   }
   const int32_t most = channels < size_t{kMostGroups} ? static_cast<int32_t>(channels) : kMostGroups;
@@ -160,7 +201,7 @@ void FunctionGroups::apply(const Model& fp32, const ChannelScaling& scaling) con
       is_first = is_first && (other >= n || families.of(earlier) != family);
     });
     if (!is_first) return;
-    cut(families, family, static_cast<size_t>(fp32.tensor(node.outputs[0]).shape.back(0)), scaling.factors,
+    cut(fp32, families, family, static_cast<size_t>(fp32.tensor(node.outputs[0]).shape.back(0)), scaling,
         arena);
   });
 }
