@@ -28,7 +28,8 @@ namespace intaglio {
 // its range. Channels stand in the order of the product of their factors. The groups are those cuts of that order whose
 //
 //   sum over groups, sets   w s^2     s: the group's factor in the set
-//                                     w: sum over its channels of the norms of the weights that read them, as shares of a layer's
+//                                     w: its number of channels; or the sum over them of the squares of the weights that read them,
+//                                        as shares of a layer's, where such cuts leave a quarter of that noise at most
 //
 // is least, which is the noise of rounding. Fewer groups are taken where they leave a tenth more at most.
 class FunctionGroups {
