@@ -41,18 +41,42 @@ AlignedBytes network(Op function, bool taps = false) {
   return net.finish();
 }
 
+constexpr int32_t kScoresSide = 64;
+
+// image -> 1 x 1 convolution of one channel, which gives it as it is -> Sigmoid. `reads`: another convolution reads that.
+AlignedBytes scores(bool reads) {
+  ModelBuilder net;
+  const std::vector<int32_t> shape{1, kScoresSide, kScoresSide, 1};
+  const int32_t image = net.tensor("image", DType::kF32, shape),
+                sums = net.tensor("sums", DType::kF32, shape),
+                score = net.tensor("score", DType::kF32, shape), out = net.tensor("out", DType::kF32, shape);
+  net.input(image);
+  net.node(Op::kConv2d, {image, net.constant("w", DType::kF32, {1, 1, 1, 1}, std::vector<float>{1.0f})},
+           {sums});
+  net.node(Op::kSigmoid, {sums}, {score});
+  if (reads)
+    net.node(Op::kConv2d, {score, net.constant("v", DType::kF32, {1, 1, 1, 1}, std::vector<float>{2.0f})},
+             {out});
+  net.output(reads ? out : score);
+  return net.finish();
+}
+
 struct Outcome {
-  float scale = 0.0f;  // of the convolution's output
+  float scale = 0.0f;    // of the convolution's output
+  float highest = 0.0f;  // of its codes
   double decibels = 0.0;
 };
 
-Outcome calibrate(const AlignedBytes& bytes, RangeMethod method = RangeMethod::kAuto) {
+// `rare`: takes the place of one value of one sample; 0: none.
+Outcome calibrate(const AlignedBytes& bytes, RangeMethod method = RangeMethod::kAuto, float rare = 0.0f) {
   const Result<Model> model = Model::open(bytes.view());
   REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));
-  Samples samples(8, std::vector<float>(kSide * kSide * kDepth));
+  const auto elements = static_cast<size_t>(model->tensor(model->inputs()[0]).shape.elements());
+  Samples samples(8, std::vector<float>(elements));
   Random random(11);
   for (auto& sample : samples)
     for (float& v : sample) v = random.real(-1.0f, 1.0f);
+  if (rare != 0.0f) samples[2][elements / 2] = rare;
   CalibratorOptions options;
   options.method = method;
   AlignedBytes memory(Calibrator::measure(*model, options)->total());
@@ -69,7 +93,11 @@ Outcome calibrate(const AlignedBytes& bytes, RangeMethod method = RangeMethod::k
   Outcome outcome;
   outcome.decibels = -10.0 * std::log10(report.noise / report.signal);
   for (int32_t t = 0; t < int8->tensor_count(); ++t)
-    if (strcmp(int8->tensor(t).name, "sums") == 0) outcome.scale = int8->tensor(t).quantization.scales[0];
+    if (strcmp(int8->tensor(t).name, "sums") == 0) {
+      const Quantization& own = int8->tensor(t).quantization;
+      outcome.scale = own.scales[0];
+      outcome.highest = own.scales[0] * static_cast<float>(127 - own.zero_point);
+    }
   return outcome;
 }
 
@@ -88,6 +116,12 @@ TEST_CASE("what something else reads, too, keeps its own range") {
   // Every value tells of a magnitude.
   const Outcome magnitude = calibrate(network(Op::kAbs));
   CHECK(magnitude.scale > 1.5f * alone.scale);
+}
+
+TEST_CASE(
+    "a map of scores keeps a large one, however rare it is; where something else is made of them it may be cut off") {
+  CHECK(calibrate(scores(false), RangeMethod::kAuto, 6.0f).highest > 5.5f);
+  CHECK(calibrate(scores(true), RangeMethod::kAuto, 6.0f).highest < 4.0f);
 }
 
 }  // namespace intaglio::test::function_behind_test

@@ -327,7 +327,7 @@ size_t slot_bytes(const Model& model) {
   const auto tensors = static_cast<size_t>(model.tensor_count()),
              nodes = static_cast<size_t>(model.node_count());
   return slot_count(model) * (sizeof(QuantConfig) + sizeof(int32_t) + sizeof(QuantParams)) +
-         nodes * sizeof(int32_t) + tensors * (sizeof(Use) + sizeof(int32_t) + 2 * sizeof(bool)) +
+         nodes * sizeof(int32_t) + tensors * (sizeof(Use) + sizeof(int32_t) + 3 * sizeof(bool)) +
          slot_count(model) * 2 * sizeof(int32_t) + kSlack;
 }
 

@@ -200,10 +200,30 @@ Range RangeFinder::of_seen(int32_t tensor, const QuantConfig& config) const {
   const bool is_input = facts_.writer(tensor) < 0, in_head = facts_.is_in_head(tensor);
   const bool is_probed = config.observer == RangeMethod::kAuto &&
                          source_.seen.sample_count < kAutoRules.probes.samples && !is_input;
-  const Range range = is_auto(config) && !is_input && half_ == kBothHalves && in_head
-                          ? vector_range(known.observer, known.bounds)
-                          : by_method(known, config);
+  Range range = is_auto(config) && !is_input && half_ == kBothHalves && in_head
+                    ? vector_range(known.observer, known.bounds)
+                    : by_method(known, config);
+  if (is_auto(config) && !is_input && !in_head && facts_.is_score(tensor))
+    range = with_scores(range, tensor, known);
   return is_probed ? with_probes(range, observer(tensor), known.bounds, in_head) : range;
+}
+
+// Most places of a map hold nothing, so the least squared error would cut off the few large scores. What was seen stays, with room,
+// as far as the function behind tells it apart.
+Range RangeFinder::with_scores(const Range& range, int32_t tensor, const Seen& known) const {
+  const TensorObserver& all = observer(tensor);
+  Range seen = seen_range(all);
+  double samples = samples_of(all);
+  if (half_ != kBothHalves) {
+    seen = within({static_cast<double>(all.min[half_]), static_cast<double>(all.max[half_])},
+                  facts_.bounds(tensor));
+    samples = all.samples[half_];
+  }
+  Range reach = scaled(seen, room_of_samples(samples));
+  if (seen.lo < known.bounds.lo) reach.lo = known.bounds.lo;
+  if (seen.hi > known.bounds.hi) reach.hi = known.bounds.hi;
+  reach = within(reach, facts_.bounds(tensor));
+  return {range.lo < reach.lo ? range.lo : reach.lo, range.hi > reach.hi ? range.hi : reach.hi};
 }
 
 Range RangeFinder::by_method(const Seen& seen, const QuantConfig& config) const {

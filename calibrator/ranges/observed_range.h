@@ -31,6 +31,7 @@ class RangeFinder {
   Seen seen_of(int32_t tensor, const QuantConfig& config) const;
   Range of_seen(int32_t tensor, const QuantConfig& config) const;
   Range by_method(const Seen& seen, const QuantConfig& config) const;
+  Range with_scores(const Range& range, int32_t tensor, const Seen& known) const;
 
   const ParamSource& source_;
   const SlotFacts& facts_;

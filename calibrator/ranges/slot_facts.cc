@@ -31,12 +31,14 @@ SlotFacts::SlotFacts(const Model& model, const CalibratorOptions& options, const
       known_(arena.make<int32_t>(static_cast<size_t>(map.slots.count()))),
       readers_(arena.make<int32_t>(static_cast<size_t>(map.slots.count()))),
       in_head_(arena.make<bool>(static_cast<size_t>(model.tensor_count()))),
+      scores_(arena.make<Reach>(static_cast<size_t>(model.tensor_count()))),
       non_negative_(non_negative_tensors(model, arena)) {
   for (size_t t = 0; t < writers_.size; ++t) writers_[t] = writer_of(model, static_cast<int32_t>(t));
   if (!in_head_.empty()) find_head(model, in_head_);
   for (int32_t n = 0; n < model.node_count(); ++n) has_fills_ = has_fills_ || fill_of(model.node(n)) != 0.0;
   find_known();
   find_readers();
+  find_scores();
 }
 
 void SlotFacts::find_known() {
@@ -63,6 +65,32 @@ void SlotFacts::find_readers() {
   for (int32_t n = 0; n < model_.node_count(); ++n)
     for (const int32_t input : model_.node_inputs(n)) add(input, n);
   for (const int32_t output : model_.outputs()) add(output, kSeveral);
+}
+
+// Whether a node behind an answer gives one: it computes of one tensor alone, or joins several.
+bool SlotFacts::is_behind_answer(int32_t node) const {
+  const QuantRule* const own = rule(node);
+  if (own == nullptr || own->weight_input >= 0 || own->normalizes) return false;
+  int32_t operands = 0;
+  for (const int32_t input : model_.node_inputs(node))
+    operands += input >= 0 && !model_.tensor(input).is_constant() ? 1 : 0;
+  return operands == 1 || own->inputs_as_output;
+}
+
+void SlotFacts::find_scores() {
+  if (scores_.empty()) return;
+  for (const int32_t output : model_.outputs()) scores_[static_cast<size_t>(output)] = Reach::kAnswer;
+  for (int32_t n = model_.node_count() - 1; n >= 0; --n) {
+    const NodeInfo node = model_.node(n);
+    Reach own = scores_[static_cast<size_t>(node.outputs[0])];
+    if (node.outputs.size != 1 || own == Reach::kNowhere || !is_behind_answer(n)) own = Reach::kElsewhere;
+    if (own == Reach::kAnswer && rule(n)->output == OutputRule::kFixed) own = Reach::kScore;
+    for (const int32_t input : node.inputs) {
+      if (input < 0) continue;
+      Reach& reach = scores_[static_cast<size_t>(input)];
+      reach = reach == Reach::kNowhere || reach == own ? own : Reach::kElsewhere;
+    }
+  }
 }
 
 bool SlotFacts::is_root(int32_t slot) const {

@@ -20,6 +20,8 @@ class SlotFacts {
 
   int32_t writer(int32_t tensor) const { return writers_[static_cast<size_t>(tensor)]; }  // -1: none
   bool is_in_head(int32_t tensor) const { return in_head_[static_cast<size_t>(tensor)]; }
+  // Whether Sigmoid, Softmax or Tanh makes of it what the caller reads: scores, of which the rare large ones are the answer.
+  bool is_score(int32_t tensor) const { return scores_[static_cast<size_t>(tensor)] == Reach::kScore; }
   // Tengine's zero points are 0 throughout: nothing counts as non-negative there.
   bool is_non_negative(int32_t tensor) const;
   Bounds bounds(int32_t tensor) const;
@@ -36,8 +38,12 @@ class SlotFacts {
   int32_t function_reader(int32_t tensor) const;
 
  private:
+  enum class Reach : uint8_t { kNowhere, kAnswer, kScore, kElsewhere };
+
   void find_known();
   void find_readers();
+  void find_scores();
+  bool is_behind_answer(int32_t node) const;
   int32_t reader(int32_t tensor) const { return readers_[static_cast<size_t>(map_.slots.root(tensor))]; }
   bool is_function(int32_t node) const;
 
@@ -48,6 +54,7 @@ class SlotFacts {
   Span<int32_t> known_;    // of each root: which of the known parameters hold for it; -1: none
   Span<int32_t> readers_;  // of each root: the only node that reads any of its tensors, or a negative number
   Span<bool> in_head_;     // of each tensor
+  Span<Reach> scores_;     // of each tensor
   Span<const bool> non_negative_;
   bool has_fills_ = false;
 };

@@ -27,7 +27,9 @@ namespace intaglio {
 // Sets of channels that functions join share their groups. A factor becomes the largest of its group, so that no value leaves
 // its range. Channels stand in the order of the product of their factors. The groups are those cuts of that order whose
 //
-//   sum over groups, sets   n s^2     n: channels of the group, s: their factor in the set
+//   sum over groups, sets   w s^2     s: the group's factor in the set
+//                                     w: its number of channels; or the sum over them of the squares of the weights that read them,
+//                                        as shares of a layer's, where such cuts leave a quarter of that noise at most
 //
 // is least, which is the noise of rounding. Fewer groups are taken where they leave a tenth more at most.
 class FunctionGroups {
