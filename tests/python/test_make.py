@@ -430,6 +430,14 @@ def test_parts_that_were_observed_add_up(command, net, pictures, tmp_path):
     made = intaglio.calibrate(net, observed=seen)
     assert bytes(made) == (tmp_path / "int8.itg").read_bytes() == bytes(intaglio.calibrate(net, observed=tmp_path / "all.itgcal"))
     assert made.report["verdict"] is None and made.report["images"] == 0
+    assert intaglio.Observed.merged(parts) == seen
+    singles = [intaglio.observe(net, [name]) for name in names[:3]]
+    bounded = intaglio.Observed.merged(singles, most_of_one=0.1)
+    assert bounded == intaglio.Observed.merged(reversed(singles), most_of_one=0.1) != sum(singles)
+    with pytest.raises(intaglio.Error, match="most_of_one: of fewer than three"):
+        intaglio.Observed.merged(parts, most_of_one=0.1)
+    with pytest.raises(ValueError, match="most_of_one: is 2"):
+        intaglio.Observed.merged(singles, most_of_one=2)
     seen.save(tmp_path / "seen.itgcal")
     assert intaglio.Observed.of(tmp_path / "seen.itgcal") == seen
     with pytest.raises(intaglio.Error, match="part 1: holds just the samples of part 0"):
