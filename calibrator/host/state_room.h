@@ -25,8 +25,8 @@ struct StateRoom {
     state.halves = facts.halves;
     reset_state(state);
   }
-  StateRoom(const StateRoom&) = delete;
-  StateRoom& operator=(const StateRoom&) = delete;
+  StateRoom(StateRoom&&) = default;  // lists stay where they are
+  StateRoom& operator=(StateRoom&&) = default;
 
   Error merge(Span<const uint8_t> bytes, Span<float> extents = {}) {
     return merge_state(state, bytes, spare[0], extents);
