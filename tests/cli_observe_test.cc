@@ -73,6 +73,7 @@ TEST_CASE("a model from what was observed: of one file, of several, or with samp
   const auto judged = places.json(with_samples + " -o %/judged.itg --json");
   CHECK(judged["judged"] == 10);
   CHECK(places.get("alone.itg") == places.get("parts.itg"));
+  CHECK(places.json("inspect %/parts.itg --json")["calibration"]["samples"] == 16);
   CHECK(places.get("alone.itg") == places.get("judged.itg"));
   CHECK(places.json("compare %/net.itg %/alone.itg --images @/test --json")["sqnr_db"] > 20);
 }

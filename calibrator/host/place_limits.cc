@@ -196,9 +196,9 @@ double PlaceLimits::limit_tails(TensorObserver& o, const Tensor& all, bool is_ch
   double moved = 0.0;
   for (int32_t half = 0; half < o.halves(); ++half) {
     Tails& tails = halves.emplace_back(o, half, all.bins);
-    const double of_half = tails.move([&](size_t bin, uint64_t) {
+    const double of_half = tails.move([&](size_t bin, uint64_t past) {
       const double share = (1.0 + share_) * all.tails[bin].of_others(shares[bin]);
-      return static_cast<uint64_t>(share * static_cast<double>(tails.total));
+      return share < 0.0 ? past : static_cast<uint64_t>(share * static_cast<double>(tails.total));
     });
     moved = std::max(moved, of_half);
   }
@@ -290,6 +290,7 @@ double PlaceLimits::limit(size_t place_index, CalibrationState& place) const {
       const uint32_t samples = samples_of(place, half);
       if (samples == 0) continue;
       const Between& all = means_[i].places;
+      if (!all.is_known(least, largest)) continue;
       const double near = all.limited(means[half], least, largest, share_);
       if (near != means[half]) *sums[half] = static_cast<int64_t>(near * samples);
     }
