@@ -11,6 +11,7 @@ using namespace tools;
 struct MergeArguments {
   std::vector<std::string> states;
   std::string output;
+  std::optional<double> most_of_one;
   bool json = false;
 };
 
@@ -32,25 +33,34 @@ Outcome<Done> run_merge(const MergeArguments& arguments) {
     if (auto step = sum.add_file(path); !step) return step;
   }
   work.clear();
+  const auto again = [&](size_t i) { return read_file(arguments.states[i], kMaxStateBytes); };
+  const auto merged = arguments.most_of_one ? sum.save_limited(again, *arguments.most_of_one) : sum.save();
+  if (!merged) return merged.failure();
   const std::vector<StateSum::Place> places = sum.states().places();
   for (const StateSum::Place& place : places)
     if (place.is_outlier())
       work.warn(
           place.name + ": a range is " + decimal(place.octaves, 1) +
           " octaves farther from the median than those of nine in ten states; look at its samples, or merge without it");
-  const auto merged = sum.save();
-  if (!merged) return merged.failure();
   if (auto step = output.write(merged->span()); !step) return step;
   if (arguments.json) {
     Json rows = Json::array();
     for (const StateSum::Place& place : places)
-      rows.push_back({{"name", safe(place.name)}, {"samples", place.samples}, {"octaves", place.octaves}});
+      rows.push_back({{"name", safe(place.name)},
+                      {"samples", place.samples},
+                      {"octaves", place.octaves},
+                      {"moved", arguments.most_of_one ? Json(place.moved) : Json()}});
     print_json({{"samples", sum.samples()}, {"bytes", merged->size()}, {"states", rows}});
     return Done{};
   }
-  Table table({"state", "samples", "octaves"}, 1);
-  for (const StateSum::Place& place : places)
-    table.add({safe(place.name), std::to_string(place.samples), decimal(place.octaves, 2)});
+  std::vector<std::string> columns{"state", "samples", "octaves"};
+  if (arguments.most_of_one) columns.push_back("drawn in");
+  Table table(columns, 1);
+  for (const StateSum::Place& place : places) {
+    std::vector<std::string> row{safe(place.name), std::to_string(place.samples), decimal(place.octaves, 2)};
+    if (arguments.most_of_one) row.push_back(decimal(100 * place.moved, 1) + " %");
+    table.add(row);
+  }
   if (!sum.are_answers()) table.print();
   print("%s: %u samples of %zu %s, %s bytes\n", safe(arguments.output).c_str(), sum.samples(), sum.parts(),
         sum.are_answers() ? "places" : "states", grouped(merged->size()).c_str());
@@ -67,8 +77,14 @@ Command add_merge_command(CLI::App& parent) {
       .required()
       .type_name("S.itgcal...");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("ALL.itgcal");
+  add_option(
+      *app, "--most-of-one", arguments->most_of_one,
+      "draw in what a state says to the farthest of the others, and this share more: 0.1 is a tenth. All places' "
+      "files at once, three at least")
+      .range(0.0, 1.0)
+      .type_name("SHARE");
   add_flag(*app, "--json", arguments->json,
-           "print one JSON object: {samples, bytes, states: [{name, samples, octaves}]}");
+           "print one JSON object: {samples, bytes, states: [{name, samples, octaves, moved}]}");
   return make_command(app, arguments, run_merge);
 }
 

@@ -73,6 +73,7 @@ TEST_CASE("a model from what was observed: of one file, of several, or with samp
   const auto judged = places.json(with_samples + " -o %/judged.itg --json");
   CHECK(judged["judged"] == 10);
   CHECK(places.get("alone.itg") == places.get("parts.itg"));
+  CHECK(places.json("inspect %/parts.itg --json")["calibration"]["samples"] == 16);
   CHECK(places.get("alone.itg") == places.get("judged.itg"));
   CHECK(places.json("compare %/net.itg %/alone.itg --images @/test --json")["sqnr_db"] > 20);
 }
@@ -182,6 +183,99 @@ TEST_CASE("a place whose values are far from the others' is named") {
   const auto all = places.json("merge" + files + " %/hostile.itgcal -o %/all.itgcal --json");
   for (size_t i = 0; i < 6; ++i) CHECK(all["states"][i]["octaves"] < 3);
   CHECK(all["states"][6]["octaves"] > 4);
+}
+
+namespace {
+
+// Ten places of one picture each of `calibration`, and one that lies.
+class Fleet : public Places {
+ public:
+  Fleet() {
+    for (int i = 0; i < kHonest; ++i) {
+      const std::string name = "p" + std::to_string(i), number = std::to_string(i + 1);
+      put(name + ".txt", "digit_00" + std::string(number.size() == 1 ? "0" : "") + number + ".png\n");
+    }
+  }
+  // What the i-th place says; the last one lies, if there is one.
+  void say(const std::string& name, const std::string& lie, const std::string& more) const {
+    if (name == "lie")
+      good("observe %/net.itg --input %/" + lie + " -o %/lie.itgcal" + more);
+    else
+      observe(name, more);
+  }
+  // In rounds, or of the state alone; the model's error on other pictures.
+  double model(const std::string& lie, const std::string& most, bool rounds) const {
+    std::vector<std::string> names;
+    for (int i = 0; i < kHonest; ++i) names.push_back("p" + std::to_string(i));
+    if (!lie.empty()) names.push_back("lie");
+    const auto merge_all = [&](const std::string& more, const std::string& into) {
+      std::string files;
+      for (const std::string& name : names) {
+        say(name, lie, more);
+        files = rounds ? files + " %/" + name + ".itgcal" : " %/" + name + ".itgcal" + files;
+      }
+      good("merge" + files + " -o %/" + into + most);
+    };
+    merge_all("", "all.itgcal");
+    std::string from = " --from %/all.itgcal";
+    for (int round = 1; rounds; ++round) {
+      const std::string question = "%/" + std::to_string(round) + ".itgq";
+      if (run("calibrate %/net.itg -o %/new.itg -q " + question + from).code == 0) break;
+      merge_all(" --question " + question, "answers.itgcal");
+      from = " --from " + question + " --from %/answers.itgcal";
+    }
+    if (!rounds) good("calibrate %/net.itg -o %/new.itg" + from);
+    return json("compare %/net.itg %/new.itg --images @/test --json")["sqnr_db"];
+  }
+
+ private:
+  static constexpr int kHonest = 10;
+};
+
+}  // namespace
+
+TEST_CASE("--most-of-one: one place in eleven that lies costs at most 0.5 dB") {
+  const Fleet fleet;
+  constexpr size_t kElements = 28 * 28 * 3;
+  std::vector<float> values = Random(5).reals(kElements, -1000.0f, 1000.0f);
+  const auto write_lie = [&](const std::string& name) {
+    REQUIRE(write_npy(fleet / name, NpyType::kF32, {1, 28, 28, 3},
+                      {reinterpret_cast<const uint8_t*>(values.data()), kElements * sizeof(float)}));
+  };
+  write_lie("loud.npy");
+  values.assign(kElements, 1.0f);
+  write_lie("constant.npy");
+  const std::string most = " --most-of-one 0.1";
+  for (const bool rounds : {false, true}) {
+    CAPTURE(rounds);
+    const double honest = fleet.model("", "", rounds);
+    CHECK(fleet.model("", most, rounds) > honest - 0.5);
+    CHECK(fleet.model("constant.npy", most, rounds) > honest - 0.5);
+    CHECK(fleet.model("loud.npy", "", rounds) < honest - 10);
+    CHECK(fleet.model("loud.npy", most, rounds) > honest - 0.5);
+  }
+}
+
+TEST_CASE("--most-of-one: the order is free, who lies is named, and two places are too few") {
+  const Fleet fleet;
+  const std::vector<float> values(28 * 28 * 3, 1e6f);
+  REQUIRE(write_npy(fleet / "loud.npy", NpyType::kF32, {1, 28, 28, 3},
+                    {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}));
+  for (const std::string name : {"p0", "p1", "p2", "p3", "lie"}) fleet.say(name, "loud.npy", "");
+  const std::string most = " --most-of-one 0.1";
+  const auto said = fleet.json(
+      "merge %/p0.itgcal %/lie.itgcal %/p1.itgcal %/p2.itgcal %/p3.itgcal -o %/a.itgcal --json" + most);
+  fleet.good("merge %/lie.itgcal %/p3.itgcal %/p2.itgcal %/p0.itgcal %/p1.itgcal -o %/b.itgcal" + most);
+  CHECK(fleet.get("a.itgcal") == fleet.get("b.itgcal"));
+  CHECK(said["samples"] == 5);
+  CHECK(said["states"][1]["moved"] == 1);
+  for (const size_t honest : {size_t{0}, size_t{2}, size_t{3}, size_t{4}})
+    CHECK(said["states"][honest]["moved"] < 1);
+  CHECK(fleet.json("merge %/p0.itgcal %/p1.itgcal -o %/c.itgcal --json")["states"][0]["moved"].is_null());
+  fleet.bad("merge %/p0.itgcal %/p1.itgcal -o %/d.itgcal" + most,
+            "--most-of-one: of fewer than three states nobody knows which one is the other");
+  CHECK(fleet.run("merge %/p0.itgcal %/p1.itgcal -o %/d.itgcal --most-of-one 2").code == 2);
+  CHECK(fleet.get("d.itgcal") == "");
 }
 
 TEST_CASE("rounds of questions and answers make the model of all samples, and say what is missing") {

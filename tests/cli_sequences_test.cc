@@ -123,4 +123,40 @@ TEST_CASE("what cannot be sequences is refused") {
              "has states; layers are judged on samples that do not hang on each other");
 }
 
+TEST_CASE("sequences in two places give the model of all of them, in rounds") {
+  const CommandFolder folder;
+  put_all(folder);
+  const std::vector<float> x = array(folder / "x.npy");
+  constexpr size_t kHere = 2 * kSteps;
+  const auto write = [&](const std::string& name, size_t first, size_t count) {
+    REQUIRE(
+        write_npy(folder / name, NpyType::kF32, {static_cast<int64_t>(count), kInputs},
+                  {reinterpret_cast<const uint8_t*>(&x[first * kInputs]), count * kInputs * sizeof(float)}));
+  };
+  write("here.npy", 0, kHere);
+  write("there.npy", kHere, kSamples - kHere);
+  for (const std::string states : {"", " --int8-states"}) {
+    CAPTURE(states);
+    folder.good("calibrate %/net.itg --images %/x.npy --steps 8 -o %/all.itg" + states);
+    const auto observe = [&](const std::string& more) {
+      for (const std::string place : {"here", "there"})
+        folder.good("observe %/net.itg --images %/" + place + ".npy --steps 8 -o %/" + place + ".itgcal" +
+                    states + more);
+      folder.good("merge %/here.itgcal %/there.itgcal -o %/seen.itgcal");
+    };
+    observe("");
+    std::string from = " --from %/seen.itgcal", question = "%/1.itgq";
+    int rounds = 1;
+    while (folder.run("calibrate %/net.itg -o %/fleet.itg -q " + question + from + states).code == 3) {
+      observe(" --question " + question);
+      from = " --from " + question + " --from %/seen.itgcal";
+      question = "%/" + std::to_string(++rounds) + ".itgq";
+    }
+    CHECK(rounds > 1);
+    CHECK(rounds <= 8);
+    CHECK(folder.get("fleet.itg") == folder.get("all.itg"));
+    CHECK(folder.get("fleet.itg") != "");
+  }
+}
+
 }  // namespace intaglio::test::cli_sequences_test

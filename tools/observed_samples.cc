@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "calibrator/host/place_limits.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/wording.h"
 #include "calibrator/ranges/auto_rules.h"
@@ -134,43 +135,30 @@ Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& 
   return stoppable([&] { return observe_stoppable(given, choice, work); });
 }
 
-void StateSum::begin(const StateFacts& facts) {
-  const auto bins = static_cast<int32_t>(facts.bins);
-  const auto halves = static_cast<int32_t>(facts.halves);
-  memory_.resize(observer_list_bytes(facts.observers, bins, halves) + observer_list_bytes(1, bins));
-  Arena arena(span_of(memory_));
-  mean_sums_.resize(facts.means);
-  inputs_.resize(facts.inputs);
-  state_.graph = facts.graph;
-  state_.halves = facts.halves;
-  state_.observers = make_observers(arena, facts.observers, bins, halves);
-  spare_ = make_observers(arena, 1, bins);
-  state_.mean_sums = span_of(mean_sums_);
-  state_.inputs = span_of(inputs_);
-  reset_state(state_);
-}
+void StateSum::begin(const StateFacts& facts) { sum_.emplace(facts); }
 
 // A state of fewer bins, of one half or without means leaves no more of the sum: whichever comes first.
 void StateSum::fold_to(const StateFacts& other) {
-  const auto bins = static_cast<uint32_t>(bins_of(spare_));
-  if (other.bins >= bins && (other.means > 0 || mean_sums_.empty()) && other.halves >= state_.halves) return;
+  const CalibrationState& state = sum_->state;
+  const auto bins = static_cast<uint32_t>(bins_of(sum_->spare));
+  if (other.bins >= bins && (other.means > 0 || state.mean_sums.empty()) && other.halves >= state.halves)
+    return;
   StateFacts common = other;
   common.bins = std::min(other.bins, bins);
-  common.halves = std::min(other.halves, state_.halves);
+  common.halves = std::min(other.halves, state.halves);
   common.means =
-      other.means == 0 ? 0 : static_cast<uint32_t>(mean_sums_.size()) / state_.halves * common.halves;
+      other.means == 0 ? 0 : static_cast<uint32_t>(state.mean_sums.size) / state.halves * common.halves;
   const FileBytes before = save();
-  const uint32_t samples = state_.sample_count;
+  const uint32_t samples = state.sample_count;
   begin(common);
-  if (samples > 0)
-    static_cast<void>(merge_state(state_, before.span(), spare_[0]));  // whole, and of this graph
+  if (samples > 0) static_cast<void>(sum_->merge(before.span()));  // whole, and of this graph
 }
 
 Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes) {
   const Result<StateFacts> facts = facts_of_state(bytes);
   if (!facts) return load_failure(name, facts.error());
   if (places_.empty()) begin(*facts);
-  if (!(facts->graph == state_.graph))
+  if (!(facts->graph == sum_->state.graph))
     return Failure{name + ": was observed with another model, or with other options, than " +
                    places_[0].name + "; merge states of one model alone"};
   if (const auto same = place_of_.find(facts->samples); same != place_of_.end())
@@ -178,7 +166,7 @@ Outcome<Done> StateSum::merge(const std::string& name, Span<const uint8_t> bytes
                    ", which would count twice; give each state once"};
   fold_to(*facts);
   latest_.extents.resize(facts->observers);
-  if (const Error error = merge_state(state_, bytes, spare_[0], span_of(latest_.extents)); !error.ok())
+  if (const Error error = sum_->merge(bytes, span_of(latest_.extents)); !error.ok())
     return load_failure(name, error);
   latest_.name = name;
   latest_.samples = facts->sample_count;
@@ -198,10 +186,9 @@ Outcome<Done> StateSum::add(const std::string& name, Span<const uint8_t> bytes) 
 }
 
 std::vector<StateSum::Place> StateSum::places() const {
-  constexpr size_t kFewest = 3;
   std::vector<Place> found;
-  for (const Added& place : places_) found.push_back({place.name, place.samples, 0.0});
-  for (size_t k = 0; k < state_.observers.size && found.size() >= kFewest; ++k) {
+  for (const Added& place : places_) found.push_back({place.name, place.samples, 0.0, place.moved});
+  for (size_t k = 0; k < sum_->state.observers.size && found.size() >= kFewestToCompare; ++k) {
     std::vector<double> extents, distances;
     for (const Added& place : places_) extents.push_back(static_cast<double>(place.extents[k]));
     const double middle = quantile(extents, 0.5);
@@ -225,9 +212,43 @@ Outcome<Done> StateSum::add_file(const std::string& path) {
 }
 
 FileBytes StateSum::save() const {
-  FileBytes bytes(state_bytes(state_, kAutoRules.probes.samples));
-  save_state(state_, kAutoRules.probes.samples, {bytes.data(), bytes.size()});
+  const CalibrationState& state = sum_->state;
+  FileBytes bytes(state_bytes(state, kAutoRules.probes.samples));
+  save_state(state, kAutoRules.probes.samples, {bytes.data(), bytes.size()});
   return bytes;
+}
+
+Outcome<FileBytes> StateSum::save_limited(const StatesAgain& again, double share) {
+  const CalibrationState& state = sum_->state;
+  StateFacts facts;
+  facts.graph = state.graph;
+  facts.observers = static_cast<uint32_t>(state.observers.size);
+  facts.means = static_cast<uint32_t>(state.mean_sums.size);
+  facts.inputs = static_cast<uint32_t>(state.inputs.size);
+  facts.bins = static_cast<uint32_t>(bins_of(state.observers));
+  facts.halves = state.halves;
+  StateRoom one(facts);
+  PlaceLimits limits(share, state);
+  const auto walk = [&](const std::function<void(size_t i)>& visit) -> Outcome<Done> {
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const auto bytes = again(i);
+      if (!bytes) return bytes.failure();
+      reset_state(one.state);
+      if (const Error error = one.merge(bytes->span()); !error.ok())
+        return load_failure(places_[i].name, error);
+      visit(i);
+    }
+    return Done{};
+  };
+  if (auto step = walk([&](size_t) { limits.see_ends(one.state); }); !step) return step.failure();
+  limits.begin(sum_->state);
+  if (auto step = walk([&](size_t i) { limits.see(i, one.state); }); !step) return step.failure();
+  auto step = walk([&](size_t i) {
+    places_[i].moved = limits.limit(i, one.state);
+    add_state(sum_->state, one.state);
+  });
+  if (!step) return step.failure();
+  return save();
 }
 
 Failure asks_another(const std::string& question) {
@@ -281,6 +302,25 @@ Outcome<Done> ObservedSum::add_file(const std::string& path) {
 Outcome<FileBytes> ObservedSum::save() const {
   if (question_) return Failure{question_name_ + ": is a question; merge its answers"};
   return answers_ ? bytes_of(answers_->save()) : states_.save();
+}
+
+Outcome<FileBytes> ObservedSum::save_limited(const StatesAgain& again, double share) {
+  if (question_) return save();
+  if (parts() < StateSum::kFewestToCompare)
+    return Failure{option_word("most-of-one") +
+                   ": of fewer than three states nobody knows which one is the other"};
+  if (!answers_) return states_.save_limited(again, share);
+  std::vector<Rounds> places;
+  for (size_t i = 0; i < parts(); ++i) {
+    const auto bytes = again(i);
+    if (!bytes) return bytes.failure();
+    auto read = read_rounds(first_name_, bytes->span());
+    if (!read) return read.failure();
+    places.push_back(std::move(*read));
+  }
+  const Result<Rounds> sum = Rounds::limited_sum(places, share);
+  if (!sum) return load_failure(first_name_, sum.error());
+  return bytes_of(sum->save());
 }
 
 Outcome<FileBytes> ObservedSum::to_calibrate_from() const {

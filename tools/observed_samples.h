@@ -2,11 +2,14 @@
 // from it.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrator/host/rounds.h"
+#include "calibrator/host/state_room.h"
 #include "calibrator/state/calibration_state.h"
 #include "tools/loaded_model.h"
 #include "tools/samples.h"
@@ -38,6 +41,9 @@ struct ObservedSamples {
 
 Outcome<ObservedSamples> observe(const LoadedModel& given, const ObserveChoice& choice, Work& work);
 
+// Gives the bytes of the i-th of what was added.
+using StatesAgain = std::function<Outcome<FileBytes>(size_t i)>;
+
 // States of one model, added up in any order: the memory of one state, however many they are.
 class StateSum {
  public:
@@ -47,8 +53,10 @@ class StateSum {
   Outcome<Done> add_file(const std::string& path);
 
   size_t states() const { return places_.size(); }
-  uint32_t samples() const { return state_.sample_count; }
+  uint32_t samples() const { return sum_ ? sum_->state.sample_count : 0; }
   FileBytes save() const;
+  // The sum of the same states, given once more, where none goes farther than the others and `share` more (place_limits.h).
+  Outcome<FileBytes> save_limited(const StatesAgain& again, double share);
 
   // How much farther a state's ranges are from the median than those of nine in ten states: in octaves, the most over tensors of
   // d - d90, with d = |log2(r / m)|, r the largest magnitude there, m the median of r over the states, and d90 the value that nine in
@@ -57,9 +65,11 @@ class StateSum {
     std::string name;
     uint32_t samples = 0;
     double octaves = 0;
+    double moved = 0;  // the largest share of its values of one tensor that save_limited() has drawn in
     bool is_outlier() const { return octaves > kOutlierOctaves; }
   };
   static constexpr double kOutlierOctaves = 2;
+  static constexpr size_t kFewestToCompare = 3;
   std::vector<Place> places() const;  // in the order of add()
 
  private:
@@ -68,15 +78,12 @@ class StateSum {
   void begin(const StateFacts& facts);
   void fold_to(const StateFacts& other);
 
-  std::vector<uint8_t> memory_;  // of the observers
-  std::vector<int64_t> mean_sums_;
-  std::vector<InputValues> inputs_;
-  CalibrationState state_;
-  Span<TensorObserver> spare_;  // one
+  std::optional<StateRoom> sum_;
   struct Added {
     std::string name;
     uint32_t samples;
     std::vector<float> extents;
+    double moved = 0;
   };
   std::vector<Added> places_;
   std::map<Digest, size_t> place_of_;  // of each set of samples the state that held it
@@ -99,6 +106,8 @@ class ObservedSum {
   const StateSum& states() const { return states_; }
   // For `merge`: a state, or answers.
   Outcome<FileBytes> save() const;
+  // The same, as StateSum::save_limited(). Refused of fewer than three.
+  Outcome<FileBytes> save_limited(const StatesAgain& again, double share);
   // For a calibration: a state, or a question with its answers.
   Outcome<FileBytes> to_calibrate_from() const;
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "calibrator/calibration.h"
+#include "calibrator/host/place_limits.h"
+#include "calibrator/host/state_room.h"
 #include "calibrator/ranges/auto_rules.h"
 #include "runtime/crc32.h"
 
@@ -89,27 +92,6 @@ bool for_each_state(const Sums& sums, Visit&& visit) {
   return visit(means);
 }
 
-// Memory for a state like this one.
-struct Room {
-  explicit Room(const StateFacts& facts)
-      : memory(2 * observer_list_bytes(facts.observers + 1, static_cast<int32_t>(facts.bins))),
-        means(facts.means),
-        inputs(facts.inputs) {
-    Arena arena({memory.data(), memory.size()});
-    state.observers = make_observers(arena, facts.observers, static_cast<int32_t>(facts.bins));
-    spare = make_observers(arena, 1, static_cast<int32_t>(facts.bins));
-    state.mean_sums = {means.data(), means.size()};
-    state.inputs = {inputs.data(), inputs.size()};
-    state.graph = facts.graph;
-    reset_state(state);
-  }
-  std::vector<uint8_t> memory;
-  std::vector<int64_t> means;
-  std::vector<InputValues> inputs;
-  CalibrationState state;
-  Span<TensorObserver> spare;
-};
-
 using Bytes = std::vector<uint8_t>;
 
 // Both lists of states, one by one.
@@ -121,9 +103,8 @@ bool add_states(Bytes& sums, const Bytes& others) {
     if (!first.take_state(&a) || !second.take_state(&b)) return false;
     const Result<StateFacts> facts = facts_of_state(a);
     if (!facts) return false;
-    Room room(*facts);
-    if (!merge_state(room.state, a, room.spare[0]).ok() || !merge_state(room.state, b, room.spare[0]).ok())
-      return false;
+    StateRoom room(*facts);
+    if (!room.merge(a).ok() || !room.merge(b).ok()) return false;
     room.state.samples = Digest();
     put_state(added, room.state);
   }
@@ -175,6 +156,129 @@ bool add_sums(SumKind kind, Bytes& sums, const Bytes& others) {
       return add_states(sums, others);
   }
   return false;
+}
+
+// Sums over places, each of which is drawn in to the others (place_limits.h). Nothing where they do not fit each other.
+
+std::vector<Bytes> limited_states(std::vector<Bytes> places, double share) {
+  std::vector<Reader> from;
+  for (const Bytes& place : places) from.emplace_back(span_of(place));
+  Bytes added;
+  while (from[0].left() > 0) {
+    std::vector<std::unique_ptr<StateRoom>> rooms;
+    StateFacts like;
+    for (Reader& reader : from) {
+      Span<const uint8_t> bytes;
+      if (!reader.take_state(&bytes)) return {};
+      const Result<StateFacts> facts = facts_of_state(bytes);
+      if (!facts) return {};
+      if (rooms.empty()) like = *facts;
+      rooms.push_back(std::make_unique<StateRoom>(like));
+      if (!rooms.back()->merge(bytes).ok()) return {};
+    }
+    PlaceLimits limits(share, rooms[0]->state);
+    StateRoom sum(like);
+    for (const auto& room : rooms) limits.see_ends(room->state);
+    limits.begin(sum.state);
+    for (size_t i = 0; i < rooms.size(); ++i) limits.see(i, rooms[i]->state);
+    for (size_t i = 0; i < rooms.size(); ++i) {
+      limits.limit(i, rooms[i]->state);
+      rooms[i]->state.samples = Digest();
+      add_state(sum.state, rooms[i]->state);
+    }
+    put_state(added, sum.state);
+  }
+  for (const Reader& reader : from)
+    if (reader.left() > 0) return {};
+  return {added};
+}
+
+// Calls limit(values of all places) for each value from the `first` on.
+template <typename T, typename Limit>
+bool limit_each(std::vector<Bytes>& places, size_t first, Limit&& limit) {
+  for (const Bytes& place : places)
+    if (place.size() != places[0].size()) return false;
+  std::vector<T> values(places.size());
+  for (size_t at = first * sizeof(T); at < places[0].size(); at += sizeof(T)) {
+    for (size_t i = 0; i < values.size(); ++i) memcpy(&values[i], places[i].data() + at, sizeof(T));
+    limit(values);
+    for (size_t i = 0; i < values.size(); ++i) memcpy(places[i].data() + at, &values[i], sizeof(T));
+  }
+  return true;
+}
+
+// Errors are of so many samples each.
+bool limit_errors(std::vector<Bytes>& places, const std::vector<uint32_t>& samples, double factor) {
+  return limit_each<OrderFreeSum>(places, 0, [&](std::vector<OrderFreeSum>& sums) {
+    Farthest all;
+    const auto mean_of_place = [&](size_t i) { return sums[i].value() / samples[i]; };
+    std::vector<double> means;
+    for (size_t i = 0; i < sums.size(); ++i) all.add(means.emplace_back(mean_of_place(i)));
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const double most = all.limited(means[i], factor);
+      if (most == means[i]) continue;
+      sums[i] = OrderFreeSum();
+      sums[i].add(most * samples[i]);
+    }
+  });
+}
+
+bool limit_integers(std::vector<Bytes>& places, double share) {
+  constexpr size_t kMembers = 2;  // how many samples of either half the sums are of
+  std::vector<int64_t> samples;
+  for (const Bytes& place : places) {
+    int64_t members[kMembers];
+    memcpy(members, place.data(), sizeof members);
+    samples.push_back(members[0] + members[1]);
+  }
+  return limit_each<int64_t>(places, kMembers, [&](std::vector<int64_t>& sums) {
+    Between all;
+    const auto mean = [&](size_t i) {
+      return static_cast<double>(sums[i]) / static_cast<double>(samples[i]);
+    };
+    for (size_t i = 0; i < sums.size(); ++i)
+      if (samples[i] > 0) all.add(mean(i), mean(i));
+    std::vector<int64_t> limited(sums.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      limited[i] = samples[i] > 0 ? sums[i] : 0;
+      if (samples[i] == 0 || !all.is_known(mean(i), mean(i))) continue;
+      const double near = all.limited(mean(i), mean(i), mean(i), share);
+      if (near != mean(i)) limited[i] = static_cast<int64_t>(near * static_cast<double>(samples[i]));
+    }
+    sums = limited;
+  });
+}
+
+bool limit_peaks(std::vector<Bytes>& places, double factor) {
+  return limit_each<float>(places, 0, [&](std::vector<float>& peaks) {
+    Farthest all;
+    for (const float peak : peaks) all.add(static_cast<double>(peak));
+    std::vector<float> limited;
+    for (const float peak : peaks)
+      limited.push_back(static_cast<float>(all.limited(static_cast<double>(peak), factor)));
+    peaks = limited;
+  });
+}
+
+std::vector<Bytes> limited_sums(SumKind kind, std::vector<Bytes> places, const std::vector<uint32_t>& samples,
+                                double share) {
+  bool fits = true;
+  switch (kind) {
+    case SumKind::kOrderFree:
+      fits = limit_errors(places, samples, 1.0 + share);
+      break;
+    case SumKind::kIntegers:
+      fits = limit_integers(places, share);
+      break;
+    case SumKind::kPeaks:
+      fits = limit_peaks(places, 1.0 + share);
+      break;
+    case SumKind::kDigests:
+      break;
+    case SumKind::kState:
+      return limited_states(std::move(places), share);
+  }
+  return fits ? places : std::vector<Bytes>();
 }
 
 // Whether some samples can have given these sums.
@@ -406,6 +510,33 @@ Error Rounds::add(const Rounds& others) {
   sum.sample_count_ += others.sample_count_;
   *this = std::move(sum);
   return kNoError;
+}
+
+Result<Rounds> Rounds::limited_sum(const std::vector<Rounds>& places, double share) {
+  Rounds sum = places[0];
+  std::vector<uint32_t> samples{places[0].sample_count_};
+  for (size_t i = 1; i < places.size(); ++i) {
+    const Rounds& place = places[i];
+    if (place.sums_.size() != sum.sums_.size() || place.sample_count_ > kMaxSamples - sum.sample_count_)
+      return damaged(kHeaderBytes);
+    add_to_set(sum.sample_set_, place.sample_set_);
+    sum.sample_count_ += place.sample_count_;
+    samples.push_back(place.sample_count_);
+  }
+  for (auto& [name, all] : sum.sums_) {
+    std::vector<Bytes> said;
+    for (const Rounds& place : places) {
+      const auto found = place.sums_.find(name);
+      if (found == place.sums_.end() || found->second.kind != all.kind) return damaged(kHeaderBytes);
+      said.push_back(found->second.bytes);
+    }
+    const std::vector<Bytes> limited = limited_sums(all.kind, std::move(said), samples, share);
+    if (limited.empty()) return damaged(kHeaderBytes);
+    all.bytes = limited[0];
+    for (size_t i = 1; i < limited.size(); ++i)
+      if (!add_sums(all.kind, all.bytes, limited[i])) return damaged(kHeaderBytes);
+  }
+  return sum;
 }
 
 Error Rounds::take(const Rounds& answers) {

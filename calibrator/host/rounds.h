@@ -45,6 +45,8 @@ class Rounds {
                         const std::vector<Digest>& digests) const;
   // Adds the answers of other samples to these. kBadCalibrationState where they do not fit.
   Error add(const Rounds& others);
+  // The same of three places and more, where none goes farther than the others and `share` more (place_limits.h).
+  static Result<Rounds> limited_sum(const std::vector<Rounds>& places, double share);
   // A question gets its answers, of the samples of its state: kSamplesDiffer with their count where these are others.
   Error take(const Rounds& answers);
 

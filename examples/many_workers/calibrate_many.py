@@ -20,6 +20,10 @@ def observe(network, pictures, question):
     return intaglio.observe(network, pictures, question=question, progress=False)
 
 
+def as_it_is(value):
+    return value
+
+
 def parts_of(folder, size):
     pictures = sorted(str(path) for path in pathlib.Path(folder).iterdir() if path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp"))
     return [pictures[first:first + size] for first in range(0, len(pictures), size)]
@@ -32,10 +36,11 @@ def workers(network, parts, given):
     if given.dask:
         import distributed
         with distributed.Client(given.dask) as cluster:
-            held = cluster.scatter(network, broadcast=True)
+            # As results of tasks, not by scatter(): what a lost worker held of them is made anew.
+            held = cluster.submit(as_it_is, network, pure=False)
 
             def ask(question):
-                asked = cluster.scatter(question, broadcast=True)
+                asked = cluster.submit(as_it_is, question, pure=False)
                 for future in distributed.as_completed([cluster.submit(observe, held, part, asked) for part in parts]):
                     yield future.result()
                     future.release()

@@ -303,8 +303,17 @@ py::tuple observe(const Runner& fp32, const py::list& samples, const py::dict& o
   return py::make_tuple(bytes_of(observed.state)) + task.told({{"samples", observed.samples}});
 }
 
-py::bytes merge(const std::vector<py::bytes>& states) {
-  return bytes_of(value_or_raise(sum_of(states, "part").save()));
+py::bytes merge(const std::vector<py::bytes>& states, const std::optional<double>& most_of_one) {
+  const WordedFor worded(Wording::kPython);
+  tools::ObservedSum sum = sum_of(states, "part");
+  if (!most_of_one) return bytes_of(value_or_raise(sum.save()));
+  const auto again = [&](size_t i) -> Outcome<FileBytes> {
+    const std::string state = states[i].cast<std::string>();
+    FileBytes bytes(state.size());
+    std::copy(state.begin(), state.end(), bytes.data());
+    return bytes;
+  };
+  return bytes_of(value_or_raise(sum.save_limited(again, *most_of_one)));
 }
 
 uint32_t observed_samples(const py::bytes& state) { return sum_of({state}, "observed").samples(); }
@@ -483,7 +492,7 @@ void add_making(py::module_& module) {
              py::arg("progress") = py::none(), py::arg("line") = py::none());
   module.def("observe", observe, py::arg("fp32"), py::arg("samples"), py::arg("options"),
              py::arg("progress") = py::none(), py::arg("line") = py::none());
-  module.def("merge", merge, py::arg("states"));
+  module.def("merge", merge, py::arg("states"), py::arg("most_of_one") = py::none());
   module.def("observed_samples", observed_samples, py::arg("state"));
   module.def("compare", compare, py::arg("reference"), py::arg("test"), py::arg("samples"),
              py::arg("options"), py::arg("progress") = py::none(), py::arg("line") = py::none());

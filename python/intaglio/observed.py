@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any, Union
+from typing import Any, Iterable, Optional, Union
 
 from . import _intaglio
 from .words import encoded, existing, is_path
@@ -31,6 +31,13 @@ class Observed:
         if isinstance(given, (bytes, bytearray, memoryview)):
             return Observed(given)
         raise TypeError(f"observed: is nothing that observe() made and no path of its file, but {type(given).__name__}")
+
+    @staticmethod
+    def merged(parts: Iterable["Observed"], most_of_one: Optional[float] = None) -> "Observed":
+        """Their sum. most_of_one: draw in what a part says to the farthest of the others, and this share more; all parts at once."""
+        if most_of_one is not None and not 0 <= most_of_one <= 1:
+            raise ValueError(f"most_of_one: is {most_of_one}, and has to be a share between 0 and 1")
+        return Observed(_intaglio.merge([bytes(part) for part in parts], most_of_one))
 
     def __add__(self, other: Any) -> "Observed":
         if not isinstance(other, Observed):

@@ -71,6 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> again = answered->save();
   if (!(data[0] % 4 == 0) && again != answers) std::abort();
   (void)answered->add(*answered);
+  (void)Rounds::limited_sum({*read(answers), *read(bench.answers), *read(bench.answers)}, 0.1);
   answered = read(answers);
   if (!asked->is_question() || !asked->take(*answered).ok()) return 0;
   if (!bench.calibrator.load(asked->state()).ok()) return 0;

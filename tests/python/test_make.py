@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import pathlib
 import pickle
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -430,6 +432,14 @@ def test_parts_that_were_observed_add_up(command, net, pictures, tmp_path):
     made = intaglio.calibrate(net, observed=seen)
     assert bytes(made) == (tmp_path / "int8.itg").read_bytes() == bytes(intaglio.calibrate(net, observed=tmp_path / "all.itgcal"))
     assert made.report["verdict"] is None and made.report["images"] == 0
+    assert intaglio.Observed.merged(parts) == seen
+    singles = [intaglio.observe(net, [name]) for name in names[:3]]
+    bounded = intaglio.Observed.merged(singles, most_of_one=0.1)
+    assert bounded == intaglio.Observed.merged(reversed(singles), most_of_one=0.1) != sum(singles)
+    with pytest.raises(intaglio.Error, match="most_of_one=: of fewer than three"):
+        intaglio.Observed.merged(parts, most_of_one=0.1)
+    with pytest.raises(ValueError, match="most_of_one: is 2"):
+        intaglio.Observed.merged(singles, most_of_one=2)
     seen.save(tmp_path / "seen.itgcal")
     assert intaglio.Observed.of(tmp_path / "seen.itgcal") == seen
     with pytest.raises(intaglio.Error, match="part 1: holds just the samples of part 0"):
@@ -474,6 +484,26 @@ def test_many_workers_make_the_same_model(command, net, pictures, tmp_path):
                            "--workers", "2", "--part", "5"], capture_output=True, text=True, check=True)
     assert (tmp_path / "many.itg").read_bytes() == (tmp_path / "int8.itg").read_bytes()
     assert "16 samples\n" in said.stdout
+
+
+def test_a_dask_worker_that_is_killed_in_a_round_changes_nothing(command, net, pictures, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="python3-distributed is not installed, so Dask is not tried")
+    net.save(tmp_path / "net.itg")
+    command("calibrate", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "int8.itg")
+    program = pathlib.Path(__file__).parents[2] / "examples" / "many_workers" / "calibrate_many.py"
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, \
+            distributed.Client(cluster) as client:
+        words = [sys.executable, "-u", str(program), str(tmp_path / "net.itg"), str(pictures), "-o", str(tmp_path / "many.itg"),
+                 "--part", "1", "--dask", cluster.scheduler_address]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+            killed = 0
+            for line in asking.stdout:  # the next round has begun
+                if line.startswith(("16 samples", "round 2")):
+                    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+                    killed += 1
+            assert asking.wait() == 0, asking.stderr.read()
+    assert killed == 2
+    assert (tmp_path / "many.itg").read_bytes() == (tmp_path / "int8.itg").read_bytes()
 
 
 def said(result):
