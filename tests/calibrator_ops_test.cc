@@ -221,6 +221,18 @@ TEST_CASE("what is computed of one tensor, element by element, is one table") {
     return y;
   };
   check(kStem, choice, {Op::kLookup}, 30.0);
+  // A layer between the two, in the order of the nodes, reads what the first one writes.
+  const auto read_by_layer = [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const int32_t bent = b.tensor("bent", DType::kF32, dims), layer = b.tensor("layer", DType::kF32, dims),
+                  more = b.tensor("more", DType::kF32, dims), y = b.tensor("middle", DType::kF32, dims);
+    b.node(Op::kTanh, {x}, {bent});
+    auto& window = b.node(Op::kMaxPool2d, {bent}, {layer}).options.as<Window2d>();
+    window.kernel_h = window.kernel_w = 1;
+    b.node(Op::kAdd, {bent, x}, {more});
+    b.node(Op::kMul, {layer, more}, {y});
+    return y;
+  };
+  check(kStem, read_by_layer, {Op::kLookup, Op::kMaxPool2d, Op::kAdd, Op::kMul}, 25.0);
   // Two tensors are computed from, one of them by a function of its own.
   const auto of_two = [](ModelBuilder& b, int32_t x, const Dims& dims) {
     const int32_t moved = b.tensor("moved", DType::kF32, dims), bent = b.tensor("bent", DType::kF32, dims),

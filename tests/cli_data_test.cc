@@ -77,11 +77,13 @@ TEST_CASE("every command that makes a file says with --json what it made") {
   CHECK(packed["packed_bytes"] > 0);
   CHECK(folder.json("verify %/packed.itg --json")["pack_bytes"] == packed["packed_bytes"]);
   const auto planned = folder.json("plan %/int8.itg -o %/planned.itg --json");
-  CHECK(has_keys(planned, {"bytes", "arena_bytes", "streamed_bytes", "fast_bytes", "slow_bytes", "feeds_rows"}));
+  CHECK(has_keys(planned,
+                 {"bytes", "arena_bytes", "streamed_bytes", "fast_bytes", "slow_bytes", "feeds_rows"}));
   CHECK(planned["streamed_bytes"] < planned["arena_bytes"]);
   const auto sources = folder.json("export-c %/int8.itg -o %/c --planned --json");
-  CHECK(has_keys(sources, {"target", "files", "kept", "model_bytes", "plan_bytes", "memory_bytes", "fast_bytes",
-                           "persistent_bytes", "activation_bytes", "scratch_bytes", "frame_scratch_bytes"}));
+  CHECK(
+      has_keys(sources, {"target", "files", "kept", "model_bytes", "plan_bytes", "memory_bytes", "fast_bytes",
+                         "persistent_bytes", "activation_bytes", "scratch_bytes", "frame_scratch_bytes"}));
   for (const auto& name : sources["files"])
     CHECK(std::filesystem::exists(folder / "c/" + name.get<std::string>()));
   CHECK(folder.json("export-c %/int8.itg -o %/c --json")["plan_bytes"] == nullptr);

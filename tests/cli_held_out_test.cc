@@ -250,7 +250,8 @@ TEST_CASE("a sum of which next to nothing is left is named") {
   b.input(x);
   b.output(left);
   b.node(Op::kTanh, {x}, {wide});
-  b.node(Op::kMul, {wide, b.constant("factor", DType::kF32, {1}, std::vector<float>{1.00001f})}, {near});
+  b.node(Op::kMul, {wide, b.constant("factors", DType::kF32, {1, 4, 4, 1}, std::vector<float>(16, 1.00001f))},
+         {near});
   b.node(Op::kSub, {wide, near}, {left}).name = "difference";
   const AlignedBytes file = b.finish();
   folder.put("net.itg", std::vector<uint8_t>(file.view().begin(), file.view().end()));

@@ -232,8 +232,8 @@ std::vector<double> normalized(const Reals& x, const Dims& dims, const Dims& axe
   for (size_t i = 0; i < x.size(); ++i) {
     const auto& s = sums[group(i)];
     const double mean = form.is_centred ? s[1] / s[0] : 0, variance = s[2] / s[0] - mean * mean;
-    const double deviation = form.is_behind_root ? std::sqrt(variance) + double{kEpsilon}
-                                                 : std::sqrt(variance + double{kEpsilon});
+    const double deviation =
+        form.is_behind_root ? std::sqrt(variance) + double{kEpsilon} : std::sqrt(variance + double{kEpsilon});
     const size_t c = index_along(dims, i, [&](size_t d) { return gamma_dims[d] != 1; });
     made.push_back((x[i] - mean) / deviation * gamma[c] + beta[c]);
   }
@@ -306,8 +306,9 @@ TEST_CASE("an instance normalization of channels that are reshaped to groups is 
     Dims per_channel(dims.size(), 1);
     per_channel[1] = channels;
     Random random(6);
-    const Reals gamma = random.reals(12, 0.5f, 2), beta = random.reals(12, -1, 1), own = random.reals(3, 0.5f, 2),
-                more = random.reals(3, -1, 1), x = random.reals(static_cast<size_t>(product(dims)), -2, 3);
+    const Reals gamma = random.reals(12, 0.5f, 2), beta = random.reals(12, -1, 1),
+                own = random.reals(3, 0.5f, 2), more = random.reals(3, -1, 1),
+                x = random.reals(static_cast<size_t>(product(dims)), -2, 3);
     Network net(dims);
     const Parts p{net, {}, net.numbers(per_channel, gamma), net.numbers(per_channel, beta)};
     const auto split = p.op("Reshape", {net.x, net.integers({0, groups, -1})});
@@ -386,7 +387,8 @@ TEST_CASE("what is no normalization stays as it is") {
        }},
       {"an epsilon below 0 behind the root",
        [](const Parts& p) {
-         const auto d = p.op("Sub", {p.net.x, p.mean(p.net.x)}), s = p.op("Sqrt", {p.mean(p.op("Mul", {d, d}))});
+         const auto d = p.op("Sub", {p.net.x, p.mean(p.net.x)}),
+                    s = p.op("Sqrt", {p.mean(p.op("Mul", {d, d}))});
          return p.op("Div", {d, p.op("Add", {s, p.net.number(-1e-6f)})});
        }},
       {"two epsilons behind the root",

@@ -1,8 +1,8 @@
 #include "calibrator/bake/bake.h"
 
 #include "calibrator/bake/baked_tensors.h"
-#include "calibrator/bake/table_functions.h"
 #include "calibrator/bake/lookup_tables.h"
+#include "calibrator/bake/table_functions.h"
 #include "calibrator/quantization/deploy.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "runtime/liveness.h"
@@ -95,8 +95,7 @@ class Baker : private BakedTensors {
     for (auto n = static_cast<int32_t>(function_of_.size); n-- > 0;) {
       if (function_of_[static_cast<size_t>(n)] >= 0) continue;
       const TableFunction function = table_functions_.ending_with(n);
-      for (int32_t i = 0; i < function.count; ++i)
-        function_of_[static_cast<size_t>(function.nodes[i])] = n;
+      for (int32_t i = 0; i < function.count; ++i) function_of_[static_cast<size_t>(function.nodes[i])] = n;
     }
   }
 
@@ -472,7 +471,8 @@ class Baker : private BakedTensors {
   Arena* const weight_codes_;
   Span<const FunctionFactors> functions_;
   TableFunctions table_functions_;
-  Span<int32_t> function_of_;  // of each node: the last node of the function that it is a part of; -1: of none
+  Span<int32_t>
+      function_of_;  // of each node: the last node of the function that it is a part of; -1: of none
 };
 
 }  // namespace

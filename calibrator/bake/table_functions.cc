@@ -99,7 +99,7 @@ bool TableFunctions::has_setting(int32_t node, bool is_last) const {
 bool TableFunctions::is_read_within(const TableFunction& function, int32_t tensor) const {
   for (const int32_t output : model_.outputs())
     if (output == tensor) return false;
-  for (int32_t n = function.nodes[0]; n < model_.node_count(); ++n)
+  for (int32_t n = writer_of(model_, tensor) + 1; n < model_.node_count(); ++n)
     for (const int32_t input : model_.node_inputs(n))
       if (input == tensor && !function.has(n)) return false;
   return true;
@@ -110,13 +110,15 @@ bool TableFunctions::is_read_as_codes(int32_t tensor) const {
     if (output == tensor) return false;
   for (int32_t n = writer_of(model_, tensor) + 1; n < model_.node_count(); ++n)
     for (const int32_t input : model_.node_inputs(n))
-      if (input == tensor && (!becomes_int8(model_, n, options_) || is_wide(model_, n, options_))) return false;
+      if (input == tensor && (!becomes_int8(model_, n, options_) || is_wide(model_, n, options_)))
+        return false;
   return true;
 }
 
 TableFunction TableFunctions::ending_with(int32_t last) const {
   TableFunction best;
-  if (options_.compat != Compat::kNone || !options_.known.empty() || !is_step(last) || has_setting(last, true))
+  if (options_.compat != Compat::kNone || !options_.known.empty() || !is_step(last) ||
+      has_setting(last, true))
     return best;
   if (!becomes_int8(model_, last, options_) && !is_read_as_codes(model_.node_outputs(last)[0])) return best;
   TableFunction grown;
@@ -149,8 +151,7 @@ double TableFunctions::value(const TableFunction& function, double x) const {
   double values[TableFunction::kMost] = {};
   const auto value_of = [&](int32_t tensor) {
     const TensorInfo info = model_.tensor(tensor);
-    if (info.is_constant())
-      return static_cast<double>(*reinterpret_cast<const float*>(info.constant.data));
+    if (info.is_constant()) return static_cast<double>(*reinterpret_cast<const float*>(info.constant.data));
     for (int32_t i = 0; i < function.count; ++i)
       if (model_.node_outputs(function.nodes[i])[0] == tensor) return values[i];
     return x;
@@ -160,9 +161,8 @@ double TableFunctions::value(const TableFunction& function, double x) const {
     const QuantRule& rule = find_op(float_ops(), model_, node)->quant;
     double operands[3] = {};
     for (size_t k = 0; k < node.inputs.size && k < 3; ++k) operands[k] = value_of(node.inputs[k]);
-    values[i] = rule.unary != nullptr
-                    ? rule.unary(node.options, operands[0])
-                    : clamped(node, joined(node.op, operands[0], operands[1], operands[2]));
+    values[i] = rule.unary != nullptr ? rule.unary(node.options, operands[0])
+                                      : clamped(node, joined(node.op, operands[0], operands[1], operands[2]));
   }
   return values[function.count - 1];
 }

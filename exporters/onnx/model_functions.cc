@@ -154,8 +154,7 @@ std::string write_normalize(ModelValues& values, const Model& model, const NodeI
   const auto more = [&](const char* suffix, const std::string& of, const char* constant, float epsilon) {
     return epsilon == 0.0f ? of : step("Add", suffix, {of, values.reals(node, constant, {epsilon})});
   };
-  const std::string root =
-      step("Sqrt", "/deviation", {more("/kept", variance, "/epsilon", options.epsilon)});
+  const std::string root = step("Sqrt", "/deviation", {more("/kept", variance, "/epsilon", options.epsilon)});
   const std::string deviation = more("/divisor", root, "/root_epsilon", options.root_epsilon);
   const std::string normal = step("Div", "/normal", {centred, deviation});
   const std::string elements =

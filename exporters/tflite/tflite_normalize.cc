@@ -90,8 +90,9 @@ void write_normalize(TfliteFile& file, TfliteOperands& operands, const NodeInfo&
   if (is_plain) {
     y = steps.binary(Builtin::MUL, Kind::MulOptions, "/normal", centred, root);
   } else {
-    const int32_t divisor = steps.binary(Builtin::ADD, Kind::AddOptions, "/divisor", root,
-                                         operands.add_reals(name + "/root_epsilon", {}, {options.root_epsilon}));
+    const int32_t divisor =
+        steps.binary(Builtin::ADD, Kind::AddOptions, "/divisor", root,
+                     operands.add_reals(name + "/root_epsilon", {}, {options.root_epsilon}));
     y = steps.binary(Builtin::DIV, Kind::DivOptions, "/normal", centred, divisor);
   }
   y = steps.reshape("/elements", y, whole);

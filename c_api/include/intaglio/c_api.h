@@ -404,8 +404,9 @@ void itg_session_model(const itg_session* session, itg_model* model); /* the mod
  * others in memory->activations. What the first gives as activation_bytes is what the large memory takes; persistent_bytes hold an
  * offset for each tensor besides. Errors: those of the functions for one memory; a tensor across the end of the fast memory
  * (ITG_kPlanCrosses); on a 64-bit machine memories 4 GB apart or more (ITG_kMemoryApart). */
-itg_error itg_two_memories_measure(const itg_model* model, itg_op_list ops, const itg_session_options* options,
-                                   bool for_this_cpu, itg_session_needs* needs);
+itg_error itg_two_memories_measure(const itg_model* model, itg_op_list ops,
+                                   const itg_session_options* options, bool for_this_cpu,
+                                   itg_session_needs* needs);
 itg_error itg_two_memories_measure_anywhere(const itg_model* model, itg_op_list ops,
                                             const itg_session_options* options, bool for_this_cpu,
                                             itg_session_needs* needs);
