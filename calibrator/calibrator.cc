@@ -239,10 +239,11 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   return align_memory(
       sizeof(Calibration) + slot_bytes(model) + few_sample_bytes(options) +
       static_cast<uint64_t>(tensors) * sizeof(int32_t) + static_cast<uint64_t>(nodes) * sizeof(size_t) +
-      lanes * (observer_list_bytes(observers, bins, halves) + observer_list_bytes(1, bins) +
-               static_cast<uint64_t>(halves) * means * sizeof(int64_t) + largest * sizeof(double) + outputs +
-               sizeof(LaneObservers) + (looks_behind(model, options) ? behind_bytes : 0) +
-               model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
+      lanes *
+          (observer_list_bytes(static_cast<size_t>(observers), bins, halves) + observer_list_bytes(1, bins) +
+           static_cast<uint64_t>(halves) * means * sizeof(int64_t) + largest * sizeof(double) + outputs +
+           sizeof(LaneObservers) + (looks_behind(model, options) ? behind_bytes : 0) +
+           model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
       output_parts(model) * sizeof(OutputTensor) +
       record_count(model, options.recover) * sizeof(RecoveryRecord) + 16 * kSlack);
 }

@@ -104,8 +104,10 @@ __attribute__((cold)) Result<Model> Model::open(Span<const uint8_t> bytes, const
   ITG_TRY(check_container(bytes));
   ITG_TRY(check_tables(bytes));
   if (!options.skip_checksum) ITG_TRY(check_checksum(bytes));
-  const Model model = without_checks(bytes);
-  ITG_TRY(check_model(root_of(model.root_), model));
+  Model model;
+  model.bytes_ = bytes;
+  model.root_ = schema::GetModel(bytes.data);
+  ITG_TRY(check_model(root_of(model.root_), model, &model.offsets_));
   return model;
 }
 
@@ -114,6 +116,7 @@ Model Model::without_checks(Span<const uint8_t> bytes, const Streaming* streamin
   model.bytes_ = bytes;
   model.root_ = schema::GetModel(bytes.data);
   model.streaming_ = streaming;
+  model.offsets_ = plan_of(model.root_, streaming).offsets()->data();
   return model;
 }
 
@@ -227,9 +230,6 @@ uint16_t Model::format_version() const { return root_of(root_).format_version();
 size_t Model::activation_bytes() const { return plan_of(root_, streaming_).activation_bytes(); }
 size_t Model::activation_lower_bound() const { return plan_of(root_, streaming_).lower_bound(); }
 size_t Model::fast_bytes() const { return plan_of(root_, streaming_).fast_bytes(); }
-uint32_t Model::activation_offset(int32_t tensor) const {
-  if (offsets_ != nullptr) return offsets_[tensor];
-  return plan_of(root_, streaming_).offsets()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
-}
+uint32_t Model::activation_offset(int32_t tensor) const { return offsets_[tensor]; }
 
 }  // namespace intaglio

@@ -152,14 +152,15 @@ bool check_tensor(Failure& fail, const schema::Model& root, int32_t index, size_
   return tensor.buffer() < 0 || check_buffer(fail, root, tensor.buffer(), index, bytes);
 }
 
-bool check_plan(Failure& fail, const schema::Model& root, const Model& model) {
+bool check_plan(Failure& fail, const schema::Model& root, const Model& model, const uint32_t** offsets) {
   const auto& plan = *root.plan();
   const int32_t tensors = model.tensor_count();
-  if (count(plan.offsets()->size()) != tensors)
-    return fail(Status::kPlanSize, -1, -1, count(plan.offsets()->size()), tensors);
+  const auto& list = *plan.offsets();
+  if (count(list.size()) != tensors) return fail(Status::kPlanSize, -1, -1, count(list.size()), tensors);
+  *offsets = list.data();
   int64_t all = 0;  // of the activations side by side: no plan takes more
   for (int32_t i = 0; i < tensors; ++i) {
-    const uint32_t offset = model.activation_offset(i);
+    const uint32_t offset = (*offsets)[i];
     const TensorInfo info = model.tensor(i);
     if (info.is_constant() != (offset == Model::kNoOffset))
       return fail.wide(info.is_constant() ? Status::kActivationExpected : Status::kConstantExpected, -1, i,
@@ -345,7 +346,7 @@ bool check_extras(Failure& fail, const schema::Model& root, const Model& model) 
   return true;
 }
 
-bool check_all(Failure& fail, const schema::Model& root, const Model& model) {
+bool check_all(Failure& fail, const schema::Model& root, const Model& model, const uint32_t** offsets) {
   if (!check_counts(fail, root)) return false;
   size_t scales_left = model.bytes().size;  // each stands in four bytes of it
   for (int32_t i = 0; i < model.tensor_count(); ++i)
@@ -354,15 +355,15 @@ bool check_all(Failure& fail, const schema::Model& root, const Model& model) {
   int32_t last_output = -1;
   for (int32_t i = 0; i < model.node_count(); ++i)
     if (!check_node(fail, root, model, i, &last_output)) return false;
-  return check_flow(fail, model) && check_plan(fail, root, model) && check_images(fail, root, model) &&
-         check_extras(fail, root, model);
+  return check_flow(fail, model) && check_plan(fail, root, model, offsets) &&
+         check_images(fail, root, model) && check_extras(fail, root, model);
 }
 
 }  // namespace
 
-Error check_model(const schema::Model& root, const Model& model) {
+Error check_model(const schema::Model& root, const Model& model, const uint32_t** offsets) {
   Failure fail;
-  check_all(fail, root, model);
+  check_all(fail, root, model, offsets);
   return fail.error();
 }
 

@@ -7,7 +7,8 @@
 
 namespace intaglio {
 
-// `root` has passed the FlatBuffers verifier. `model` is what reads it.
-Error check_model(const schema::Model& root, const Model& model);
+// `root` has passed the FlatBuffers verifier. `model` is what reads it, but for its plan. `offsets` becomes that of the plan, whose size is
+// checked.
+Error check_model(const schema::Model& root, const Model& model, const uint32_t** offsets);
 
 }  // namespace intaglio

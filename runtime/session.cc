@@ -253,11 +253,13 @@ Result<SessionNeeds> Session::measure_anywhere(const Model& model, OpList ops, c
 Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& given,
                                 const SessionOptions& options) {
   const Result<PlanContext> context = plan_context(options, true);
-  const Result<SessionNeeds> needs = needs_of(model, ops, context, 0);
-  if (!needs) return needs.error();
   Result<Session> made = kNoError;
   Session& session = *made;
-  ITG_TRY(take_memory(given, *needs, &session.memory_));
+  {  // what follows shares its place on the stack
+    const Result<SessionNeeds> needs = needs_of(model, ops, context, 0);
+    if (!needs) return needs.error();
+    ITG_TRY(take_memory(given, *needs, &session.memory_));
+  }
   const SessionMemory& memory = session.memory_;
   const PersistentLayout layout = persistent_layout(model);
   auto* const of_check = reinterpret_cast<uint16_t*>(memory.persistent.data + layout.states);
@@ -366,7 +368,7 @@ Error Session::move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const E
   const SessionNeeds needs{memory_.persistent.size, memory_.activations.size, memory_.scratch.size};
   const SessionMemory given{memory_.persistent, activations, scratch};
   memory_ = {};
-  model_.offsets_ = nullptr;
+  model_ = Model::without_checks(model_.bytes_, model_.streaming_);
   ITG_TRY(take_memory(given, needs, &memory_));
   options_.executor = executor;
   options_.executor.width = width;

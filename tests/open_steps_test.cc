@@ -126,7 +126,8 @@ Steps steps_of(const AlignedBytes& bytes) {
   const Result<Model> opened = Model::open(bytes.view());
   REQUIRE_MESSAGE(static_cast<bool>(opened), text_of(opened.error()));
   const CountingModel model(*opened);
-  const Error error = check_model(*schema::GetModel(bytes.view().data), model);
+  const uint32_t* offsets = nullptr;
+  const Error error = check_model(*schema::GetModel(bytes.view().data), model, &offsets);
   REQUIRE_MESSAGE(error.ok(), text_of(error));
   const uint64_t opening = model.steps;
   std::vector<uint16_t> memory(kOverlapBytes / sizeof(uint16_t) * static_cast<size_t>(model.tensor_count()));

@@ -61,7 +61,8 @@ uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const C
   const uint64_t observers = most_observed(fp32, options);
   uint64_t means = 0;
   for (int32_t n = 0; n < fp32.node_count(); ++n) means += mean_count(fp32, n, options);
-  return uint64_t{fp32.bytes().size} + persistent_bytes + observer_list_bytes(observers, bins_for(options)) +
+  return uint64_t{fp32.bytes().size} + persistent_bytes +
+         observer_list_bytes(static_cast<size_t>(observers), bins_for(options)) +
          2 * means * sizeof(int64_t) + kSlack;
 }
 

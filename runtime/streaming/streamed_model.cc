@@ -244,7 +244,9 @@ Result<Model> stream_rows(const Model& model) { return StreamedModel::open(model
 
 Result<Model> StreamedModel::open(const Model& model) {
   if (!model.has_streamed_plan()) return model;
-  const Model streamed = Model::without_checks(model.bytes(), &kCheckedStreaming);
+  Model streamed = model;
+  streamed.streaming_ = &kCheckedStreaming;
+  streamed.offsets_ = offsets(streamed).data;  // none, perhaps
   ITG_TRY(check(streamed));
   return streamed;
 }

@@ -165,7 +165,7 @@ class Model {
   const Streaming* streaming_ =
       nullptr;  // what runs it by its streamed plan; nullptr: it runs by the flat one
   const uint32_t* offsets_ =
-      nullptr;  // of a session in two memories, in the place of the plan's; nullptr: the plan's
+      nullptr;  // of the activations: the plan's, or those of a session in two memories
 };
 
 }  // namespace intaglio

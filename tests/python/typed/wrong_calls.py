@@ -15,7 +15,7 @@ intaglio.calibrate(net, "pictures", method="best")  # E: arg-type
 intaglio.calibrate(net, "pictures", percentile="0.99")  # E: arg-type
 intaglio.calibrate(net, "pictures", int8_answers="yes")  # E: arg-type
 intaglio.calibrate(net, "pictures", output="x.itg")  # E: call-arg
-intaglio.calibrate(net, "pictures", memory="most")  # E: arg-type
+intaglio.calibrate(net, "pictures", memory=0.5)  # E: arg-type
 intaglio.calibrate(net, "pictures", progress=3)  # E: arg-type
 intaglio.compare(net, net)  # E: call-arg
 intaglio.compare(net, net, "pictures", limit="all")  # E: arg-type
@@ -25,7 +25,7 @@ intaglio.compare(net, net, "pictures", score="0.5")  # E: arg-type
 intaglio.simulate(net)  # E: call-arg
 intaglio.simulate(net, "pictures", exact=1)  # E: arg-type
 intaglio.simulate(net, "pictures", recover="bias")  # E: call-arg
-intaglio.plan(net, memory="most")  # E: arg-type
+intaglio.plan(net, memory=0.5)  # E: arg-type
 intaglio.plan(net, feed_rows="yes")  # E: arg-type
 intaglio.plan(net, 1000)  # E: misc
 intaglio.export_c(net)  # E: call-arg
