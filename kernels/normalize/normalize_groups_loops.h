@@ -48,9 +48,9 @@ __attribute__((noinline)) static CentreS8 centre_s8(const NormalizeArgs& args, i
 }
 
 // Whether vectors that flush subnormal numbers, or take NaN otherwise, give the same codes: then no product that counts is
-// subnormal, and none is NaN. What else there is, is no network's.
+// subnormal, and none is infinite or NaN. What else there is, is no network's.
 static inline bool is_ordinary(float inverse, float reciprocal_scale) {
-  return (inverse >= 0x1p-60f || inverse == 0.0f) && reciprocal_scale <= 0x1p90f &&
+  return (inverse >= 0x1p-60f || inverse == 0.0f) && inverse <= 0x1p76f && reciprocal_scale <= 0x1p90f &&
          reciprocal_scale >= 0x1p-90f;
 }
 

@@ -145,7 +145,8 @@ inline std::vector<AlignedBytes> fuzz_models() {
     const AlignedBytes flat = RandomPictureNetwork(network).finish();
     add_streamed(flat.view());
     // In two memories, layer by layer where the large one takes it.
-    for (const uint64_t slow : {uint64_t{1} << 20, Model::open(flat.view())->activation_bytes() / 2}) {
+    for (const uint64_t slow :
+         {uint64_t{1} << 20, uint64_t{Model::open(flat.view())->activation_bytes()} / 2}) {
       const auto in_two =
           stream_model(*Model::open(flat.view()), all_ops(), {128 + slow, false, 128}, arena.arena());
       if (in_two) models.emplace_back(*in_two);
