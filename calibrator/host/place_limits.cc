@@ -274,19 +274,20 @@ double PlaceLimits::limit(size_t place_index, CalibrationState& place) const {
     forget(place);
     return 1.0;
   }
+  const size_t halves = std::min<size_t>(place.halves, 2);
   double moved = 0.0;
   for (size_t t = 0; t < tensors_.size(); ++t)
     moved = std::max(moved, limit(place.observers[t], tensors_[t]));
   for (size_t i = 0; i < means_.size(); ++i) {
-    int64_t* const sums[] = {&place.mean_sums[i], &place.mean_sums[(place.halves - 1) * means_.size() + i]};
+    int64_t* const sums[] = {&place.mean_sums[i], &place.mean_sums[(halves - 1) * means_.size() + i]};
     double means[2] = {}, least = std::numeric_limits<double>::infinity(), largest = -least;
-    for (size_t half = 0; half < place.halves; ++half) {
+    for (size_t half = 0; half < halves; ++half) {
       if (samples_of(place, half) == 0) continue;
       means[half] = static_cast<double>(*sums[half]) / samples_of(place, half);
       least = std::min(least, means[half]);
       largest = std::max(largest, means[half]);
     }
-    for (size_t half = 0; half < place.halves; ++half) {
+    for (size_t half = 0; half < halves; ++half) {
       const uint32_t samples = samples_of(place, half);
       if (samples == 0) continue;
       const Between& all = means_[i].places;
