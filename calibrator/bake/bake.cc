@@ -102,7 +102,7 @@ class Baker : private BakedTensors {
   // The function that ends with node `n` as one table.
   Error bake_function(int32_t n) {
     const NodeInfo node = model_.node(n);
-    const TableFunction function = table_functions_.ending_with(n);
+    const TableFunction function = table_functions_.ending_with(n);  // found again: it takes memory to keep
     const QuantParams in = params(function.x), out = params(node.outputs[0]);
     const Span<int8_t> table = arena_.make<int8_t>(256);
     if (table.empty()) return {Status::kOutOfMemory};

@@ -7,48 +7,29 @@
 namespace intaglio {
 namespace {
 
-// By name, since a function of its own in each operator's record would be flash on every board.
-bool is_joining(Op op) {
-  switch (op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kMaximum:
-    case Op::kMinimum:
-      return true;
-    default:
-      return false;
-  }
-}
+// What is computed of up to three operands. Here, since a function of its own in each operator's record would be flash on every board.
+struct Joining {
+  Op op;
+  bool has_codes;  // int8 has the operator
+  double (*value)(double a, double b, double c);
+};
+constexpr Joining kJoinings[] = {
+    {Op::kAdd, true, [](double a, double b, double) { return a + b; }},
+    {Op::kSub, true, [](double a, double b, double) { return a - b; }},
+    {Op::kMul, true, [](double a, double b, double) { return a * b; }},
+    {Op::kDiv, true, [](double a, double b, double) { return a / b; }},
+    {Op::kMaximum, true, [](double a, double b, double) { return a < b ? b : a; }},
+    {Op::kMinimum, true, [](double a, double b, double) { return b < a ? b : a; }},
+    {Op::kLess, false, [](double a, double b, double) { return a < b ? 1.0 : 0.0; }},
+    {Op::kLessOrEqual, false, [](double a, double b, double) { return a <= b ? 1.0 : 0.0; }},
+    {Op::kEqual, false, [](double a, double b, double) { return a == b ? 1.0 : 0.0; }},
+    {Op::kWhere, false, [](double a, double b, double c) { return a != 0.0 ? b : c; }},
+};
 
-bool is_choosing(Op op) {
-  return op == Op::kWhere || op == Op::kLess || op == Op::kLessOrEqual || op == Op::kEqual;
-}
-
-double joined(Op op, double a, double b, double c) {
-  switch (op) {
-    case Op::kAdd:
-      return a + b;
-    case Op::kSub:
-      return a - b;
-    case Op::kMul:
-      return a * b;
-    case Op::kDiv:
-      return a / b;
-    case Op::kMaximum:
-      return a < b ? b : a;
-    case Op::kMinimum:
-      return b < a ? b : a;
-    case Op::kLess:
-      return a < b ? 1.0 : 0.0;
-    case Op::kLessOrEqual:
-      return a <= b ? 1.0 : 0.0;
-    case Op::kEqual:
-      return a == b ? 1.0 : 0.0;
-    default:
-      return a != 0.0 ? b : c;
-  }
+const Joining* joining_of(Op op) {
+  for (const Joining& joining : kJoinings)
+    if (joining.op == op) return &joining;
+  return nullptr;
 }
 
 double clamped(const NodeInfo& node, double y) {
@@ -70,7 +51,8 @@ bool TableFunctions::is_step(int32_t node) const {
   const OpDef* const def = find_op(float_ops(), model_, info);
   if (def == nullptr || info.outputs.size != 1) return false;
   const bool is_function = def->quant.unary != nullptr && info.inputs.size == 1;
-  if (!is_function && !is_joining(info.op) && !is_choosing(info.op)) return false;
+  const Joining* const joining = joining_of(info.op);
+  if (!is_function && joining == nullptr) return false;
   const Shape shape = model_.tensor(info.outputs[0]).shape;
   for (const int32_t input : info.inputs) {
     if (input < 0) return false;
@@ -79,7 +61,8 @@ bool TableFunctions::is_step(int32_t node) const {
     if (operand.is_constant() ? operand.shape.elements() != 1 : operand.shape != shape) return false;
   }
   if (!functions_.empty() && !functions_[static_cast<size_t>(node)].empty()) return false;
-  return !is_wide(model_, node, options_) && (is_choosing(info.op) || becomes_int8(model_, node, options_));
+  const bool has_codes = joining == nullptr || joining->has_codes;
+  return !is_wide(model_, node, options_) && (!has_codes || becomes_int8(model_, node, options_));
 }
 
 bool TableFunctions::has_setting(int32_t node, bool is_last) const {
@@ -161,8 +144,9 @@ double TableFunctions::value(const TableFunction& function, double x) const {
     const QuantRule& rule = find_op(float_ops(), model_, node)->quant;
     double operands[3] = {};
     for (size_t k = 0; k < node.inputs.size && k < 3; ++k) operands[k] = value_of(node.inputs[k]);
-    values[i] = rule.unary != nullptr ? rule.unary(node.options, operands[0])
-                                      : clamped(node, joined(node.op, operands[0], operands[1], operands[2]));
+    values[i] = rule.unary != nullptr
+                    ? rule.unary(node.options, operands[0])
+                    : clamped(node, joining_of(node.op)->value(operands[0], operands[1], operands[2]));
   }
   return values[function.count - 1];
 }
